@@ -37,17 +37,15 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 /// Options of the agent.
 #[derive(Debug, clap::Args)]
 pub struct AgentOptions {
-    /// Read requests from standard input and answer on standard output, one JSON object per line
-    #[arg(long, required_unless_present_any = ["listen", "stamp"])]
-    pub stdio: bool,
     /// Listen on TCP for coordinators (`stacklab measure`) that know the key: on any address of either family
     /// and port 5202, or on ADDRESS, :PORT, ADDRESS:PORT (IPv6 in brackets); a link-local address with
     /// its interface, as in fe80::1%eth0
-    #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio",
+        required_unless_present_any = ["stdio", "stamp"])]
     pub listen: Option<ListenAddress>,
     /// Be a STAMP session-reflector (RFC 8762, RFC 8972; TWAMP-Light): on any address of either family and port 862,
     /// or on this address, as with --listen. It answers everyone, with as many bytes as the request has
-    #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio", value_parser = stamp::place)]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio", value_parser = stamp::place)]
     pub stamp: Option<ListenAddress>,
     /// Answer only authenticated STAMP packets, by the key in this file: 32 hexadecimal digits or more
     #[arg(long, value_name = "FILE", requires = "stamp")]
@@ -97,6 +95,10 @@ pub struct AgentOptions {
     /// connections are then refused
     #[arg(long, value_name = "MBITS")]
     pub max_rate: Option<f64>,
+    /// Read requests from standard input and answer on standard output, one JSON object per line; stacklab
+    /// itself starts agents so
+    #[arg(long)]
+    pub stdio: bool,
     /// The coordinator's addresses; for the process of a coordinator
     #[arg(long, hide = true, requires = "stdio")]
     pub peer: Vec<ScopedAddr>,

@@ -4,7 +4,7 @@
 use crate::schedule::Schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{Cell, Factor, Metric, RunRecord, RunStatus, Trial, print_duration};
-use stacklab_report::{difference, figure_text};
+use stacklab_report::{count, difference, figure_text};
 use stacklab_study::Study;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -84,7 +84,9 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 self.verdicts = match &schedule.differences[..] {
-                    [] => format!("{settled} of {questions} comparisons settled{}", self.verdicts),
+                    [] => {
+                        format!("{settled} of {} settled{}", count(questions, "comparison"), self.verdicts)
+                    }
                     few => few
                         .iter()
                         .map(|(metric, effect)| difference(*metric, effect))
@@ -94,10 +96,11 @@ impl Progress {
                 self.draw(bar);
             }
             None => eprintln!(
-                "{:>5} s  {}: {} trials, {settled} of {questions} comparisons settled{}",
+                "{:>5} s  {}: {}, {settled} of {} settled{}",
                 self.started.elapsed().as_secs(),
                 self.block,
-                trials.len(),
+                count(trials.len(), "trial"),
+                count(questions, "comparison"),
                 self.verdicts
             ),
         }

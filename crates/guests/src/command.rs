@@ -8,16 +8,19 @@ use stacklab_testbed::{TestbedError, program_in_path};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, io, thread};
 
 /// The number of output lines to keep from a failed program. A compiler prints many lines before its errors.
 const LAST_LINES: usize = 12;
 /// How often a slow program is said to run.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// The end of what is said of a step that still runs.
+pub const STILL_RUNS: &str = " s so far";
 
 /// Called with the description of each step before the step starts.
 pub type Step<'a> = dyn FnMut(&str) + 'a;
@@ -29,6 +32,49 @@ pub(crate) struct ImageInfo {
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jool: Option<String>,
+    /// The modules that this program has packed, if it has chosen among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<String>,
+}
+
+/// What ends long waits, once a command has named it.
+static INTERRUPTED: OnceLock<&'static AtomicBool> = OnceLock::new();
+
+/// Has programs that fetch and build end when this flag is set, with all that they have started, and guests that boot.
+pub fn interrupt_by(flag: &'static AtomicBool) {
+    // The first one stays: a process has one such flag.
+    let _ = INTERRUPTED.set(flag);
+}
+
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+/// Waits for a program that leads a process group, and for its output. If the user interrupts, the group is terminated.
+fn wait_for(child: Child, interrupted: Option<&AtomicBool>) -> io::Result<Output> {
+    let group = child.id();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || child.wait_with_output());
+        let mut ending: Option<Instant> = None;
+        while !waiting.is_finished() {
+            if interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                match ending {
+                    None => {
+                        let _ = signal_group(group, nix::sys::signal::Signal::SIGTERM);
+                        ending = Some(Instant::now());
+                    }
+                    Some(since) if since.elapsed() > LEAVING => drop(kill_group(group)),
+                    Some(_) => {}
+                }
+            }
+            thread::sleep(LOOK);
+        }
+        let done = waiting.join().unwrap_or_else(|_| Err(io::Error::other("its output was not read")))?;
+        match ending {
+            Some(_) => Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")),
+            None => Ok(done),
+        }
+    })
 }
 
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
@@ -53,7 +99,7 @@ pub(crate) fn run_slowly(
         loop {
             match done.recv_timeout(SIGN_OF_LIFE) {
                 Ok(ended) => return ended,
-                Err(_) => step(&format!("{what}: {} s so far", began.elapsed().as_secs())),
+                Err(_) => step(&format!("{what}: {}{STILL_RUNS}", began.elapsed().as_secs())),
             }
         }
     })
@@ -62,8 +108,16 @@ pub(crate) fn run_slowly(
 /// Runs a program to its end, and returns its output.
 pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result<String, TestbedError> {
     let name = command.get_program().to_string_lossy().into_owned();
+    let interrupted = INTERRUPTED.get().copied();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if interrupted.is_some() {
+        // A signal of the terminal reaches this process alone, which then ends the group.
+        command.process_group(0);
+    }
+    let started = command.spawn();
     let missing = |error| failed(attempted, format!("{name}: {error}"), &format!("; install {name}"));
-    let done = command.output().map_err(missing)?;
+    let done = wait_for(started.map_err(missing)?, interrupted)
+        .map_err(|error| failed(attempted, format!("{name}: {error}"), ""))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
@@ -82,8 +136,6 @@ pub(crate) fn failed(attempted: &str, reason: impl fmt::Display, advice: &str) -
 const LOOK: Duration = Duration::from_millis(20);
 /// Time to remove incomplete files after a termination signal.
 const LEAVING: Duration = Duration::from_secs(5);
-/// Period of signs of life.
-const ALIVE: Duration = Duration::from_secs(30);
 
 /// A process group that does not outlive this value.
 struct ProcessGroup(Child);
@@ -102,8 +154,8 @@ impl Drop for ProcessGroup {
 }
 
 /// Runs a program in a process group to its end; its messages go to a file. `None` if the user interrupted: the group
-/// is then terminated. Otherwise whether the program succeeded. `alive` is called every half minute with the seconds
-/// so far.
+/// is then terminated. Otherwise whether the program succeeded. `alive` is called every five seconds with the
+/// seconds so far.
 ///
 /// # Errors
 /// The program cannot be started, or the file cannot be written.
@@ -117,7 +169,7 @@ pub fn run_interruptibly(
     command.stdout(file.try_clone()?).stderr(file).process_group(0).env("LC_ALL", "C");
     let mut group = ProcessGroup(command.spawn()?);
     let began = Instant::now();
-    let mut next = ALIVE;
+    let mut next = SIGN_OF_LIFE;
     loop {
         if let Some(status) = group.0.try_wait()? {
             return Ok(Some(status.success()));
@@ -126,7 +178,7 @@ pub fn run_interruptibly(
             return Ok(None);
         }
         if began.elapsed() > next {
-            next += ALIVE;
+            next += SIGN_OF_LIFE;
             alive(began.elapsed().as_secs());
         }
         thread::sleep(LOOK);
@@ -214,6 +266,22 @@ mod tests {
         let script = "echo a warning; echo 'a.c:1:2: error: no b' >&2; echo 'make: *** [x] Error 1'; exit 2";
         assert_eq!(run(script), (Some(false), "a.c:1:2: error: no b".to_owned()));
         assert_eq!(run("echo one; echo two; echo make: done; exit 1").1, "two");
+    }
+
+    #[test]
+    fn an_interrupted_program_ends_with_what_it_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait", pid.display());
+        let mut command = shell(&script);
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        while !pid.exists() {
+            thread::sleep(LOOK);
+        }
+        // The output is the sleeper's too: it has ended if this ends.
+        let ended = wait_for(child, Some(&AtomicBool::new(true))).unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::Interrupted);
     }
 
     #[test]

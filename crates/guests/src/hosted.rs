@@ -3,6 +3,7 @@
 use crate::hosted::batches::Batches;
 use crate::inside::testbeds::CAPTURE;
 use crate::kind::prepare::{prepare_wifi, prepared};
+use crate::kind::running::Answers;
 use crate::{
     Boot, Greeting, GuestRole, HostedRole, MediumQuestion, Requirements, Running, WifiLook, WifiRole,
     WifiSeen,
@@ -35,7 +36,7 @@ fn boot(
     offloads: bool,
     program: &Path,
     folder: &Path,
-) -> Result<(Running, Greeting, UnixStream, UnixStream), TestbedError> {
+) -> Result<(Running, Greeting, Answers<UnixStream>, UnixStream), TestbedError> {
     let namespace = std::process::id();
     let spec = GuestSpec { name: "lab", namespace, processors: &[], offloads, program, folder };
     let met = guest.boot(&spec, role).and_then(|mut running| {

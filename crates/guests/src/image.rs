@@ -17,18 +17,21 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) mod apt;
 pub(crate) mod archive;
 pub(crate) mod debian;
-mod gvisor;
+pub(crate) mod gvisor;
 pub(crate) mod programs;
 pub(crate) mod tree;
 
-pub use crate::command::Step;
+pub use crate::command::{STILL_RUNS, Step};
 
 /// Fetches the newest image of a system. If that fails, an existing image and the downloads so far stay.
 pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
-    put(system, |into| match system {
-        System::Gvisor => gvisor::make(into, step),
-        System::Linux(series) => debian::make_kernel(series, into, step),
-        System::Uml => debian::make_uml(into, step),
+    // One that is here is made again only if it is not the newest, or not as it was fetched.
+    let here = Image::find(system).and_then(|image| image.check().map(|()| image)).ok();
+    let here = here.as_ref();
+    put(system, step, |into, step| match system {
+        System::Gvisor => gvisor::make(into, here, step),
+        System::Linux(series) => debian::make_kernel(series, into, here, step),
+        System::Uml => debian::make_uml(into, here, step),
         other => {
             let (reason, advice) = match other {
                 System::OwnUml(_) => ("it is built here", format!(": {}", how_to_get(other))),
@@ -44,22 +47,37 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
 /// build.
 pub fn build(name: &str, source: Option<&Path>, step: &mut Step<'_>) -> Result<Image, TestbedError> {
     let system = System::OwnUml(name.to_owned());
-    put(&system, |into| tree::make(&system, source, into, step))
+    put(&system, step, |into, step| tree::make(&system, source, into, step).map(Some))
 }
 
+/// Says that an image is the newest one, if it is: made of the same source, with the same choice of modules.
+fn is_newest(here: Option<&Image>, source: &str, packed: Option<&str>, step: &mut Step<'_>) -> bool {
+    let is_newest = here.is_some_and(|image| image.is_of(source, packed));
+    if is_newest {
+        step("the image here is the newest one: nothing is fetched");
+    }
+    is_newest
+}
+
+/// Makes an image and has it replace the one that is here, unless `make` says that this one stays: with `None`.
 fn put(
     system: &System,
-    make: impl FnOnce(&Path) -> Result<ImageInfo, TestbedError>,
+    step: &mut Step<'_>,
+    make: impl FnOnce(&Path, &mut Step<'_>) -> Result<Option<ImageInfo>, TestbedError>,
 ) -> Result<Image, TestbedError> {
     check_architecture()?;
     let folder = folder_of(system);
     let part = folder.with_file_name(format!("{system}.part"));
     remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(TestbedError::file(&part))?;
-    let place = |info: ImageInfo| {
+    let place = |info: Option<ImageInfo>| {
+        let Some(info) = info else { return remove(&part).map_err(TestbedError::file(&part)) };
         Label::write(&part, info).map_err(TestbedError::file(&part))?;
         remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(TestbedError::file(&folder))
     };
-    make(&part).and_then(place).inspect_err(|_| drop(remove(&part)))?;
+    make(&part, step).and_then(place).inspect_err(|_| {
+        step("removing what was made of it");
+        drop(remove(&part));
+    })?;
     Image::find(system)
 }
 
@@ -100,15 +118,31 @@ pub fn built() -> Vec<System> {
     systems
 }
 
+/// How to get the guest that is here soonest of those that have all mechanisms but Jool.
+pub const QUICKEST_GUEST: &str = "stacklab image get linux-6.1 (under a minute), and sudo apt-get install --no-install-recommends qemu-system-x86";
+
 /// The command that gets an image of a system.
 pub fn how_to_get(system: &System) -> String {
     let way = if matches!(system, System::OwnUml(_)) { "build" } else { "get" };
     format!("stacklab image {way} {system}")
 }
 
+/// How long that takes, where nothing else uses the processors.
+pub fn how_long_to_get(system: &System) -> &'static str {
+    match system {
+        System::OwnUml(_) => "five minutes",
+        System::Gvisor => "some minutes",
+        _ => "under a minute",
+    }
+}
+
 /// An error: a system has no image here, or its image is incomplete. It names the command that gets one.
 pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
-    TestbedError(format!("{system} cannot run here: {reason}; get it with: {}", how_to_get(system)))
+    let way = how_to_get(system);
+    TestbedError(format!(
+        "{system} cannot run here: {reason}; get it with: {way} ({})",
+        how_long_to_get(system)
+    ))
 }
 
 /// An error unless this program runs in guests, whose kernels are x86-64.
@@ -131,6 +165,7 @@ pub struct Image {
     pub source: String,
     /// The version of Jool in its kernel, if there is one.
     pub jool: Option<String>,
+    packed: Option<String>,
     folder: PathBuf,
 }
 
@@ -161,8 +196,12 @@ impl Image {
                 return Err(missing(format!("{} is missing or incomplete", path.display())));
             }
         }
-        let ImageInfo { version, source, jool } = label.info;
-        Ok(Image { system: system.clone(), version, source, jool, folder })
+        let ImageInfo { version, source, jool, packed } = label.info;
+        Ok(Image { system: system.clone(), version, source, jool, packed, folder })
+    }
+
+    fn is_of(&self, source: &str, packed: Option<&str>) -> bool {
+        self.source == source && self.packed.as_deref() == packed
     }
 
     /// The image of a system, to boot from. Its first boot in a process compares all of its files with the label.

@@ -10,15 +10,18 @@ pub mod kernel;
 mod kind {
     mod gvisor;
     pub(crate) mod prepare;
+    pub(crate) mod progress;
     pub(crate) mod running;
     mod uml;
     pub(crate) mod vm;
 }
 pub mod shell;
 
+pub use command::interrupt_by;
 use command::{ImageInfo, Step, failed, run};
 pub use hosted::placement::{Placement, Requirements, find_placement};
 pub use hosted::{GuestHosted, HostedTestbed, WifiHosted, WifiStreams};
+pub use image::QUICKEST_GUEST;
 use image::{Image, no_image};
 pub use inside::protocol::WifiSeen;
 use inside::protocol::{Greeting, GuestRole, HostedRole, MediumQuestion, WifiLook, WifiRole};

@@ -133,7 +133,7 @@ fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
 }
 
 /// Whether this kernel is user-mode Linux, which can show its user's files.
-pub(crate) fn shows_files() -> bool {
+pub fn shows_files() -> bool {
     fs::read_to_string("/proc/filesystems")
         .is_ok_and(|all| all.lines().any(|line| line.ends_with("\thostfs")))
 }

@@ -4,7 +4,7 @@ use crate::findings::{Compared, FamilyState, OfFamily, Rounds, StateKind};
 use crate::metric::PathMetric;
 use crate::probe::Figures;
 use serde_json::{Value, json};
-use stacklab_model::{Family, Verdict, printable_lines};
+use stacklab_model::{Effect, Family, Verdict, printable_lines};
 use stacklab_report::verdict_name;
 use std::fmt::Write;
 
@@ -17,8 +17,11 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
         let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
         let _ = writeln!(text, "  {family}{address}: {}", state_text(&rounds.state(family)));
     }
-    let _ = writeln!(text, "\n  {:>36}{:>12}   IPv6 / IPv4 (95 %)      verdict", "IPv4", "IPv6");
-    for Compared { metric, families, effect, fitted, verdict } in all {
+    let ratios: Vec<String> = all.iter().map(|compared| ratio_text(compared.effect.as_ref())).collect();
+    let width = ratios.iter().map(|ratio| ratio.chars().count()).fold(MIN_RATIO_WIDTH, usize::max);
+    let heading = format!("{:<width$}", "IPv6 / IPv4 (95 %)");
+    let _ = writeln!(text, "\n  {:>36}{:>12}   {heading}  verdict", "IPv4", "IPv6");
+    for (Compared { metric, families, fitted, verdict, .. }, ratio) in all.iter().zip(&ratios) {
         let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
         let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
         let (unit, factor) = metric.shown(figures.into_iter().flatten());
@@ -32,22 +35,28 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
             Verdict::Nothing(reason) => format!("- ({reason})"),
             verdict => verdict_name(verdict).to_owned(),
         };
-        let ratio = effect.as_ref().map_or_else(String::new, |effect| {
-            let interval = effect.interval95;
-            format!("{:.3} ({:.3} to {:.3})", effect.estimate, interval.low, interval.high)
-        });
         let label = metric.label();
-        let _ = writeln!(text, "  {label:<16}{unit:>8}{four:>12}{six:>12}   {ratio:<24}{verdict}");
+        let _ = writeln!(text, "  {label:<16}{unit:>8}{four:>12}{six:>12}   {ratio:<width$}  {verdict}");
     }
     text.push_str(&missing_text(rounds, all));
     let (count, margin) = (rounds.count, margin * 100.0);
     let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
-    let turns = format!("{count}{of} rounds, both families in turn; margin {margin:.0} %");
+    let rounds_word = if count == 1 && of.is_empty() { "round" } else { "rounds" };
+    let turns = format!("{count}{of} {rounds_word}, both families in turn; margin {margin:.0} %");
     let _ = writeln!(text, "\n  {turns}. Verdicts hold for these minutes. The AS path is unknown.");
     if planned.is_some() {
         let _ = writeln!(text, "  Interrupted: the test at the end was not made.");
     }
     printable_lines(&text)
+}
+
+/// Most ratios have at most this width: tables of several hosts are alike.
+const MIN_RATIO_WIDTH: usize = 22;
+
+fn ratio_text(effect: Option<&Effect>) -> String {
+    effect.map_or_else(String::new, |Effect { estimate, interval95, .. }| {
+        format!("{estimate:.3} ({:.3} to {:.3})", interval95.low, interval95.high)
+    })
 }
 
 /// Why metrics have no figure, each reason once. Those of a family's state are above the table.

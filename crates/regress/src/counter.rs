@@ -81,7 +81,14 @@ impl<'a> Counter<'a> {
 
     fn boot(&mut self, name: &str, kernel: &Kernel) -> Result<ExactCounts, RegressError> {
         self.say(&format!("{name}: counting"));
-        Ok(count_instructions(&self.plan, kernel, &self.program, self.interrupted)?)
+        let Counter { plan, program, interrupted, step, .. } = self;
+        Ok(count_instructions(
+            plan,
+            kernel,
+            program,
+            &mut |what| step(&format!("{name}: counting: {what}")),
+            interrupted,
+        )?)
     }
 
     fn commit(&mut self, repository: &Repository, commit: &Commit) -> Result<ExactCounts, RegressError> {

@@ -129,6 +129,14 @@ pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
         [] => "no stage differs by more than chance".to_owned(),
         parts => parts.join(", "),
     };
+    if differing.is_empty() && !busy.differs() {
+        return plain(&format!(
+            "{}: no difference seen between {candidate} and {baseline} ({:+.0} ± {:.0} ns of CPU time per message).",
+            explanation.context_label(),
+            busy.difference_ns,
+            costs.half_width_ns(busy)
+        ));
+    }
     let more = if busy.difference_ns < 0.0 { "less" } else { "more" };
     plain(&format!(
         "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {more} than {baseline} per message: {why}.",

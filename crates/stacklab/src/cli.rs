@@ -1,7 +1,8 @@
 //! The command line.
 
 use crate::commands::{
-    explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study, tools,
+    doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study,
+    tools,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -204,7 +205,12 @@ It only reads. Requests need the token in the printed address. The connection is
 it listen on networks that you trust.")]
     Serve(serve::ServeOptions),
     /// Print what this machine supports, and how to get the rest
-    Doctor,
+    #[command(after_help = "\
+Examples:
+  stacklab doctor
+  stacklab doctor --verbose                        why something is missing, with the kernel's error
+  stacklab doctor --json")]
+    Doctor(doctor::DoctorOptions),
     /// Fetch or build images of other systems (gvisor, linux-6.1, uml ..) in stacklab's cache
     #[command(
         subcommand,
@@ -213,7 +219,7 @@ Examples:
   stacklab image list                              available and installed images
   stacklab image get linux-6.1                     Debian's newest kernel of that series, checked by apt
   stacklab image get gvisor
-  stacklab image build uml-full                    user-mode Linux with all transition mechanisms (four minutes)
+  stacklab image build uml-full                    user-mode Linux with all transition mechanisms (five minutes, more on a busy machine)
   stacklab image build uml-mine --tree ~/linux     from your kernel tree
   stacklab image check                             compare all files with the sums taken when fetched
 
@@ -284,10 +290,12 @@ It removes the files stacklab-* in ~/.cache/stacklab/bin there, of any version."
     Schema,
     /// Print a shell's completion script
     #[command(
-        after_help = "Example:\n  stacklab completions bash > ~/.local/share/bash-completion/completions/stacklab"
+        after_help = "Example:\n  stacklab completions bash > ~/.local/share/bash-completion/completions/stacklab\n\nThe \
+                      script offers the names of the built-in studies too (bash, fish, zsh)."
     )]
     Completions {
         /// The shell
+        #[arg(value_name = "bash|elvish|fish|powershell|zsh", hide_possible_values = true)]
         shell: clap_complete::Shell,
     },
     /// Write the manual pages into a folder

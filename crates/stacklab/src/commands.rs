@@ -1,5 +1,6 @@
 //! The commands: their options, and what they do.
 
+pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 #[cfg_attr(not(feature = "fleet"), path = "commands/no_fleet.rs")]

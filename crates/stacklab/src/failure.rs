@@ -93,7 +93,9 @@ impl Failure {
 }
 
 pub(crate) fn interrupt_flag() -> Result<&'static AtomicBool, Failure> {
-    stacklab_agent::interrupt_flag().map_err(Failure::step("install signal handlers"))
+    let flag = stacklab_agent::interrupt_flag().map_err(Failure::step("install signal handlers"))?;
+    stacklab_guests::interrupt_by(flag);
+    Ok(flag)
 }
 
 impl From<CampaignError> for Failure {

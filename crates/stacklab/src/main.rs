@@ -3,18 +3,20 @@
 //! Each step is a crate (`stacklab-*`). This program reads the command line and prints the results.
 
 mod cli;
+mod colour;
 mod commands;
 mod environment;
 mod failure;
 mod output;
 mod quantities;
+mod suggestions;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::regress::STOP;
 use commands::{
-    doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study,
-    tools,
+    completions, doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run,
+    serve, study, tools,
 };
 use failure::USAGE;
 use std::process::ExitCode;
@@ -29,7 +31,10 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
             let error = stacklab_agent::with_renamed_flag(error);
+            let error = suggestions::with_suggestion(error, &Cli::command(), &words);
             if !error.use_stderr() {
                 error.exit();
             }
@@ -63,7 +68,7 @@ fn main() -> ExitCode {
         Command::Measure(options) => measure::measure(&options),
         Command::Path(options) => path::path(&options),
         Command::Serve(options) => serve::serve(options),
-        Command::Doctor => doctor::doctor(),
+        Command::Doctor(options) => doctor::doctor(&options),
         Command::Image(command) => image::image(&command),
         Command::Lab(command) => lab::lab(&command),
         Command::Guest(options) => tools::guest(&options),
@@ -71,7 +76,7 @@ fn main() -> ExitCode {
         Command::Agent(options) => tools::agent(&options),
         Command::SshClean { hosts } => tools::ssh_clean(&hosts),
         Command::Schema => output::print_text(&stacklab_study::json_schema()),
-        Command::Completions { shell } => tools::completions(shell, Cli::command()),
+        Command::Completions { shell } => completions::completions(shell, Cli::command()),
         Command::Man { folder } => tools::man(&folder, Cli::command()),
     };
     match done {

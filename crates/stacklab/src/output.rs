@@ -1,10 +1,14 @@
 //! Writes the output of a command: into a file, or on standard output.
 
+use crate::colour;
 use crate::failure::Failure;
 use stacklab_report::{WIDTH, Width};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
 /// atomically.
@@ -47,6 +51,25 @@ fn asks_for_json(words: &[String]) -> bool {
         || words.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
 }
 
+/// Runs a step that may take long, as guests do that boot. Every five seconds a line on standard error says for how
+/// long.
+pub(crate) fn show_seconds<T>(what: &str, step: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let began = Instant::now();
+            while ended.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("stacklab: {what}: {} s so far", began.elapsed().as_secs());
+            }
+        });
+        let done = step();
+        drop(end);
+        done
+    })
+}
+
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
 /// The width of text on standard output: the terminal's, if it is one.
 pub(crate) fn width() -> Width {
     match terminal_size::terminal_size_of(io::stdout()) {
@@ -68,6 +91,11 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
+    let painted = match std::str::from_utf8(bytes) {
+        Ok(text) if colour::is_wanted() => Some(colour::paint(text)),
+        _ => None,
+    };
+    let bytes = painted.as_deref().map_or(bytes, str::as_bytes);
     match io::stdout().lock().write_all(bytes) {
         Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => Err(reason),
         _ => Ok(()),

@@ -1,6 +1,7 @@
 //! Errors of testbeds. Each names the attempted step, the host, and what to do next.
 
 use crate::Node;
+use crate::kernel::sys::NoTun;
 use std::error::Error;
 use std::io;
 use std::path::Path;
@@ -28,6 +29,9 @@ impl TestbedError {
 }
 
 pub(crate) fn hint(reason: &io::Error) -> &'static str {
+    if let Some(no_tun) = reason.get_ref().and_then(|inner| inner.downcast_ref::<NoTun>()) {
+        return no_tun.remedy();
+    }
     match reason.kind() {
         io::ErrorKind::PermissionDenied => {
             "this needs root (sudo) or an open user namespace: see `stacklab doctor`"

@@ -15,7 +15,7 @@ use stacklab_study::{Plan, Study};
 use stacklab_testbed::{AGENT, Routed};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair
 /// of systems, or for each Wi-Fi network. All are up at once, so that each block can use all of them.
@@ -49,7 +49,14 @@ impl Rigs {
         routed: Option<RoutedPlacement>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, CampaignError> {
-        let (rigs, _guest) = build(study, seed, reached, routed.as_ref(), interrupted)?;
+        let built = build(study, seed, reached, routed.as_ref(), interrupted);
+        let (rigs, _guest) = built.map_err(|error| match error {
+            // A guest that boots is ended by it.
+            CampaignError::Testbed(_) if interrupted.load(Ordering::Relaxed) => {
+                AgentError::Interrupted.into()
+            }
+            error => error,
+        })?;
         let is_namespaces_only = study.networks().is_empty()
             && study
                 .labs()

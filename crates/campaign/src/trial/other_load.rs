@@ -1,6 +1,9 @@
 //! Other load on this Linux machine: time stolen by the hypervisor, and other processes. A run that it may have
 //! disturbed has a warning.
 
+mod peers;
+
+use peers::find_peers;
 use stacklab_model::{Slice, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,6 +32,8 @@ pub struct LoadSample {
     at: Instant,
     machine: Machine,
     processes: BTreeMap<u32, Process>,
+    /// Processes of this machine that are connected with this one: the agent that takes part in the measurement.
+    peers: BTreeSet<u32>,
 }
 
 /// What others had of the processors between two samples.
@@ -46,7 +51,7 @@ pub struct OtherLoad {
     pub processes: Vec<OtherProcess>,
 }
 
-/// A process that is neither this one nor started by it.
+/// A process that is neither this one nor the agent that it measures with, nor started by either.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherProcess {
     /// Its id.
@@ -110,13 +115,14 @@ impl LoadSample {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let stats = pids.filter_map(|pid| Some((pid, read_line(&format!("/proc/{pid}/stat"))?)));
-        Self::of(&stat, stats)
+        let sample = Self::of(&stat, stats);
+        LoadSample { peers: find_peers(sample.processes.keys().copied()), ..sample }
     }
 
     /// The state that `/proc/stat` and the `/proc/PID/stat` of processes tell, now.
     fn of(stat: &str, stats: impl Iterator<Item = (u32, String)>) -> Self {
         let processes = stats.filter_map(|(pid, stat)| Some((pid, process(&stat)?))).collect();
-        LoadSample { at: Instant::now(), machine: machine(stat), processes }
+        LoadSample { at: Instant::now(), machine: machine(stat), processes, peers: BTreeSet::new() }
     }
 
     /// What others had until a later sample. A process that began and ended in between is its parent's, if it was
@@ -125,7 +131,9 @@ impl LoadSample {
         let seconds = (later.at - self.at).as_secs_f64().max(1.0 / TICKS);
         let processors = later.machine.processors.max(1);
         let share = |ticks: f64| (ticks / TICKS / seconds).max(0.0);
-        let own = own(&later.processes, std::process::id());
+        let peers = self.peers.union(&later.peers).copied();
+        let roots: BTreeSet<u32> = peers.chain([std::process::id()]).collect();
+        let own = own(&later.processes, &roots);
         let is_other = |pid: u32, process: &Process| {
             !own.contains(&pid) && pid != KTHREADD && process.parent != KTHREADD
         };
@@ -200,12 +208,12 @@ fn process(stat: &str) -> Option<Process> {
     })
 }
 
-/// A process, its descendants, and the members of their process groups: a guest's helpers may have lost their parents.
-fn own(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
+/// Processes, their descendants, and members of their process groups: a guest's helpers may have lost their parents.
+fn own(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>) -> BTreeSet<u32> {
     let descends = |mut pid: u32| {
         for _ in 0..DEEPEST {
             let Some(process) = processes.get(&pid) else { return false };
-            if pid == root {
+            if roots.contains(&pid) {
                 return true;
             }
             pid = process.parent;
@@ -309,6 +317,7 @@ mod tests {
                     (*pid, Process { name, parent, group: *pid, own, children })
                 })
                 .collect(),
+            peers: BTreeSet::new(),
         };
         // A shell, its child with 500 ticks of grandchildren of before, and a grandchild that runs.
         let before = sample(0, &[(10, 1, [3.0, 0.0]), (11, 10, [0.0, 500.0]), (12, 11, [80.0, 0.0])]);
@@ -325,7 +334,8 @@ mod tests {
     fn members_of_a_childs_process_group_are_own() {
         let of = |parent, group| Process { name: String::new(), parent, group, own: 0.0, children: 0.0 };
         let all = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 6)), (7, of(1, 6)), (8, of(1, 8))]);
-        assert_eq!(own(&all, 5), BTreeSet::from([5, 6, 7]));
+        assert_eq!(own(&all, &BTreeSet::from([5])), BTreeSet::from([5, 6, 7]));
+        assert_eq!(own(&all, &BTreeSet::from([7, 8])), BTreeSet::from([7, 8]));
     }
 
     fn load(stolen: f64, processes: &[(&str, f64)]) -> OtherLoad {

@@ -33,6 +33,7 @@ pub fn count_beside(
     study: &Study,
     kernel: &Kernel,
     program: &Path,
+    step: &mut dyn FnMut(&str),
     interrupted: &AtomicBool,
 ) -> Result<(), ExplainError> {
     let pair = |explanation: &Explanation| {
@@ -40,7 +41,7 @@ pub fn count_beside(
     };
     let pairs = found.iter().map(pair).collect::<Result<_, _>>()?;
     let plan = ExactPlan::new(pairs).map_err(ExplainError::Study)?;
-    let ExactCounts { qemu, kernel, cells } = count_instructions(&plan, kernel, program, interrupted)?;
+    let ExactCounts { qemu, kernel, cells } = count_instructions(&plan, kernel, program, step, interrupted)?;
     for (explanation, cell) in found.iter_mut().zip(cells) {
         let counts = ExactCounts { qemu: qemu.clone(), kernel: kernel.clone(), cells: vec![cell] };
         explanation.exact = Some(Box::new(counts));

@@ -7,7 +7,9 @@ use crate::exact::plan::{ExactPair, ExactPlan, ROUNDS};
 use crate::sampling::symbols::{StageMap, Symbols};
 use stacklab_model::{ExactCell, ExactRow};
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, Read};
+use std::path::Path;
 
 /// Longest line of either file, bytes; a report of ticks is the longest.
 const LONGEST_LINE: u64 = 64 << 10;
@@ -45,6 +47,12 @@ pub(crate) fn read_counts(
         }
     }
     Ok((kernel, cells(plan, &phases, &symbols)))
+}
+
+/// The phases that the plugin has written so far.
+pub(super) fn count_phases(file: &Path) -> usize {
+    let text = fs::read(file).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"phase ")).count()
 }
 
 /// The plugin's counts of this many phases. The error says what is wrong with the file.

@@ -19,7 +19,7 @@ pub(crate) mod plan;
 mod sys;
 
 use crate::ExplainError;
-use crate::exact::counts::read_counts;
+use crate::exact::counts::{count_phases, read_counts};
 use crate::exact::inside::{LINK, nft};
 use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
@@ -40,12 +40,16 @@ pub const KERNEL: &str = "linux-6.1";
 /// Time that a machine may take; it needs about 20 s when two others use the CPUs.
 const PATIENCE: Duration = Duration::from_secs(900);
 const LOOK: Duration = Duration::from_millis(20);
+/// How often it is said which cell is counted.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
-/// Counts the instructions of a plan's messages in a virtual machine with this kernel and program.
+/// Counts the instructions of a plan's messages in a virtual machine with this kernel and program. `step` is called
+/// every five seconds with the cell that is counted.
 pub fn count_instructions(
     plan: &ExactPlan,
     kernel: &Kernel,
     program: &Path,
+    step: &mut dyn FnMut(&str),
     interrupted: &AtomicBool,
 ) -> Result<ExactCounts, ExplainError> {
     let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
@@ -87,6 +91,7 @@ pub fn count_instructions(
     sys::end_with_parent(&mut command);
     let mut running = Running(command.spawn().map_err(|reason| failed("cannot start QEMU", &reason))?);
     let started = Instant::now();
+    let mut next = SIGN_OF_LIFE;
     while running.0.try_wait().map_err(|reason| failed("cannot wait for QEMU", &reason))?.is_none() {
         if interrupted.load(Ordering::Relaxed) {
             return Err(ExplainError::Interrupted);
@@ -95,6 +100,11 @@ pub fn count_instructions(
             let (seconds, last) = (PATIENCE.as_secs(), last_line_with(&path("console"), &LAST_WORDS));
             let reason = format!("the emulated machine hangs: it is not done after {seconds} s{last}");
             return Err(ExplainError::Kernel(reason));
+        }
+        if started.elapsed() > next {
+            next += SIGN_OF_LIFE;
+            let cell = plan.describe_place(count_phases(&path("counts")));
+            step(&format!("{cell}, {} s so far", started.elapsed().as_secs()));
         }
         std::thread::sleep(LOOK);
     }

@@ -78,6 +78,24 @@ impl ExactPlan {
         self.pairs.len() * ROUNDS * 2
     }
 
+    /// Where a machine is that has ended this many phases: `cell 2 of 6: udp, 1408 B`.
+    pub(super) fn describe_place(&self, phases: usize) -> String {
+        let cells = self.pairs.len().max(1);
+        let place = (phases * cells / self.phases().max(1)).min(cells - 1);
+        match self.pairs.get(place).filter(|_| phases > 0) {
+            Some(pair) => {
+                let [arm, _] = &pair.arms;
+                // A connection has no size.
+                let size = if arm.size == 0 { String::new() } else { format!(", {} B", arm.size) };
+                format!("cell {} of {cells}: {}{size}", place + 1, pair.probe)
+            }
+            None => format!(
+                "booting the emulated machine for {cells} {}",
+                if cells == 1 { "cell" } else { "cells" }
+            ),
+        }
+    }
+
     pub(super) fn arms(&self) -> impl Iterator<Item = &ExactArm> {
         self.pairs.iter().flat_map(|pair| &pair.arms)
     }
@@ -238,6 +256,10 @@ mod tests {
         );
         assert_eq!(plan.to_string().parse(), Ok(plan.clone()));
         assert_eq!(plan.phases(), 30);
+        let places = [0, 1, 10, 29, 30].map(|phases| plan.describe_place(phases));
+        assert_eq!(places[0], "booting the emulated machine for 3 cells");
+        assert_eq!(places[1..3], ["cell 1 of 3: udp, 128 B", "cell 2 of 3: udp, 1408 B"]);
+        assert_eq!(places[3..], ["cell 3 of 3: connect", "cell 3 of 3: connect"]);
         let arm = |path| ExactArm { family: Family::Ipv6, path, size: 64, rules: 9 };
         let arms =
             [Mechanism::Native, Mechanism::SixInFour].map(|mechanism| arm(ExactPath::Routed(mechanism)));

@@ -5,6 +5,7 @@ use crate::message::check_name;
 use crate::store::agents::resources;
 use crate::store::db::{DbError, Row, Tx};
 use crate::store::{AgentInfo, Class, Store};
+use stacklab_report::count;
 use std::fmt;
 
 /// A campaign to add.
@@ -114,7 +115,8 @@ impl fmt::Display for BlockCounts {
         let BlockCounts { done, leased, waiting, given_up } = self;
         write!(
             f,
-            "{done} blocks with a result, {leased} being measured, {waiting} waiting, {given_up} given up"
+            "{} with a result, {leased} being measured, {waiting} waiting, {given_up} given up",
+            count(*done as usize, "block")
         )
     }
 }

@@ -6,7 +6,7 @@ use stacklab_testbed::Streams;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// The longest line, bytes: agents' longest answers with their stream's number.
@@ -14,7 +14,8 @@ const LONGEST_LINE: usize = 17 << 20;
 /// Lines of one stream that wait for their reader. An agent has at most eight requests under way.
 const MOST_WAITING: usize = 16;
 
-/// The coordinator's end, with as many streams as the other end, in the same order. They end with the channel.
+/// The coordinator's end, with as many streams as the other end, in the same order. They end with the channel, with its
+/// error if it has one.
 pub(crate) fn open(
     channel: impl Read + Send + 'static,
     out: impl Write + Send + 'static,
@@ -23,16 +24,23 @@ pub(crate) fn open(
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
     let (senders, receivers): (Vec<_>, Vec<_>) =
         (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MOST_WAITING)).unzip();
+    let end: End = Arc::default();
+    let ended = Arc::clone(&end);
     thread::spawn(move || {
-        let _ = each_line(channel, |number, line| {
+        let read = each_line(channel, |number, line| {
             if let Some(sender) = senders.get(number) {
                 let _ = sender.send(line.to_vec());
             }
             Ok(())
         });
+        if let Err(error) = read {
+            let _ = ended.set(error.to_string());
+        }
+        // The streams end when the reason is there.
+        drop(senders);
     });
     let stream = |(number, lines): (usize, Receiver<Vec<u8>>)| -> Streams {
-        let read = Lines { lines, rest: VecDeque::new() };
+        let read = Lines { lines, rest: VecDeque::new(), end: Arc::clone(&end) };
         let (out, line) = (Arc::clone(&out), Vec::new());
         (Box::new(read), Box::new(Numbered { number, out, line, under_way: None }))
     };
@@ -99,6 +107,8 @@ fn invalid(text: impl Into<String>) -> io::Error {
 }
 
 type Out = Arc<Mutex<Box<dyn Write + Send>>>;
+/// Why the channel has ended.
+type End = Arc<OnceLock<String>>;
 
 struct Numbered {
     number: usize,
@@ -132,12 +142,15 @@ impl Write for Numbered {
 struct Lines {
     lines: Receiver<Vec<u8>>,
     rest: VecDeque<u8>,
+    end: End,
 }
 
 impl Read for Lines {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
-            let Ok(line) = self.lines.recv() else { return Ok(0) };
+            let Ok(line) = self.lines.recv() else {
+                return self.end.get().map_or(Ok(0), |reason| Err(io::Error::other(reason.clone())));
+            };
             self.rest = line.into();
         }
         self.rest.read(room)
@@ -201,5 +214,17 @@ mod tests {
         }
         near.shutdown(std::net::Shutdown::Both).unwrap();
         assert_eq!(ours[0].0.read(&mut [0; 8]).unwrap(), 0, "the streams end with the channel");
+    }
+
+    #[test]
+    fn every_stream_ends_with_the_channels_error() {
+        let channel = b"1 first\nno number\n";
+        let mut ours = open(&channel[..], io::sink(), 2);
+        let mut text = String::new();
+        for (read, _) in &mut ours {
+            let error = read.read_to_string(&mut text).unwrap_err().to_string();
+            assert!(error.contains("without a stream's number"), "{error}");
+        }
+        assert_eq!(text, "first\n");
     }
 }

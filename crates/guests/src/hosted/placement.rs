@@ -1,8 +1,8 @@
 //! Where a study's routed testbeds are built: on this kernel, or in a guest that supports what this kernel does not
 //! support. What they need from these kernels.
 
-use crate::image::{built, check_architecture};
-use crate::kind::vm::emulator;
+use crate::image::{built, check_architecture, how_to_get};
+use crate::kind::vm::{GET_QEMU, emulator};
 use crate::{Image, no_image};
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
 use stacklab_testbed::mechanism::translate::{jool_here, tayga_program};
@@ -86,28 +86,32 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
         && !fits(guest)
     {
         let unsupported = Vec::from_iter(lacks(guest)).join(", ");
+        let other = choose_guest(wanted.contains(&JOOL));
         return Err(TestbedError(format!(
-            "{guest} lacks features for the study ({unsupported}): build a guest that has them (stacklab image \
-             build uml-full, then --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
+            "{guest} lacks features for the study ({unsupported}): {}, then --in-vm={other}",
+            how_to_get(&other)
         )));
     }
     let runs = |system: &System| router_image(system).is_ok();
     if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {
         return Ok(Some(system));
     }
-    let system = candidates.into_iter().find(fits).unwrap_or_else(|| {
-        if wanted.contains(&JOOL) {
-            System::OwnUml("full".to_owned())
-        } else {
-            System::Linux("6.1".to_owned())
-        }
-    });
+    let system = match placement {
+        Placement::Guest(system) => system.clone(),
+        Placement::WhereNeeded | Placement::Any => choose_guest(wanted.contains(&JOOL)),
+    };
     let why: Vec<String> = missing.iter().map(|ability| needs.describe_missing(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
     check_architecture().map_err(|error| TestbedError(format!("{why}; {error}")))?;
     let qemu = !system.is_uml() && emulator().is_err();
-    let also = if qemu { ", and qemu-system-x86 is not installed" } else { "" };
+    let also =
+        if qemu { format!(", and qemu-system-x86 is not installed ({GET_QEMU})") } else { String::new() };
     Err(no_image(&system, format!("{why}; no installed guest supports it{also}")))
+}
+
+/// The guest that is here soonest of those that have what is needed.
+fn choose_guest(needs_jool: bool) -> System {
+    if needs_jool { System::OwnUml("full".to_owned()) } else { System::Linux("6.1".to_owned()) }
 }
 
 /// The name of the [`Ability`] that the routers' kernels need for a routed testbed. `None` if they need none.
@@ -243,8 +247,8 @@ impl Requirements {
         if !missing.iter().all(theirs) {
             return String::new();
         }
-        let any_unsupported = missing.iter().any(|ability| is_unsupported(&System::Uml, ability.name));
-        let router = if any_unsupported { "uml-full" } else { "uml" };
+        let needs_jool = missing.iter().any(|ability| ability.name == JOOL);
+        let router = choose_guest(needs_jool);
         format!("; or use guests that support it as routers: factors.router_os = [\"{router}\"]")
     }
 
@@ -253,11 +257,12 @@ impl Requirements {
         for row in &self.rows {
             for system in row.routers.guests() {
                 if let Some(need) = kernel_need(row).filter(|need| is_unsupported(system, need)) {
+                    let router = choose_guest(need == JOOL);
                     return Err(TestbedError(format!(
-                        "{system} as a router lacks features for a mechanism ({}: {need}): build one that has them \
-                         (stacklab image build uml-full, then factors.router_os = [\"uml-full\"]), or use linux-6.1, \
-                         which has all but jool",
-                        row.mechanism
+                        "{system} as a router lacks features for a mechanism ({}: {need}): {}, then \
+                         factors.router_os = [\"{router}\"]",
+                        row.mechanism,
+                        how_to_get(&router),
                     )));
                 }
             }

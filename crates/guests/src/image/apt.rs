@@ -1,6 +1,7 @@
 //! Fetches and unpacks packages of Debian's archive without installing them. apt-get runs with a separate state, and
 //! checks the archive's signatures as on the machine itself.
 
+use crate::command::run_slowly;
 use crate::{Step, failed, run};
 use stacklab_testbed::TestbedError;
 use std::cmp::Ordering;
@@ -45,7 +46,13 @@ impl Apt {
         step(&format!("reading the package lists of {} from {mirror}", suites.join(", ")));
         let mut update = apt.command("apt-get");
         update.args(["update", "-qq"]);
-        run(update, "read the package lists of Debian's archive", "; see that the mirror can be reached")?;
+        run_slowly(
+            update,
+            "read the package lists of Debian's archive",
+            "; see that the mirror can be reached",
+            "reading the package lists",
+            step,
+        )?;
         Ok(apt)
     }
 
@@ -88,14 +95,14 @@ impl Apt {
         })
     }
 
-    /// Fetches a package, unless it was fetched before, and unpacks it into a folder. Returns its version.
-    pub(super) fn unpack(
-        &self,
-        package: &str,
-        into: &Path,
-        step: &mut Step<'_>,
-    ) -> Result<String, TestbedError> {
-        let attempted = format!("fetch the package {package}");
+    /// The version of a package in the archive.
+    pub(super) fn version(&self, package: &str) -> Result<String, TestbedError> {
+        Ok(version_in(&self.find(package)?.0))
+    }
+
+    /// The file of a package in the archive, and its size.
+    fn find(&self, package: &str) -> Result<(String, u64), TestbedError> {
+        let attempted = format!("find the package {package}");
         let mut uris = self.command("apt-get");
         uris.args(["download", "--print-uris", "-qq", package]);
         let said = run(uris, &attempted, "")?;
@@ -104,20 +111,37 @@ impl Apt {
         let [_, name, bytes, ..] = words[..] else {
             return Err(failed(&attempted, format!("apt-get says {said:?}"), ""));
         };
-        let mebibytes = bytes.parse::<f64>().unwrap_or(0.0) / f64::from(1 << 20);
-        step(&format!("fetching {package} ({mebibytes:.0} MiB)"));
+        Ok((name.to_owned(), bytes.parse().unwrap_or(0)))
+    }
+
+    /// Fetches a package, unless it was fetched before, and unpacks it into a folder. Returns its version.
+    pub(super) fn unpack(
+        &self,
+        package: &str,
+        into: &Path,
+        step: &mut Step<'_>,
+    ) -> Result<String, TestbedError> {
+        let attempted = format!("fetch the package {package}");
+        let (name, bytes) = self.find(package)?;
+        let fetching = format!("fetching {package} ({:.0} MiB)", bytes as f64 / f64::from(1 << 20));
+        step(&fetching);
         let archives = self.folder.join("archives");
         let mut download = self.command("apt-get");
         download.args(["download", "-qq", package]).current_dir(&archives);
-        run(download, &attempted, "; run it again: downloads so far are kept")?;
-        step(&format!("unpacking {package}"));
-        let archive = archives.join(name);
+        run_slowly(download, &attempted, "; run it again: downloads so far are kept", &fetching, step)?;
+        let unpacking = format!("unpacking {package}");
+        step(&unpacking);
+        let archive = archives.join(&name);
         let mut unpack = Command::new("dpkg-deb");
         unpack.arg("-x").arg(&archive).arg(into);
-        run(unpack, &format!("unpack {}", archive.display()), "")?;
-        let version = name.split('_').nth(1).unwrap_or_default();
-        Ok(version.replace("%3a", ":"))
+        run_slowly(unpack, &format!("unpack {}", archive.display()), "", &unpacking, step)?;
+        Ok(version_in(&name))
     }
+}
+
+/// The version in the name of a package's file.
+fn version_in(file: &str) -> String {
+    file.split('_').nth(1).unwrap_or_default().replace("%3a", ":")
 }
 
 fn mirror() -> Result<String, TestbedError> {
@@ -170,6 +194,12 @@ mod tests {
         ];
         assert_eq!(names.iter().max_by(|a, b| by_numbers(a, b)), Some(&names[1]));
         assert_eq!(by_numbers("a7.2.1", "a7.2.1+deb14"), Ordering::Less);
+    }
+
+    #[test]
+    fn a_file_says_its_version() {
+        assert_eq!(version_in("linux-image-6.1.0-40-cloud-amd64_6.1.153-1_amd64.deb"), "6.1.153-1");
+        assert_eq!(version_in("user-mode-linux_1%3a7.2um1+b1_amd64.deb"), "1:7.2um1+b1");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::image::apt::Apt;
 use crate::image::archive::Archive;
-use crate::image::{SERIES, cache, files_below};
+use crate::image::{Image, SERIES, cache, files_below, is_newest};
 use crate::{ImageInfo, Step, failed};
 use stacklab_model::Mechanism;
 use stacklab_testbed::{LOADER, TestbedError};
@@ -15,7 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Fetches the newest kernel of a series into a folder: `kernel` and `modules.cpio`.
-pub(crate) fn make_kernel(series: &str, into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
+/// `None` if the image that is here is of the newest one.
+pub(crate) fn make_kernel(
+    series: &str,
+    into: &Path,
+    here: Option<&Image>,
+    step: &mut Step<'_>,
+) -> Result<Option<ImageInfo>, TestbedError> {
     let (_, suites) = SERIES.iter().find(|(known, _)| *known == series).ok_or_else(|| {
         let known: Vec<&str> = SERIES.iter().map(|(series, _)| *series).collect();
         let reason = format!("the series whose suites are known are {}", known.join(", "));
@@ -25,7 +31,12 @@ pub(crate) fn make_kernel(series: &str, into: &Path, step: &mut Step<'_>) -> Res
     let apt = Apt::open(cache().join("apt").join(format!("linux-{series}")), suites, step)?;
     let unpacked = into.join("unpacked");
     let image = apt.newest(&format!("linux-image-{series}"), "-cloud-amd64")?;
-    let version = apt.unpack(&image, &unpacked, step)?;
+    let source = format!("{image} {}", apt.version(&image)?);
+    let packed = Some(wanted().join(" "));
+    if is_newest(here, &source, packed.as_deref(), step) {
+        return Ok(None);
+    }
+    apt.unpack(&image, &unpacked, step)?;
     let step_failed = |what: &str, reason: io::Error| failed(&format!("{what} of {image}"), reason, "");
     // Newer kernels have their kernel and modules in separate packages, on which the package of this name depends.
     if kernel_in(&unpacked).is_err() {
@@ -39,7 +50,7 @@ pub(crate) fn make_kernel(series: &str, into: &Path, step: &mut Step<'_>) -> Res
         .map_err(|error| step_failed("pack the modules", error))?;
     let placed = fs::rename(&kernel, into.join("kernel")).and_then(|()| fs::remove_dir_all(&unpacked));
     placed.map_err(|error| step_failed("keep the kernel", error))?;
-    Ok(ImageInfo { version: release, source: format!("{image} {version}"), jool: None })
+    Ok(Some(ImageInfo { version: release, source, jool: None, packed }))
 }
 
 /// Finds the kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.
@@ -76,16 +87,27 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 const NAMED: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 const OWN: &[u8] = b"./ld.so\0";
 
-pub(crate) fn make_uml(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
+/// `None` if the image that is here is of the newest one.
+pub(crate) fn make_uml(
+    into: &Path,
+    here: Option<&Image>,
+    step: &mut Step<'_>,
+) -> Result<Option<ImageInfo>, TestbedError> {
     let apt = Apt::open(cache().join("apt").join("uml"), UML_SUITES, step)?;
     let unpacked = into.join("unpacked");
-    let version = apt.unpack(UML_PACKAGE, &unpacked, step)?;
+    let version = apt.version(UML_PACKAGE)?;
+    let source = format!("{UML_PACKAGE} {version}");
+    let packed = Some(wanted().join(" "));
+    if is_newest(here, &source, packed.as_deref(), step) {
+        return Ok(None);
+    }
+    apt.unpack(UML_PACKAGE, &unpacked, step)?;
     apt.unpack("libc6", &unpacked, step)?;
     let attempted = format!("find the kernel of {UML_PACKAGE} {version}");
     place(&unpacked, into).map_err(|reason| failed(&attempted, reason, ""))?;
     // 7.2um1+b1: the kernel's version, then Debian's.
     let release = version.split("um").next().unwrap_or(&version).to_owned();
-    Ok(ImageInfo { version: release, source: format!("{UML_PACKAGE} {version}"), jool: None })
+    Ok(Some(ImageInfo { version: release, source, jool: None, packed }))
 }
 
 fn place(unpacked: &Path, into: &Path) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! gVisor's `runsc`: an installed one, or one that is built with Go. Those of Debian refuse a network on Linux 6.18.
 
 use crate::command::run_slowly;
-use crate::image::cache;
+use crate::image::{Image, cache, is_newest};
 use crate::{ImageInfo, Step, failed, run};
 use stacklab_testbed::{TestbedError, program_in_path};
 use std::fs;
@@ -13,8 +13,12 @@ const RUNSC: &str = "runsc";
 /// database.
 const MODULE: &str = "gvisor.dev/gvisor/runsc@v0.0.0-20260905035102-160fafc42237";
 
-/// An installed `runsc`, unless it is too old, else one that is built.
-pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
+/// An installed `runsc`, unless it is too old, else one that is built; `None` if the image that is here is of that one.
+pub(super) fn make(
+    into: &Path,
+    here: Option<&Image>,
+    step: &mut Step<'_>,
+) -> Result<Option<ImageInfo>, TestbedError> {
     let own = into.join(RUNSC);
     if let Some(installed) = program_in_path(RUNSC) {
         match refuse_old(&installed) {
@@ -22,10 +26,14 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
                 step(&format!("taking {}", installed.display()));
                 fs::copy(&installed, &own).map_err(TestbedError::file(&own))?;
                 let version = version_of(&own)?;
-                return Ok(ImageInfo { version, source: installed.display().to_string(), jool: None });
+                let source = installed.display().to_string();
+                return Ok(Some(ImageInfo { version, source, jool: None, packed: None }));
             }
             Err(reason) => step(&format!("not taking {}, which is too old: {reason}", installed.display())),
         }
+    }
+    if is_newest(here, MODULE, None, step) {
+        return Ok(None);
     }
     step("building runsc with Go (once, some minutes)");
     let advice = "; install Go 1.21 or newer (https://go.dev/dl, or Debian's golang-go from backports), or runsc itself";
@@ -34,12 +42,13 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
     // A toolchain that is too old fetches the version that the module requires.
     build.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-modcacherw").env("GOPATH", cache().join("go"));
     run_slowly(build, &format!("build {MODULE}"), advice, "building runsc", step)?;
-    Ok(ImageInfo { version: version_of(&own)?, source: MODULE.to_owned(), jool: None })
+    let version = version_of(&own)?;
+    Ok(Some(ImageInfo { version, source: MODULE.to_owned(), jool: None, packed: None }))
 }
 
-/// An error of a `runsc` that does not know what guests are started with.
-fn refuse_old(runsc: &Path) -> Result<(), TestbedError> {
-    let root = std::env::temp_dir().join("stacklab-runsc-check");
+/// An error unless a `runsc` has the options that guests are started with.
+pub(crate) fn refuse_old(runsc: &Path) -> Result<(), TestbedError> {
+    let root = std::env::temp_dir().join(format!("stacklab-runsc-check-{}", std::process::id()));
     let mut list = Command::new(runsc);
     list.arg(format!("--root={}", root.display()));
     list.args(["--platform=systrap", "--overlay2=none", "--net-raw", "list"]);

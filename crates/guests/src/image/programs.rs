@@ -2,6 +2,7 @@
 //! between IPv4 and IPv6, with its modules, which are compiled for a newly built kernel; and those of a Wi-Fi network:
 //! access point, stations, and a tool to look at them, with the loader that fits.
 
+use crate::command::run_slowly;
 use crate::image::apt::Apt;
 use crate::image::archive::Archive;
 use crate::image::debian::modules_into;
@@ -49,7 +50,8 @@ pub(super) fn pack_jool(
     for (place, _) in COMPILED {
         let mut compile = make("modules");
         compile.arg(format!("M={}", source.join(place).display()));
-        run(compile, &format!("compile {JOOL_MODULES} {version}"), "")?;
+        let attempted = format!("compile {JOOL_MODULES} {version}");
+        run_slowly(compile, &attempted, "", &format!("compiling Jool {version}"), step)?;
     }
     write_jool(&folder, &source, archive).map_err(TestbedError::file(archive))?;
     // 4.1.13-1.1: the version of Jool, then Debian's revision.

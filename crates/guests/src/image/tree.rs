@@ -1,7 +1,7 @@
 //! User-mode Linux that is built on this machine from a kernel's source: with all mechanisms, of which Debian's build
 //! does not support some, and from any source tree.
 
-use crate::command::{check_programs, first_missing, remove, with_mechanisms};
+use crate::command::{check_programs, first_missing, remove, run_slowly, with_mechanisms};
 use crate::image::apt::Apt;
 use crate::image::archive::Archive;
 use crate::image::cache;
@@ -57,7 +57,12 @@ pub(super) fn make(
         let empty = || Archive::create(&into.join(MODULES))?.finish().map(drop);
         let placed = built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked));
         placed.map_err(TestbedError::file(into))?;
-        return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
+        return Ok(ImageInfo {
+            version,
+            source: format!("built from {}", tree.display()),
+            jool: None,
+            packed: None,
+        });
     }
     let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
     fs::create_dir_all(&built.tree).map_err(TestbedError::file(&built.tree))?;
@@ -71,7 +76,7 @@ pub(super) fn make(
     for folder in [&unpacked, &kept] {
         remove(folder).map_err(TestbedError::file(folder))?;
     }
-    Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
+    Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool), packed: None })
 }
 
 fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
@@ -82,7 +87,8 @@ fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Res
     let mut tar = Command::new("tar");
     tar.args(LEFT_OUT.map(|files| format!("--exclude={files}")));
     tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(tree);
-    run(tar, &format!("unpack {}", archive.display()), "; see that the disk has 2 GiB of room")?;
+    let attempted = format!("unpack {}", archive.display());
+    run_slowly(tar, &attempted, "; see that the disk has 2 GiB of room", "unpacking the source", step)?;
     fs::remove_dir_all(by_way_of.join("usr")).map_err(TestbedError::file(archive))?;
     Ok(format!("{package} {version}"))
 }
@@ -100,7 +106,7 @@ impl Build {
         let mut configure = self.make("allnoconfig");
         configure.env("KCONFIG_ALLCONFIG", &asked);
         let attempted = format!("configure the kernel in {}", self.tree.display());
-        run(configure, &attempted, "")?;
+        run_slowly(configure, &attempted, "", "configuring the kernel", step)?;
         let config = self.out.join(".config");
         let has = fs::read_to_string(&config).map_err(TestbedError::file(&config))?;
         if let Some(missing) = first_missing(CONFIG, &NOT_EVERYWHERE, &has) {
@@ -110,7 +116,8 @@ impl Build {
         step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
         let mut compile = self.make("linux");
         compile.arg("modules").arg(format!("-j{}", allowed().len()));
-        run(compile, &format!("compile the kernel in {}", self.tree.display()), "")?;
+        let attempted = format!("compile the kernel in {}", self.tree.display());
+        run_slowly(compile, &attempted, "", &format!("compiling user-mode Linux {release}"), step)?;
         Ok(release)
     }
 

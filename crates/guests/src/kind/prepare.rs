@@ -1,6 +1,7 @@
 //! Prepares a guest from a system's name, and says which kinds of hosts can run on this machine.
 
 use crate::image::archive::write_initramfs;
+use crate::image::gvisor::refuse_old;
 use crate::image::known;
 use crate::image::programs::WIFI_ARCHIVE;
 use crate::image::tree::SEEDED;
@@ -8,12 +9,12 @@ use crate::kernel::Kernel;
 use crate::kind::gvisor::Gvisor;
 use crate::kind::uml::Uml;
 use crate::kind::vm::{
-    Accelerator, Boots, GET_QEMU, Vm, accelerator_that_works, emulator, known_accelerator,
+    Accelerator, Boots, DEVICE, GET_QEMU, Vm, accelerator_that_works, emulator, known_accelerator,
 };
 use crate::{Boot, Image, no_image};
 use stacklab_model::System;
 use stacklab_model::wifi::WifiClock;
-use stacklab_testbed::{Ability, Guest, TestbedError, Workdir, not_built, program_in_path};
+use stacklab_testbed::{Ability, Guest, TestbedError, Workdir, check_tun, not_built, program_in_path};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -147,19 +148,18 @@ fn ramdisk(
     Ok(path)
 }
 
-const GET: &str = if cfg!(target_arch = "x86_64") {
-    "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)"
-} else {
-    "an x86-64 machine"
-};
+/// How to get a guest, on a machine that can run it.
+const fn advise(way: &'static str) -> &'static str {
+    if cfg!(target_arch = "x86_64") { way } else { "an x86-64 machine" }
+}
 
-/// Each system that a study can name, and whether it can run here. Starts nothing.
+/// Each system that a study can name, and whether it can run here. Starts no guest.
 pub fn kinds() -> Vec<Ability> {
-    let image = |name, what_for, system: &System| Ability {
+    let image = |name, what_for, system: &System, way| Ability {
         name,
         what_for,
         result: Image::find(system).map(drop).map_err(|error| error.to_string()),
-        remedy: GET,
+        remedy: advise(way),
     };
     let program = |name, what_for, program: &str, remedy| Ability {
         name,
@@ -168,11 +168,38 @@ pub fn kinds() -> Vec<Ability> {
         remedy,
     };
     vec![
-        image("gvisor", "gVisor's user-space stack", &System::Gvisor),
-        machines(),
-        image("uml", "a Linux kernel as a process", &System::Uml),
+        refuse_old_gvisor(image(
+            "gvisor",
+            "gVisor's user-space stack",
+            &System::Gvisor,
+            "stacklab image get gvisor (some minutes)",
+        )),
+        needs_tap(machines()),
+        needs_tap(image(
+            "uml",
+            "a Linux kernel as a process",
+            &System::Uml,
+            "stacklab image get uml (under a minute); linux-6.1 has more mechanisms",
+        )),
         program("ssh:HOST", "real machines", "ssh", "sudo apt-get install openssh-client"),
     ]
+}
+
+/// An image that was made of an old `runsc` boots no guest.
+fn refuse_old_gvisor(ability: Ability) -> Ability {
+    let Ok(image) = Image::find(&System::Gvisor) else { return ability };
+    match refuse_old(&image.file("runsc")) {
+        Err(reason) => Ability { result: Err(format!("its runsc is too old: {reason}")), ..ability },
+        Ok(()) => ability,
+    }
+}
+
+/// A guest is a host of this kernel's testbeds by its tap device.
+fn needs_tap(ability: Ability) -> Ability {
+    match check_tun() {
+        Err((reason, remedy)) if ability.result.is_ok() => Ability { result: Err(reason), remedy, ..ability },
+        _ => ability,
+    }
 }
 
 fn machines() -> Ability {
@@ -184,12 +211,20 @@ fn machines() -> Ability {
         .collect();
     let (result, remedy) = match (program_in_path("qemu-system-x86_64"), kernels.is_empty()) {
         (None, _) => (Err("there is no program `qemu-system-x86_64`".to_owned()), GET_QEMU),
-        (_, true) => (Err("no kernel is here".to_owned()), GET),
-        _ => (Ok(()), GET),
+        (_, true) => {
+            (Err("no kernel is here".to_owned()), advise("stacklab image get linux-6.1 (under a minute)"))
+        }
+        _ => (Ok(()), ""),
     };
     let what_for = match known_accelerator() {
         Some(Accelerator::Kvm) => "Linux of other versions in virtual machines (KVM)",
-        Some(Accelerator::Tcg) => "Linux of other versions in virtual machines (TCG, emulated)",
+        Some(Accelerator::Tcg) if Path::new(DEVICE).exists() => {
+            "Linux of other versions in virtual machines (TCG, emulated: /dev/kvm cannot be opened, or no kernel boots \
+             with it)"
+        }
+        Some(Accelerator::Tcg) => {
+            "Linux of other versions in virtual machines (TCG, emulated: there is no /dev/kvm)"
+        }
         None => "Linux of other versions in virtual machines (whether KVM works is tried at the first)",
     };
     Ability { name: "linux-SERIES", what_for, result, remedy }

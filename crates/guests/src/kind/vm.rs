@@ -5,6 +5,7 @@
 //! Therefore a kernel is booted once with KVM, and the result is kept until this machine reboots.
 
 use crate::image::{cache, check_architecture};
+use crate::kind::running::EMULATOR_LOG;
 use crate::{Boot, Greeting, GuestRole, Image, Running};
 use stacklab_testbed::addressing::hardware_address_text;
 use stacklab_testbed::kernel::sys::keep_open;
@@ -85,7 +86,8 @@ impl Boot for Vm {
                 DISK_PATIENCE
             }
         };
-        command.stderr(File::create(spec.folder.join("qemu.log")).attempt("write qemu.log")?);
+        let log = File::create(spec.folder.join(EMULATOR_LOG));
+        command.stderr(log.attempt(format!("write {EMULATOR_LOG}"))?);
         let process = spec.spawn(&mut command)?;
         drop(its);
         Ok(Running { process, channel: Some(own), role: Some((role, patience)), console })
@@ -148,7 +150,7 @@ impl Accelerator {
 
 /// Timeout for a boot with KVM, which takes one second.
 const KVM_PATIENCE: Duration = Duration::from_secs(8);
-const DEVICE: &str = "/dev/kvm";
+pub(crate) const DEVICE: &str = "/dev/kvm";
 
 /// KVM if this kernel has booted with it, else the emulator. Tries a boot if the result is not known yet.
 pub(crate) fn accelerator_that_works(qemu: &Path, kernel: &Path, initramfs: &Path) -> Accelerator {

@@ -6,7 +6,7 @@ use crate::replication::counts::{Answers, CellPrecision, Precision};
 use crate::replication::judge::{Judged, JudgedPart};
 use crate::tables::Limit;
 use stacklab_model::{Effect, Interval, Metric, Scale};
-use stacklab_report::{Block, Table, Width, text};
+use stacklab_report::{Block, Table, Width, count, text};
 
 /// Parts of a study that are not replicated here, listed before measuring.
 pub fn limits(own: &Reference, width: Width) -> String {
@@ -106,15 +106,16 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
 
 fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
     let effect = part.effect.as_ref()?;
-    let (figures, pairs) = (percent(effect, metric), effect.pairs);
+    let figures = percent(effect, metric);
+    let blocks = count(effect.pairs, "block");
     Some(match effect.scale {
         Scale::Ratio => {
             let margin = (1e4 * part.margin).round() / 100.0;
-            format!("here: {figures} %, 95 % interval, {pairs} blocks; margin {margin} %")
+            format!("here: {figures} %, 95 % interval, {blocks}; margin {margin} %")
         }
         Scale::Difference => {
             let unit = metric.unit().symbol();
-            format!("here: {figures}, 95 % interval, {pairs} blocks; margin {} {unit}", part.margin)
+            format!("here: {figures}, 95 % interval, {blocks}; margin {} {unit}", part.margin)
         }
     })
 }

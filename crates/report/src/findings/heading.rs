@@ -15,7 +15,7 @@ pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm m
 /// How the description of an imported record's testbed begins.
 const IMPORTED: &str = "imported, ";
 
-const OTHER_LOAD: &str = "other_load";
+pub(crate) const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
 const MOST_DISTURBED: f64 = 0.1;
 
@@ -80,7 +80,7 @@ fn disturbed(findings: &Findings) -> Option<String> {
 }
 
 /// `1 block`, `2 blocks`.
-pub(crate) fn count(n: usize, what: &str) -> String {
+pub fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 

@@ -1,6 +1,6 @@
 //! Notes below the figures: cautions, invalid runs, warnings.
 
-use crate::findings::heading::{count, once};
+use crate::findings::heading::{OTHER_LOAD, count, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
 use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning};
@@ -178,10 +178,39 @@ fn warnings(findings: &Findings) -> Vec<String> {
         }
     }
     listed(&kinds, |(runs, texts, warning)| {
+        if *texts > 1 && warning.code == OTHER_LOAD {
+            return describe_load(findings, *runs, warning);
+        }
         let alike = if *texts > 1 { " and the like" } else { "" };
         let said = count(*runs, if *texts > 1 { "time" } else { "run" });
         format!("warning `{}`: {}{alike} ({said}); {}", warning.code, warning.text, warning.advice)
     })
+}
+
+/// Other load in many runs: how much of the processors it used in half of them.
+fn describe_load(findings: &Findings, runs: usize, warning: &Warning) -> String {
+    let of_load = findings.warnings.iter().filter(|(_, one)| one.code == OTHER_LOAD);
+    let mut shares: Vec<(u32, usize)> =
+        of_load.filter_map(|(n, one)| Some((read_share(&one.text)?, *n))).collect();
+    shares.sort_unstable();
+    let known: usize = shares.iter().map(|(_, n)| n).sum();
+    let mut below = 0;
+    let median = shares.iter().find(|(_, n)| {
+        below += n;
+        2 * below >= known
+    });
+    let used = median.map_or_else(String::new, |(share, _)| format!(", most often about {share} % of them"));
+    let runs = format!("{runs} of {}", count(findings.valid_runs.max(runs), "run"));
+    format!(
+        "warning `{OTHER_LOAD}`: busy machine: other programs used the CPUs in {runs}{used}; {}",
+        warning.advice
+    )
+}
+
+/// The share in `other load used 74 % of the CPUs (..)`.
+fn read_share(text: &str) -> Option<u32> {
+    let (share, _) = text.strip_prefix("other load used ")?.split_once(" %")?;
+    share.parse().ok()
 }
 
 fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
@@ -197,6 +226,29 @@ mod tests {
     use super::*;
     use crate::tests::fixtures::{control, findings};
     use stacklab_model::{ArmOrder, Interval, Scale};
+
+    #[test]
+    fn other_load_of_many_runs_is_one_plain_line() {
+        let texts = [
+            (3, "other load used 9 % of the CPUs (exe used 14 % of one)"),
+            (20, "other load used 74 % of the CPUs (steal 2 %, python used 17 % of one)"),
+            (9, "other load used 80 % of the CPUs (exe used 15 % of one)"),
+        ];
+        let texts = texts.map(|(n, text)| {
+            let advice = "stop other load".to_owned();
+            (n, Warning { code: OTHER_LOAD.to_owned(), text: text.to_owned(), advice })
+        });
+        let findings = Findings { warnings: texts.to_vec(), valid_runs: 32, ..findings() };
+        assert_eq!(
+            warnings(&findings),
+            [
+                "warning `other_load`: busy machine: other programs used the CPUs in 32 of 32 runs, most often about 74 % of \
+              them; stop other load"
+            ]
+        );
+        let one = Findings { warnings: texts[..1].to_vec(), ..findings };
+        assert!(warnings(&one)[0].contains("(exe used 14 % of one) (3 runs)"), "{:?}", warnings(&one));
+    }
 
     #[test]
     fn outlook_is_in_time() {

@@ -2,9 +2,11 @@
 
 use crate::failure::{Failure, TESTBED};
 use crate::output::{print_text, width};
+use clap::Args;
+use serde_json::{Value, json};
 use stacklab_explain::{KERNEL, check_emulator, check_sampling};
-use stacklab_guests::{image, kinds};
-use stacklab_model::{NoiseFloor, Spread, System, print_duration};
+use stacklab_guests::{QUICKEST_GUEST, image, kinds};
+use stacklab_model::{HostFacts, NoiseFloor, Spread, System, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, find, kept_settings, services};
 use stacklab_traffic::host::cpu_limit;
 use std::fmt::Write;
@@ -14,82 +16,178 @@ const EMULATOR: &str = "qemu-system-x86_64";
 const GET_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-system-x86 (QEMU 6 to 11.1)";
 const COUNTING: &str =
     "instructions per message by kernel function, emulated by QEMU 6 to 11.1, without root";
-const GET_KERNEL: &str = "stacklab image get linux-6.1";
 
 /// What every study requires.
 const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
 
-pub(crate) fn doctor() -> Result<(), Failure> {
-    let privilege = enter()?;
-    let mut text = match privilege {
-        Privilege::Root => "Root: testbeds are built directly.\n".to_owned(),
-        Privilege::UserNamespace => "Not root: testbeds are built in a user namespace.\n".to_owned(),
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    /// Also say why something is missing and what it is for, with the kernel's error
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
+    /// Print a JSON object, with all of it
+    #[arg(long, conflicts_with = "verbose")]
+    pub json: bool,
+}
+
+/// What was found out about this machine.
+struct Diagnosis {
+    is_root: bool,
+    facts: HostFacts,
+    /// What a container limits, a sentence each.
+    limits: Vec<String>,
+    groups: Vec<Group>,
+    /// Where a testbed with routers runs if this kernel lacks what it needs.
+    guest: Option<String>,
+}
+
+/// Abilities under one heading, which its key names in JSON.
+struct Group {
+    key: &'static str,
+    heading: &'static str,
+    abilities: Vec<Ability>,
+}
+
+impl Group {
+    fn new(key: &'static str, heading: &'static str, abilities: Vec<Ability>) -> Self {
+        Group { key, heading, abilities }
+    }
+}
+
+pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
+    let diagnosis = Diagnosis::make()?;
+    let text = match options.json {
+        true => format!("{:#}\n", diagnosis.to_json()),
+        false => fit(&diagnosis.to_text(options.verbose), width().tables),
     };
-    let facts = stacklab_traffic::agent::facts();
-    let _ = writeln!(
-        text,
-        "{} {} {}, {}, {} cores, clock {}{}\n",
-        facts.os,
-        facts.kernel,
-        facts.machine,
-        facts.cpu_model,
-        facts.cores,
-        facts.clock_source.as_deref().unwrap_or("unknown"),
-        if facts.virtualised { ", virtualised" } else { "" }
-    );
+    print_text(&text)?;
+    if diagnosis.can_run_studies() {
+        return Ok(());
+    }
+    Err(Failure::new(TESTBED, "this machine cannot run a study yet: the list above says what is missing"))
+}
+
+impl Diagnosis {
+    fn make() -> Result<Self, Failure> {
+        let is_root = enter()? == Privilege::Root;
+        let facts = stacklab_traffic::agent::facts();
+        let testbeds = abilities();
+        let lacks_some =
+            testbeds.iter().any(|ability| ability.result.is_err() && !NEEDED.contains(&ability.name));
+        let needs_guest = lacks_some && image::check_architecture().is_ok();
+        let groups = vec![
+            Group::new("testbeds", "Testbeds", testbeds),
+            Group::new("hosts", "Other kinds of hosts (factors.os, factors.router_os)", kinds()),
+            Group::new("services", "Services on a host (factors.services)", services::abilities()),
+            Group::new("sampling", "Sampling the processors (stacklab explain)", vec![try_sampling()]),
+            Group::new("counting", "Counting instructions (stacklab explain --exact)", vec![try_counting()]),
+        ];
+        let guest = needs_guest.then(|| describe_guest(&find_guests()));
+        Ok(Diagnosis { is_root, limits: list_limits(&facts), facts, groups, guest })
+    }
+
+    fn can_run_studies(&self) -> bool {
+        let all = self.groups.iter().flat_map(|group| &group.abilities);
+        all.filter(|ability| NEEDED.contains(&ability.name)).all(|ability| ability.result.is_ok())
+    }
+
+    fn to_text(&self, verbose: bool) -> String {
+        let facts = &self.facts;
+        let mut text = match self.is_root {
+            true => "Root: testbeds are built directly.\n".to_owned(),
+            false => "Not root: testbeds are built in a user namespace.\n".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "{} {} {}, {}, {} cores, clock {}{}\n",
+            facts.os,
+            facts.kernel,
+            facts.machine,
+            facts.cpu_model,
+            facts.cores,
+            facts.clock_source.as_deref().unwrap_or("unknown"),
+            if facts.virtualised { ", virtualised" } else { "" }
+        );
+        for limit in &self.limits {
+            let _ = writeln!(text, "{limit}\n");
+        }
+        for (number, group) in self.groups.iter().enumerate() {
+            // The first group is what the whole list is about.
+            if number > 0 {
+                let _ = writeln!(text, "\n{}", group.heading);
+            }
+            text += &list(&group.abilities, verbose);
+            if number == 0 {
+                text += self.guest.as_deref().unwrap_or_default();
+            }
+        }
+        text += "\nSockets and clocks of this host\n";
+        for (name, result) in &facts.abilities {
+            let _ = match result.as_str() {
+                "yes" => writeln!(text, "  yes  {name}"),
+                reason => writeln!(text, "  no   {name}: {reason}"),
+            };
+        }
+        if let Some(floor) = &facts.noise {
+            let _ = write!(text, "\n{}", noise(floor));
+        }
+        let mut all = self.groups.iter().flat_map(|group| &group.abilities);
+        if !verbose && all.any(|ability| ability.result.is_err()) {
+            text += "\nWhy something is missing: stacklab doctor --verbose\n";
+        }
+        if self.can_run_studies() {
+            text += "\nThis machine can run studies: stacklab run\n";
+        }
+        text
+    }
+
+    fn to_json(&self) -> Value {
+        let groups = self.groups.iter().map(|group| {
+            let rows = group.abilities.iter().map(ability_json).collect();
+            (group.key.to_owned(), rows)
+        });
+        json!({
+            "format_version": FORMAT_VERSION,
+            "can_run_studies": self.can_run_studies(),
+            "root": self.is_root,
+            "limits": self.limits,
+            "guest": self.guest.as_deref().map(str::trim_end),
+            "abilities": groups.collect::<serde_json::Map<String, Value>>(),
+            "host": self.facts,
+        })
+    }
+}
+
+const FORMAT_VERSION: u32 = 1;
+
+fn ability_json(ability: &Ability) -> Value {
+    let is_here = ability.result.is_ok();
+    json!({
+        "name": ability.name,
+        "what_for": ability.what_for,
+        "available": is_here,
+        "reason": ability.result.as_ref().err(),
+        "remedy": (!is_here).then_some(ability.remedy),
+    })
+}
+
+/// What a container keeps from this program.
+fn list_limits(facts: &HostFacts) -> Vec<String> {
+    let mut limits = Vec::new();
     if let Some((quota, limit)) = facts.cpu_quota.zip(cpu_limit()) {
         let held_back = quota.describe(facts.cores, limit.throttled_us);
-        let _ = writeln!(text, "Quota: {held_back} so far; raise its quota for narrower intervals.\n");
+        limits.push(format!("Quota: {held_back} so far; raise its quota for narrower intervals."));
     }
     if let Ok(kept) = kept_settings()
         && !kept.is_empty()
     {
         let kept = kept.join(", ");
-        let _ = writeln!(
-            text,
+        limits.push(format!(
             "Read-only /proc/sys: settings that cannot be made in this container: {kept}; testbeds keep the kernel's \
-             defaults.\n"
-        );
+             defaults."
+        ));
     }
-    let found = abilities();
-    text += &listed(&found);
-    let is_missing = |ability: &&Ability| ability.result.is_err() && !NEEDED.contains(&ability.name);
-    if found.iter().any(|ability| is_missing(&ability)) && image::check_architecture().is_ok() {
-        text += &guest(&image::built());
-    }
-    text += "\nOther kinds of hosts (factors.os, factors.router_os)\n";
-    text += &listed(&kinds());
-    text += "\nServices on a host (factors.services)\n";
-    text += &listed(&services::abilities());
-    text += "\nSampling the processors (stacklab explain)\n";
-    let _ = match check_sampling() {
-        Ok(event) => {
-            writeln!(text, "  yes  kernel functions of namespaces' hosts, by {event}; not those of guests")
-        }
-        Err(reason) => writeln!(text, "  no   kernel functions: {reason}"),
-    };
-    text += "\nCounting instructions (stacklab explain --exact)\n";
-    text += &listed(&[counting()]);
-    text += "\nSockets and clocks of this host\n";
-    for (name, result) in &facts.abilities {
-        let _ = match result.as_str() {
-            "yes" => writeln!(text, "  yes  {name}"),
-            reason => writeln!(text, "  no   {name}: {reason}"),
-        };
-    }
-    if let Some(floor) = &facts.noise {
-        let _ = write!(text, "\n{}", noise(floor));
-    }
-    let unable = found.iter().any(|ability| NEEDED.contains(&ability.name) && ability.result.is_err());
-    if !unable {
-        text += "\nThis machine can run studies: stacklab run\n";
-    }
-    print_text(&fit(&text, width().tables))?;
-    if unable {
-        Err(Failure::new(TESTBED, "this machine cannot run a study yet: the list above says what is missing"))
-    } else {
-        Ok(())
-    }
+    limits
 }
 
 /// Breaks lines at the terminal's width. What follows the first line of an item stands below its text, which begins
@@ -119,38 +217,64 @@ fn fit(text: &str, columns: usize) -> String {
     fitted
 }
 
+/// The guests with images here that can be a whole testbed.
+fn find_guests() -> Vec<System> {
+    let kernels = image::known().into_iter().filter(|system| matches!(system, System::Linux(_)));
+    let kernels = kernels.filter(|system| image::Image::find(system).is_ok());
+    kernels.chain(image::built()).collect()
+}
+
 /// Where a testbed with routers runs if this kernel lacks what it needs.
-fn guest(built: &[System]) -> String {
-    let is_here = built.contains(&System::OwnUml("full".to_owned()));
-    let place = if is_here { "which is here" } else { "to get it: stacklab image build uml-full" };
+fn describe_guest(here: &[System]) -> String {
+    let full = System::OwnUml("full".to_owned());
+    let known = here
+        .iter()
+        .find(|system| **system == full)
+        .or(here.iter().find(|system| matches!(system, System::Linux(_))));
+    let (name, place) = match known {
+        Some(system) => (system.to_string(), "which is here".to_owned()),
+        None => (KERNEL.to_owned(), format!("to get it: {QUICKEST_GUEST}")),
+    };
     format!(
-        "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest uml-full, {place}.\n\
-         `run` and `lab up` use it where this kernel lacks a module.\n"
+        "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest {name}, {place}.\n\
+         `run` and `lab up` use it where this kernel lacks a module. Jool alone needs uml-full.\n"
     )
 }
 
-fn counting() -> Ability {
+fn try_sampling() -> Ability {
+    Ability {
+        name: "kernel functions",
+        what_for: "of namespaces' hosts; not those of guests",
+        result: check_sampling().map(drop).map_err(|reason| reason.to_string()),
+        remedy: "run as root (sudo), or with CAP_PERFMON and CAP_SYSLOG, on hardware that is not shared",
+    }
+}
+
+fn try_counting() -> Ability {
     let system = System::Linux(KERNEL.trim_start_matches("linux-").to_owned());
-    let kernel = || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), GET_KERNEL));
+    let kernel =
+        || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), QUICKEST_GUEST));
     let unable = image::check_architecture().map_err(|error| (error.to_string(), "an x86-64 machine"));
     let checked = unable.and_then(|()| match find(EMULATOR, GET_EMULATOR) {
         Err(_) => Err((format!("there is no program `{EMULATOR}`"), GET_EMULATOR)),
         Ok(qemu) => check_emulator(&qemu).map_err(|reason| (reason, GET_EMULATOR)).and_then(|_| kernel()),
     });
-    let remedy = checked.as_ref().err().map_or(GET_KERNEL, |(_, remedy)| remedy);
+    let remedy = checked.as_ref().err().map_or(QUICKEST_GUEST, |(_, remedy)| remedy);
     Ability { name: KERNEL, what_for: COUNTING, result: checked.map_err(|(reason, _)| reason), remedy }
 }
 
-fn listed(abilities: &[Ability]) -> String {
+/// A line for each ability: what it is for, or how to get it. With `verbose`, the reason too.
+fn list(abilities: &[Ability], verbose: bool) -> String {
     let mut text = String::new();
     for ability in abilities {
         let _ = match &ability.result {
             Ok(()) => writeln!(text, "  yes  {:<18} {}", ability.name, ability.what_for),
-            Err(reason) => writeln!(
+            Err(reason) if verbose => writeln!(
                 text,
                 "  no   {:<18} {}\n       {:<18} {reason}\n       {:<18} to get it: {}",
                 ability.name, ability.what_for, "", "", ability.remedy
             ),
+            Err(_) => writeln!(text, "  no   {:<18} {}", ability.name, ability.remedy),
         };
     }
     text
@@ -187,10 +311,44 @@ mod tests {
     use stacklab_model::{EchoFloor, Family, Transport};
 
     #[test]
-    fn a_kernel_without_modules_has_a_guest() {
-        assert!(guest(&[]).contains("to get it: stacklab image build uml-full"));
-        assert!(guest(&[System::OwnUml("full".to_owned())]).contains("uml-full, which is here."));
-        assert!(guest(&[System::OwnUml("mine".to_owned())]).contains("image build"));
+    fn a_kernel_without_modules_has_the_quickest_guest() {
+        let [full, mine] = ["full", "mine"].map(|name| System::OwnUml(name.to_owned()));
+        let linux = System::Linux("6.1".to_owned());
+        let get = "guest linux-6.1, to get it: stacklab image get linux-6.1 (under a minute)";
+        assert!(describe_guest(&[]).contains(get), "{}", describe_guest(&[]));
+        assert!(describe_guest(std::slice::from_ref(&full)).contains("uml-full, which is here."));
+        assert!(describe_guest(&[linux, full]).contains("uml-full, which is here."));
+        assert!(describe_guest(&[mine]).contains(get));
+    }
+
+    fn diagnosis(result: Result<(), String>) -> Diagnosis {
+        let remedy = "chmod 666 /dev/net/tun";
+        let tun = Ability { name: "tun", what_for: "translators", result, remedy };
+        let veth = Ability { name: "veth", what_for: "links", result: Ok(()), remedy: "" };
+        let abilities = vec![tun, veth];
+        let groups = vec![Group { key: "testbeds", heading: "Testbeds", abilities }];
+        let facts = stacklab_traffic::agent::facts();
+        Diagnosis { is_root: false, facts, limits: Vec::new(), groups, guest: None }
+    }
+
+    #[test]
+    fn what_is_missing_has_one_line_or_its_reason_too() {
+        let diagnosis = diagnosis(Err("create a tun device: Permission denied".to_owned()));
+        let [short, long] = [false, true].map(|verbose| diagnosis.to_text(verbose));
+        let line = "  no   tun                chmod 666 /dev/net/tun\n  yes  veth ";
+        assert!(short.contains(line) && !short.contains("denied"), "{short}");
+        assert!(short.contains("doctor --verbose") && !long.contains("doctor --verbose"));
+        assert!(long.contains("denied\n") && long.contains("to get it: chmod"), "{long}");
+    }
+
+    #[test]
+    fn json_has_every_ability() {
+        let json = diagnosis(Err("denied".to_owned())).to_json();
+        let tun = &json["abilities"]["testbeds"][0];
+        assert_eq!(tun["available"], false);
+        assert_eq!([&tun["reason"], &tun["remedy"]], ["denied", "chmod 666 /dev/net/tun"]);
+        assert_eq!(json["abilities"]["testbeds"][1]["remedy"], Value::Null);
+        assert!(json["can_run_studies"] == true && json["host"]["cores"].is_number(), "{json}");
     }
 
     #[test]

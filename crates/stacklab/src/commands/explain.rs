@@ -137,8 +137,8 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     })?;
     let mut found = explanations(&record, &profile, factor, &pairs)?;
     if options.instructions {
-        with_kernel(&options.kernel, |kernel, program, interrupted| {
-            count_beside(&mut found, &study, kernel, program, interrupted)
+        with_kernel(&options.kernel, |kernel, program, step, interrupted| {
+            count_beside(&mut found, &study, kernel, program, step, interrupted)
         })?;
     }
     record.put_explanations(&found)?;
@@ -173,8 +173,8 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
         family: options.family,
     };
     let plan = request.plan().map_err(Failure::usage)?;
-    let counts = with_kernel(&options.kernel, |kernel, program, interrupted| {
-        count_instructions(&plan, kernel, program, interrupted)
+    let counts = with_kernel(&options.kernel, |kernel, program, step, interrupted| {
+        count_instructions(&plan, kernel, program, step, interrupted)
     })?;
     print_text(&match options.format {
         OutputFormat::Html => html(&exact_page(&counts))?,
@@ -185,12 +185,12 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
 /// Counts with a kernel, which may be built first, and this program.
 fn with_kernel<T>(
     source: &KernelSource,
-    count: impl FnOnce(&Kernel, &Path, &AtomicBool) -> Result<T, ExplainError>,
+    count: impl FnOnce(&Kernel, &Path, &mut dyn FnMut(&str), &AtomicBool) -> Result<T, ExplainError>,
 ) -> Result<T, Failure> {
     let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
     let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the kernel"))?;
     let interrupted = interrupt_flag()?;
     let mut step = |what: &str| eprintln!("{source}: {what}");
     let kernel = source.kernel(folder.path(), &mut step, interrupted)?;
-    Ok(count(&kernel, &program, interrupted)?)
+    Ok(count(&kernel, &program, &mut step, interrupted)?)
 }

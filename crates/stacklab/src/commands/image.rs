@@ -1,12 +1,15 @@
 //! `stacklab image`.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED, interrupt_flag};
 use crate::output::print_text;
 use clap::Subcommand;
 use stacklab_guests::image::{self, Image};
 use stacklab_model::System;
+use stacklab_testbed::TestbedError;
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageCommand {
@@ -36,8 +39,10 @@ pub(crate) fn image(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::List => list(),
         ImageCommand::Get { systems } => {
+            let interrupted = interrupt_flag()?;
             for system in systems {
-                let image = image::get(system, &mut |what: &str| eprintln!("{system}: {what}"))?;
+                let got = show_steps(system, |step| image::get(system, step));
+                let image = got.map_err(|error| end(system, error, interrupted))?;
                 print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))?;
             }
             Ok(())
@@ -52,8 +57,34 @@ fn build(system: &System, tree: Option<&Path>) -> Result<(), Failure> {
         let what = "only user-mode Linux can be built: use a name uml-NAME, such as uml-full";
         return Err(Failure::usage(format!("{system} is not built here; {what}")));
     };
-    let image = image::build(name, tree, &mut |what: &str| eprintln!("{system}: {what}"))?;
+    let interrupted = interrupt_flag()?;
+    let built = show_steps(system, |step| image::build(name, tree, step));
+    let image = built.map_err(|error| end(system, error, interrupted))?;
     print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))
+}
+
+/// Makes an image, and prints each step. On a terminal, what says only that a step still runs is replaced by the next.
+fn show_steps<T>(system: &System, make: impl FnOnce(&mut image::Step<'_>) -> T) -> T {
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut is_open = false;
+    let made = make(&mut |what: &str| {
+        let clear = if is_open { "\r\x1b[K" } else { "" };
+        is_open = is_terminal && what.ends_with(image::STILL_RUNS);
+        eprint!("{clear}{system}: {what}{}", if is_open { "" } else { "\n" });
+    });
+    if is_open {
+        eprintln!();
+    }
+    made
+}
+
+/// An interruption has its own exit code. The part of the image is removed then.
+fn end(system: &System, error: TestbedError, interrupted: &AtomicBool) -> Failure {
+    if interrupted.load(Ordering::Relaxed) {
+        let what = "nothing of it is left but the downloads, which the next time uses";
+        return Failure::new(INTERRUPTED, format!("interrupted: there is no new image of {system}; {what}"));
+    }
+    error.into()
 }
 
 /// Images that can be fetched, and images that were built here.
@@ -67,12 +98,16 @@ fn list() -> Result<(), Failure> {
         let _ = match Image::find(&system) {
             Ok(image) => writeln!(text, "  {:<12} {} ({})", system.to_string(), image.version, image.source),
             Err(_) => {
-                writeln!(text, "  {:<12} not here: {}", system.to_string(), image::how_to_get(&system))
+                let way = image::how_to_get(&system);
+                let time = image::how_long_to_get(&system);
+                writeln!(text, "  {:<12} not here: {way} ({time})", system.to_string())
             }
         };
     }
     if !every().iter().any(|system| system.to_string() == "uml-full") {
-        text += "  uml-full     not here: stacklab image build uml-full\n";
+        let full = System::OwnUml("full".to_owned());
+        let time = image::how_long_to_get(&full);
+        let _ = writeln!(text, "  {full}     not here: {} ({time})", image::how_to_get(&full));
     }
     text += "  uml-NAME     of a kernel tree: stacklab image build uml-NAME --tree DIR\n";
     print_text(&text)

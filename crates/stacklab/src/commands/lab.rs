@@ -4,9 +4,9 @@
 //! the holder ends, for whatever reason, the whole testbed is removed.
 
 use crate::commands::study::{PlacementOptions, StudyOptions};
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED, OTHER, interrupt_flag};
+use crate::output::show_seconds;
 use clap::{Args, Subcommand};
-use stacklab_agent::interrupt_flag;
 use stacklab_campaign::lab::state::{
     Claim, HostLocation, LOOK, RunningTestbed, failed, known, remove_folder, socket, state,
 };
@@ -18,7 +18,9 @@ use stacklab_testbed::RunningProcess;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Subcommand)]
@@ -85,15 +87,16 @@ pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Down => down(),
         LabCommand::Hold(options) => {
             let (study, row) = options.testbed()?;
-            let ended = interrupt_flag().map_err(failed("handle signals"))?;
+            let ended = interrupt_flag()?;
             Ok(hold(&study, row, &options.placement.in_vm, ended)?)
         }
         LabCommand::Inside { host, folder, command } => {
-            let attempted =
-                format!("run {} on {}", command.join(" "), std::env::var(HOST).unwrap_or_default());
+            let name = std::env::var(HOST).unwrap_or_default();
             let reason = shell::become_command(*host, folder, command);
             // `exec` returns only on failure.
-            Err(failed(&attempted)(reason).into())
+            let program = command.first().map_or("", String::as_str);
+            let place = if shell::shows_files() { MACHINES_FILES } else { GUESTS_FILES };
+            Err(cannot_run(program, &name, place, reason))
         }
     }
 }
@@ -124,9 +127,13 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     // The holder does not end with the terminal.
     let mut holder =
         command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
-    let mut line = String::new();
-    let output = holder.stdout.take().expect("its output is a pipe");
-    BufReader::new(output).read_line(&mut line).map_err(failed("hear of the testbed"))?;
+    let interrupted = interrupt_flag()?;
+    let line = show_seconds("building the testbed", || read_announcement(&mut holder, interrupted))
+        .map_err(failed("hear of the testbed"))?;
+    if interrupted.load(Ordering::Relaxed) {
+        let _ = holder.wait();
+        return Err(Failure::new(INTERRUPTED, "interrupted: no testbed is up"));
+    }
     let Ok(up) = serde_json::from_str::<RunningTestbed>(&line) else {
         let said = holder.wait_with_output().map(|done| done.stderr).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).trim().trim_start_matches("stacklab: ").to_owned();
@@ -143,6 +150,24 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     }
     text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
     crate::output::print_text(&text)
+}
+
+/// The line with which a holder announces its testbed; empty if it ends before. An interruption ends the holder.
+fn read_announcement(holder: &mut Child, interrupted: &AtomicBool) -> io::Result<String> {
+    let output = holder.stdout.take().expect("its output is a pipe");
+    thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            let mut line = String::new();
+            BufReader::new(output).read_line(&mut line).map(|_| line)
+        });
+        while !reading.is_finished() && !interrupted.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            stacklab_testbed::end(holder.id())?;
+        }
+        reading.join().unwrap_or_else(|_| Err(io::Error::other("its output was not read")))
+    })
 }
 
 fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
@@ -162,7 +187,7 @@ fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
             process.enter().map_err(failed(&format!("enter {name}")))?;
             // `exec` returns only on failure.
             let reason = Command::new(&command[0]).args(&command[1..]).env(HOST, name).exec();
-            Err(failed(&attempted)(reason).into())
+            Err(cannot_run(&command[0], name, MACHINES_FILES, reason))
         }
         HostLocation::Guest(host) => {
             let ended = socket()
@@ -172,6 +197,19 @@ fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
             std::process::exit(ended)
         }
     }
+}
+
+/// Where the programs of hosts are from.
+const MACHINES_FILES: &str = "its programs are this machine's: install it here";
+const GUESTS_FILES: &str = "a virtual machine has only the programs that stacklab packs for it; a guest of user-mode Linux \
+                            (--in-vm=uml-full) has this machine's";
+
+/// The program of a command on a host did not start. If it is missing, the error says where its programs are from.
+fn cannot_run(program: &str, host: &str, place: &str, reason: io::Error) -> Failure {
+    if reason.kind() == io::ErrorKind::NotFound {
+        return Failure::new(OTHER, format!("there is no program `{program}` on {host}: {place}"));
+    }
+    failed(&format!("run {program} on {host}"))(reason).into()
 }
 
 fn down() -> Result<(), Failure> {
@@ -197,4 +235,23 @@ fn down() -> Result<(), Failure> {
     std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))?;
     remove_folder();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_where_programs_are_from() {
+        let error = cannot_run("timeout", "router1", GUESTS_FILES, io::ErrorKind::NotFound.into()).printed();
+        assert!(
+            error.starts_with("there is no program `timeout` on router1: a virtual machine has"),
+            "{error}"
+        );
+        let error = cannot_run("tcpdump", "sender", MACHINES_FILES, io::ErrorKind::NotFound.into()).printed();
+        assert!(error.ends_with("install it here"), "{error}");
+        let denied =
+            cannot_run("a", "sender", MACHINES_FILES, io::ErrorKind::PermissionDenied.into()).printed();
+        assert!(denied.contains("run a on sender") && !denied.contains("no program"), "{denied}");
+    }
 }

@@ -3,6 +3,7 @@
 use crate::commands::report::{self, FailOn};
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::{Failure, TESTBED, WORSE, interrupt_flag};
+use crate::output::show_seconds;
 use crate::quantities::some_time;
 use clap::Args;
 use stacklab_campaign::generator::Programs;
@@ -142,7 +143,9 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
         let names: Vec<String> = guests.iter().map(System::to_string).collect();
         eprintln!("stacklab: booting guests: {} ..", names.join(", "));
     }
-    let mut rigs = Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)?;
+    let mut rigs = show_seconds("building the testbed", || {
+        Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)
+    })?;
     let testbed_description = rigs.describe(&request.study) + &programs.describe();
     let mut hosts = rigs.hosts()?;
     hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());

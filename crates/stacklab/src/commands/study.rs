@@ -20,7 +20,7 @@ pub(crate) enum StudyCommand {
     /// Print a built-in study with its comments, as a template
     Show {
         /// Its name, as `list` prints it
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "STUDY")]
         name: String,
     },
     /// Write a small study to change

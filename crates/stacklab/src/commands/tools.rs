@@ -1,4 +1,4 @@
-//! `agent`, `guest` and `ssh-clean`, and the texts that are generated from the command line (`completions`, `man`).
+//! `agent`, `guest` and `ssh-clean`, and the manual pages (`man`).
 
 use crate::failure::{Failure, OTHER, interrupt_flag};
 use crate::output::print_text;
@@ -64,13 +64,6 @@ pub(crate) struct GuestOptions {
     /// Send these messages over loopback for `explain --exact`, instead of taking a role
     #[arg(long, value_name = "PLAN", hide = true)]
     pub count: Option<String>,
-}
-
-/// Prints a shell's completion script for this command line.
-pub(crate) fn completions(shell: clap_complete::Shell, mut line: clap::Command) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut line, "stacklab", &mut script);
-    print_text(&String::from_utf8_lossy(&script))
 }
 
 /// Writes the manual pages of this command line into a folder, which is made if it is missing.

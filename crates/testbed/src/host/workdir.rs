@@ -4,7 +4,7 @@
 use crate::{TestbedError, owns};
 use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The prefix of the folder's name. The ID of the creating process and random characters follow.
@@ -123,10 +123,21 @@ fn say_if_full(folder: &Path, free: Option<u64>) -> String {
 }
 
 const LINES: usize = 8;
+/// Bytes of a console that are read: its end. A guest may write without end.
+const MAX_READ: u64 = 64 << 10;
 
 /// What to append to an error message: whether the guest's disk is full, and the last lines of its console.
 pub fn last_words(console: &Path) -> String {
-    full_disk(console.parent().unwrap_or(console)) + &last_lines(&fs::read(console).unwrap_or_default())
+    full_disk(console.parent().unwrap_or(console)) + &last_lines(&read_end(console).unwrap_or_default())
+}
+
+fn read_end(console: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(console)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_READ)))?;
+    let mut text = Vec::new();
+    file.take(MAX_READ).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 pub(crate) fn last_lines(console: &[u8]) -> String {
@@ -212,5 +223,7 @@ mod tests {
             said.ends_with("line 7\n    line 8") && said.contains("line 1") && !said.contains("line 0"),
             "{said}"
         );
+        fs::write(&console, vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(read_end(&console).unwrap().len() as u64, MAX_READ);
     }
 }

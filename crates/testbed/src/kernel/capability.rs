@@ -2,7 +2,7 @@
 
 use crate::kernel::namespace::in_new_namespace;
 use crate::kernel::netlink::{add_device, interface, with_netlink};
-use crate::kernel::sys::create_tun;
+use crate::kernel::sys::{create_tun, open_tun};
 use crate::kernel::sysctl::{forward, silence_where_allowed};
 use crate::kernel::tc::htb;
 use crate::kernel::tc::queue::{Part, create, remove_root};
@@ -56,8 +56,20 @@ pub fn abilities() -> Vec<Ability> {
     let devices = devices.iter().map(|(_, device)| (device.ability, device.what_for, device.remedy));
     let all = [("network namespace", "every testbed", remedy)].into_iter().chain(probes).chain(devices);
     let all = all.zip([vec![whole], results].concat());
-    all.map(|((name, what_for, remedy), result)| Ability { name, what_for, result, remedy }).collect()
+    all.map(|((name, what_for, remedy), result)| {
+        let tun = (name == TUN && result.is_err()).then(check_tun).and_then(Result::err);
+        Ability { name, what_for, result, remedy: tun.map_or(remedy, |(_, remedy)| remedy) }
+    })
+    .collect()
 }
+
+/// Whether the file of TUN and TAP devices can be opened; or why not, and what makes it usable. Call it after
+/// [`crate::enter`].
+pub fn check_tun() -> Result<(), (String, &'static str)> {
+    open_tun().map(drop).map_err(|error| (error.to_string(), error.remedy()))
+}
+
+const TUN: &str = "tun";
 
 /// The ability of a host that is a router.
 pub const FORWARDING: &str = "forwarding";
@@ -132,7 +144,7 @@ const PROBES: [Probe; 10] = [
         attempt: forward,
     },
     Probe {
-        name: "tun",
+        name: TUN,
         what_for: "translators and user-space stacks",
         remedy: "sudo modprobe tun, or a kernel with CONFIG_TUN",
         attempt: || create_tun().map(drop).attempt("create a tun device"),
@@ -141,7 +153,7 @@ const PROBES: [Probe; 10] = [
         name: "jool",
         what_for: "translators in the kernel, stateful NAT64",
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
-                 stacklab image build uml-full",
+                 stacklab image build uml-full (five minutes)",
         attempt: || jool_here().map(drop),
     },
     Probe {

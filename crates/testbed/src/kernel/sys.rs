@@ -5,7 +5,7 @@ mod network;
 mod process;
 
 pub(crate) use network::{
-    Capture, create_lasting, create_tun, features, path_mtu, set_discovery, switch_off,
+    Capture, NoTun, create_lasting, create_tun, features, open_tun, path_mtu, set_discovery, switch_off,
 };
 pub(crate) use process::{Network, die_with_parent, limit};
 pub use process::{

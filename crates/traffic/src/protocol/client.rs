@@ -7,9 +7,10 @@ use crate::sys;
 use crate::waiting::WaitNotice;
 use stacklab_model::{Exchange, HostFacts, NoiseFloor};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ pub struct AgentClient {
     output: Box<dyn Write + Send>,
     /// Answers; for an unparsable line, its start or the number that is out of bounds.
     answers: Receiver<Result<Numbered<Answer>, String>>,
+    /// Why its byte stream has ended, if that was an error.
+    end: Arc<OnceLock<io::Error>>,
     next_id: u64,
     /// Requests that were started and not finished, each with its answer once it has arrived.
     started: BTreeMap<u64, Option<Answer>>,
@@ -37,6 +40,8 @@ pub struct AgentClient {
 }
 
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time in which a byte stream that takes nothing any more ends.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time limits for an agent's facts and noise floor: it tests some capabilities, and may be emulated.
 const FACTS_LIMIT: Duration = Duration::from_secs(30);
 /// Readings of an agent's clock, of which the fastest counts.
@@ -79,12 +84,20 @@ impl AgentClient {
     ) -> Self {
         // An agent that says more than it is asked waits, and takes no memory here.
         let (sender, answers) = mpsc::sync_channel(MOST_WAITING);
+        let end = Arc::new(OnceLock::new());
+        let ended = Arc::clone(&end);
         thread::spawn(move || {
-            for line in Lines::new(BufReader::new(input), LONGEST_ANSWER).map_while(Result::ok) {
-                if sender.send(Numbered::<Answer>::read(&line)).is_err() {
-                    break;
+            for line in Lines::new(BufReader::new(input), LONGEST_ANSWER) {
+                match line {
+                    Ok(line) if sender.send(Numbered::<Answer>::read(&line)).is_ok() => {}
+                    Ok(_) => break,
+                    Err(error) => {
+                        let _ = ended.set(error);
+                    }
                 }
             }
+            // It counts as gone when the reason is there.
+            drop(sender);
         });
         let (started, abandoned) = (BTreeMap::new(), BTreeSet::new());
         let (host, output) = (host.into(), Box::new(output));
@@ -92,6 +105,7 @@ impl AgentClient {
             host,
             output,
             answers,
+            end,
             next_id: 1,
             started,
             abandoned,
@@ -282,7 +296,11 @@ impl AgentClient {
     }
 
     fn gone(&self, asked: &str) -> AgentError {
-        AgentError::Gone { host: self.host.clone(), asked: asked.to_owned() }
+        // What cannot be written any more may not have been read to its end yet.
+        let until = Instant::now() + END_TIMEOUT;
+        while self.answers.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok() {}
+        let end = self.end.get().map(describe_end).unwrap_or_default();
+        AgentError::Gone { host: self.host.clone(), asked: asked.to_owned(), end }
     }
 
     fn write(&mut self, request: Request, asked: &str) -> Result<u64, AgentError> {
@@ -294,11 +312,15 @@ impl AgentClient {
     }
 }
 
+/// The reason in brackets, or what a guest's console says, which begins with a semicolon.
+fn describe_end(error: &io::Error) -> String {
+    let reason = error.to_string();
+    if reason.starts_with(';') { reason } else { format!(" ({reason})") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
-    use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
     static NEVER: AtomicBool = AtomicBool::new(false);

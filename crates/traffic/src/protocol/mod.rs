@@ -25,13 +25,15 @@ pub enum AgentError {
     },
     /// The agent's byte stream ended.
     #[error(
-        "{host} disconnected during the request to {asked}: check whether its agent was killed, or the path to it is down"
+        "{host} disconnected during the request to {asked}: check whether its agent was killed, or the path to it is down{end}"
     )]
     Gone {
         /// Name of the host.
         host: String,
         /// The request.
         asked: String,
+        /// What is known of its end: empty, or the rest of the sentence.
+        end: String,
     },
     /// The agent did not answer in time.
     #[error("{host} did not answer the request to {asked} within {} s: check whether it is overloaded, or the path to it is too slow or loses too much", limit.as_secs())]
@@ -157,6 +159,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn no_control_character_is_left_in_a_text() {
@@ -205,5 +208,33 @@ mod tests {
     #[test]
     fn what_is_no_text_is_a_line_all_the_same() {
         assert_eq!(read(b"\xff\xfe\nb\n", 9).len(), 2);
+    }
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// A stream that ends with an error.
+    struct Ends(&'static str);
+
+    impl Read for Ends {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other(self.0))
+        }
+    }
+
+    #[test]
+    fn an_agent_that_has_gone_leaves_its_reason() {
+        for (reason, end) in [
+            ("Connection reset by peer", "the path to it is down (Connection reset by peer)"),
+            (
+                "; the end of its console output:\n    panic",
+                "is down; the end of its console output:\n    panic",
+            ),
+        ] {
+            let mut client = AgentClient::new("far", Ends(reason), io::sink(), &NEVER);
+            let error = client.hello().unwrap_err().to_string();
+            assert!(error.starts_with("far disconnected") && error.ends_with(end), "{error}");
+        }
+        let mut client = AgentClient::new("far", io::empty(), io::sink(), &NEVER);
+        assert!(client.hello().unwrap_err().to_string().ends_with("the path to it is down"));
     }
 }

@@ -9,6 +9,7 @@ use stacklab_fleet::coordinator::{Coordinator, Event};
 use stacklab_fleet::pairs::Pairs;
 use stacklab_fleet::store::{CampaignRow, Class, State, Store};
 use stacklab_fleet::{FleetError, FleetStudy, study_of};
+use stacklab_report::count;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -99,10 +100,10 @@ fn begin(campaign: &CampaignRow, store: &mut Store) -> Result<(), Failure> {
     let blocks: u32 = pairs.iter().map(|pair| pair.blocks.sum()).sum();
     let (study, _) = study_of(campaign)?.check()?;
     eprintln!(
-        "{}\n{} {}, {blocks} blocks, campaign {} in {}",
+        "{}\n{}, {}, campaign {} in {}",
         study.title,
-        pairs.len(),
-        if pairs.len() == 1 { "pair" } else { "pairs" },
+        count(pairs.len(), "pair"),
+        count(blocks as usize, "block"),
         campaign.id,
         store.place()
     );
@@ -118,7 +119,8 @@ fn measure(coordinator: &mut Coordinator<'_>, campaign: &CampaignRow) -> Result<
             if said.elapsed() >= SAY_EVERY {
                 said = Instant::now();
                 let seconds = began.elapsed().as_secs();
-                eprintln!("{committed} blocks in {seconds} s, the last one of pair {}", key.pair);
+                let blocks = count(committed as usize, "block");
+                eprintln!("{blocks} in {seconds} s, the last one of pair {}", key.pair);
             }
         }
         // A reason that repeats itself is said once.

@@ -8,7 +8,7 @@ use stacklab_campaign::record::conclude;
 use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store};
 use stacklab_fleet::{lake, results};
 use stacklab_model::{FleetFindings, printable_lines};
-use stacklab_report::{OutputFormat, fleet_json, fleet_text, render};
+use stacklab_report::{OutputFormat, count, fleet_json, fleet_text, render};
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -145,8 +145,10 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let lake = options.lake.display();
     eprintln!(
-        "{pairs} pairs of campaign {}: {lake} (stacklab fleet report {} --lake {lake})",
-        row.id, row.id
+        "{} of campaign {}: {lake} (stacklab fleet report {} --lake {lake})",
+        count(pairs, "pair"),
+        row.id,
+        row.id
     );
     Ok(())
 }

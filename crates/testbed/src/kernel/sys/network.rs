@@ -168,6 +168,29 @@ fn call(interface: &str, request: &mut [u32]) -> io::Result<()> {
 
 const PATH: &str = "/dev/net/tun";
 
+/// The file of TUN and TAP devices cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("{PATH}: {0}")]
+pub(crate) struct NoTun(io::Error);
+
+impl NoTun {
+    /// What makes it usable.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self.0.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "sudo chmod 666 /dev/net/tun (its mode on most systems), or run as root (sudo); a container needs \
+                 --device /dev/net/tun"
+            }
+            _ => "sudo modprobe tun, or a kernel with CONFIG_TUN; a container needs --device /dev/net/tun",
+        }
+    }
+}
+
+/// Opens the file of TUN and TAP devices, without making one.
+pub(crate) fn open_tun() -> Result<File, NoTun> {
+    OpenOptions::new().read(true).write(true).open(PATH).map_err(NoTun)
+}
+
 /// Creates a TUN device in the calling thread's namespace. It vanishes when the file is closed.
 pub(crate) fn create_tun() -> io::Result<File> {
     create("", libc::IFF_TUN)
@@ -182,8 +205,7 @@ pub(crate) fn create_lasting(name: &str, kind: libc::c_int) -> io::Result<()> {
 }
 
 fn create(name: &str, kind: libc::c_int) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).open(PATH);
-    let file = file.map_err(|error| io::Error::new(error.kind(), format!("{PATH}: {error}")))?;
+    let file = open_tun().map_err(|error| io::Error::new(error.0.kind(), error))?;
     // SAFETY: `ifreq` is plain C data (bytes, numbers, a pointer), for which all zeros is a valid value.
     let mut request: libc::ifreq = unsafe { zeroed() };
     // Its last byte stays zero.
