@@ -94,6 +94,14 @@ fn advice_fits_the_error() {
         (&["measure", "tcp", "127.0.0.1", "--from", "192.0.2.9"][..], "name an address of this host"),
         (&["measure", "tcp", "127.0.0.1", "--from", "::1"], "is of another family than 127.0.0.1"),
         (
+            &["measure", "tcp", "127.0.0.1,::1", "--against", "ipv4", "--from", "127.0.0.1"],
+            "--from 127.0.0.1 has no ipv6 address",
+        ),
+        (
+            &["measure", "tcp", "127.0.0.1,::1", "--against", "ipv4", "--from", "127.0.0.1,2001:db8::9"],
+            "cannot measure --from 2001:db8::9",
+        ),
+        (
             &["measure", "udp", "127.0.0.1", "--peer", "iperf3", "--from", "192.0.2.9"],
             "name an address of this host",
         ),

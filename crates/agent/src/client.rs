@@ -4,44 +4,26 @@ use crate::auth::{AuthError, handshake, show_address};
 use crate::channel::Channel;
 use crate::key::Key;
 use crate::listen::ipv6_is_disabled;
-use crate::tls::{self, Fingerprint};
+use crate::target::name_failures;
+pub use crate::target::{AgentAddress, Target, addresses, both_families};
+use crate::tls;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use stacklab_model::{Family, ScopedAddr};
-use stacklab_traffic::host::zone::{self, written_here};
+use stacklab_model::ScopedAddr;
+use stacklab_traffic::host::zone;
 use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::waiting::WaitNotice;
-use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, BufWriter};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
-use std::path::Path;
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Time limit for opening the control connection to an agent's host.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handshakes that are tried when one is cut short.
 const HANDSHAKES: u32 = 2;
 /// Time limit for an agent's handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-
-/// The host to reach, and how.
-#[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
-    /// Its name or addresses, separated by commas.
-    pub host: &'a str,
-    /// The agent's port.
-    pub port: u16,
-    /// The only family; default: both, or that of `from`.
-    pub family: Option<Family>,
-    /// The address of this host to measure from.
-    pub from: Option<&'a ScopedAddr>,
-    /// The file with the agent's key.
-    pub key_file: Option<&'a Path>,
-    /// TLS with the agent of this fingerprint.
-    pub tls: Option<Fingerprint>,
-}
 
 /// Why no agent is reached.
 #[derive(Debug, thiserror::Error)]
@@ -57,98 +39,6 @@ pub enum ReachError {
     Agent(#[from] AgentError),
 }
 
-/// Where an agent may listen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentAddress {
-    /// With its zone as the user names it.
-    pub address: ScopedAddr,
-    /// As this host's kernel takes it, with the port.
-    pub socket: SocketAddr,
-}
-
-impl fmt::Display for AgentAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.address.with_port(self.socket.port()))
-    }
-}
-
-/// The addresses on the host in the requested family, each once.
-pub fn addresses(target: &Target) -> Result<Vec<AgentAddress>, ReachError> {
-    let &Target { host, port, family, from, .. } = target;
-    let unknown = |reason: String| {
-        ReachError::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
-    };
-    let mut all = Vec::new();
-    for name in host.split(',') {
-        // Brackets as in a URL.
-        let name = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
-        if name.contains('%') || name.parse::<IpAddr>().is_ok() {
-            all.push(written_here(name).map_err(ReachError::Usage)?);
-        } else if name.contains(':') {
-            return Err(ReachError::Usage(format!(
-                "`{name}` is neither a host name nor an address: name the agent's port with --port"
-            )));
-        } else {
-            let found = (name, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-            all.extend(found.map(ScopedAddr::from));
-        }
-    }
-    let asked = family.or_else(|| from.map(|from| Family::of(from.ip())));
-    if let (Some(asked), Some(from)) = (asked, from)
-        && asked != Family::of(from.ip())
-    {
-        return Err(ReachError::Usage(format!("--from {from} is not an {asked} address")));
-    }
-    if let Some(from) = from
-        && let Err(reason) = zone::socket_addr(from, 0).and_then(UdpSocket::bind)
-    {
-        let advice = "name an address of this host, as `ip address` shows them";
-        return Err(ReachError::Usage(format!("cannot measure --from {from}: {reason}; {advice}")));
-    }
-    let is_right = |address: &&ScopedAddr| asked.is_none_or(|asked| asked == Family::of(address.ip()));
-    let right: Vec<&ScopedAddr> = all.iter().filter(is_right).collect();
-    if right.is_empty() {
-        let family = asked.map_or_else(String::new, |asked| format!("{asked} "));
-        let has: Vec<String> = all.iter().map(ScopedAddr::to_string).collect();
-        if let (Some(from), None) = (from, target.family) {
-            return Err(ReachError::Usage(format!(
-                "--from {from} is of another family than {host} ({}): name an address of this host in its family",
-                has.join(", ")
-            )));
-        }
-        return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
-    }
-    // A name may lead to link-local addresses, and only some resolvers say in which zone.
-    let (mut found, mut reason) = (Vec::new(), String::new());
-    for address in right {
-        let socket = zone::socket_addr(address, port).and_then(|socket| match from {
-            Some(from) => zone::ends(from, socket).map(|_| socket),
-            None => Ok(socket),
-        });
-        match socket {
-            Ok(socket) => found.push(AgentAddress { address: address.clone(), socket }),
-            Err(error) => reason = format!("{address}: {error}"),
-        }
-    }
-    found.dedup();
-    if found.is_empty() { Err(ReachError::Usage(reason)) } else { Ok(found) }
-}
-
-/// The first address of the host in each family.
-pub fn both_families(target: &Target) -> Result<BTreeMap<Family, AgentAddress>, ReachError> {
-    let mut found = BTreeMap::new();
-    for address in addresses(target)? {
-        found.entry(Family::of(address.address.ip())).or_insert(address);
-    }
-    match Family::ALL.iter().find(|family| !found.contains_key(family)) {
-        None => Ok(found),
-        Some(missing) => Err(ReachError::Unreachable(format!(
-            "{} has no {missing} address: name a host that has both, or both addresses of one, as in 192.0.2.7,2001:db8::7",
-            target.host
-        ))),
-    }
-}
-
 /// Asks a person for the key of an agent, if there is one.
 pub type AskKey<'a> = &'a dyn Fn(&AgentAddress) -> Option<io::Result<String>>;
 
@@ -160,7 +50,7 @@ pub fn reach(
     ask_key: AskKey,
     interrupted: &'static AtomicBool,
 ) -> Result<(AgentClient, AgentAddress), ReachError> {
-    let &Target { host, port, from, .. } = target;
+    let &Target { host, port, .. } = target;
     let mut key = Key::given(target.key_file).map_err(ReachError::Usage)?;
     // With --tls nothing is said in plain.
     let channel = |stream: TcpStream| -> Result<Channel, AuthError> {
@@ -171,6 +61,7 @@ pub fn reach(
     };
     let mut failed = Vec::new();
     for address in addresses(target)? {
+        let from = target.source_to(&address.address);
         let stream = match connect(&address, from) {
             Ok(stream) => stream,
             Err(reason) => {
@@ -178,9 +69,10 @@ pub fn reach(
                 continue;
             }
         };
+        name_failures(&failed, &address);
         let mut tickets = Vec::new();
         for other in others.iter().filter(|other| **other != address) {
-            let open = || channel(connect(other, None)?);
+            let open = || channel(connect(other, target.source_to(&other.address))?);
             let (ticket, _) = asking(&mut key, (other, ask_key), open, |channel, key| {
                 show_address(channel, key, HANDSHAKE_LIMIT)
             })?;
@@ -263,13 +155,14 @@ fn asking<T>(
     })
 }
 
-fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
+/// Opens a connection within [`CONNECT_TIMEOUT`], from this address if there is one.
+pub fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(from) = from {
         socket.bind(&zone::socket_addr(from, 0)?.into())?;
     }
     limit_segments(&socket);
-    socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_LIMIT)?;
+    socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_TIMEOUT)?;
     socket.set_tcp_nodelay(true)?;
     notice_a_dead_peer(&socket)?;
     Ok(socket.into())

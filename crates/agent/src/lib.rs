@@ -7,7 +7,9 @@ pub mod client;
 mod hex;
 pub mod key;
 mod listen;
+pub mod source;
 mod sys;
+pub mod target;
 pub mod tls;
 
 pub use auth::fuzzing;

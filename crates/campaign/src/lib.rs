@@ -3,6 +3,7 @@
 
 pub mod generator;
 pub mod lab;
+pub mod notice;
 pub mod progress;
 pub mod record;
 pub mod resumed;
@@ -43,7 +44,7 @@ pub enum CampaignError {
     #[error("{0}")]
     Unreachable(String),
     /// The user interrupted.
-    #[error("interrupted; results so far are in {}. Resume with: stacklab run --resume --out {}", .0.display(), .0.display())]
+    #[error("interrupted; results so far are kept. Resume with: stacklab run --resume --out {}", .0.display())]
     Interrupted(PathBuf),
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]

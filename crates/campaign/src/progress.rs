@@ -1,10 +1,11 @@
 //! Progress of a campaign, on standard error. On a terminal: a bar, the verdicts so far and a small chart. Elsewhere:
 //! one line per block.
 
+use crate::notice::{note, wrap_for_stderr};
 use crate::schedule::Schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stacklab_model::{Cell, Factor, Metric, RunRecord, RunStatus, Trial, print_duration};
-use stacklab_report::{count, difference, figure_text};
+use stacklab_model::{Cell, Factor, Metric, RunRecord, RunStatus, Trial, count, print_duration};
+use stacklab_report::{difference, figure_text};
 use stacklab_study::Study;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -42,7 +43,7 @@ impl Progress {
     /// Shows nothing yet; later the time only, or verdicts too.
     pub fn new(is_by_time: bool) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}\n{prefix}")
+            let style = ProgressStyle::with_template("{bar:12.cyan/blue} {wide_msg}\n{prefix}")
                 .expect("a constant template");
             let bar = ProgressBar::with_draw_target(Some(PARTS as u64), ProgressDrawTarget::stderr());
             bar.with_style(style)
@@ -84,9 +85,7 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 self.verdicts = match &schedule.differences[..] {
-                    [] => {
-                        format!("{settled} of {} settled{}", count(questions, "comparison"), self.verdicts)
-                    }
+                    [] => format!("{settled} of {} settled{}", count(questions, "comparison"), self.verdicts),
                     few => few
                         .iter()
                         .map(|(metric, effect)| difference(*metric, effect))
@@ -109,7 +108,7 @@ impl Progress {
     pub(crate) fn trial(&mut self, trial: &Trial) {
         let Some(bar) = &self.bar else { return };
         let left = self.left();
-        bar.set_message(format!("{}{left}  now {}{}", self.block, trial.cell.label(), self.latest));
+        bar.set_message(format!("{}{left}  now {}", self.block, trial.cell.label()));
     }
 
     /// Called when a trial's run was already in the record.
@@ -131,23 +130,28 @@ impl Progress {
         let first = asked.find_map(|metric| Some((metric, run.values.get(metric)?.measured()?)));
         if let Some((metric, figure)) = first {
             let figure = figure_text(*metric, figure);
-            self.latest = format!("; last {}: {} {figure}", run.trial.cell.label(), metric.label());
+            self.latest = format!("last {}: {} {figure}", run.trial.cell.label(), metric.label());
         }
-        if let (Some(bar), Some(chart)) = (&self.bar, &mut self.chart) {
+        if let Some(chart) = &mut self.chart {
             chart.add(run);
+        }
+        if let Some(bar) = &self.bar {
             self.draw(bar);
         }
     }
 
     fn draw(&self, bar: &ProgressBar) {
         let chart = self.chart.as_ref().map(LiveChart::draw).unwrap_or_default();
-        bar.set_prefix(format!("{}\n{chart}", self.verdicts).trim_end().to_owned());
+        let lines = [&self.latest, &self.verdicts, &chart].map(|lines| wrap_for_stderr(lines));
+        let lines: Vec<&str> =
+            lines.iter().map(|lines| lines.trim_end()).filter(|lines| !lines.is_empty()).collect();
+        bar.set_prefix(lines.join("\n"));
     }
 
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| note(line)),
+            None => note(line),
         }
     }
 

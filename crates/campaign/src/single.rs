@@ -194,6 +194,8 @@ pub const LOOK_BUFFER: u32 = 64 << 10;
 pub const LEAST_BLOCKS: u32 = 6;
 /// Slices are for paths that empty within this share of a trial.
 const EMPTYING_SHARE: u64 = 4;
+/// The longest delay of a trial that may come from a busy processor, nanoseconds.
+const MAX_LATE_NS: u64 = 1_000_000_000;
 /// The shortest and the longest trial of a slow path, nanoseconds, and the fewest messages of one.
 const SHORTEST_NS: u64 = 250_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
@@ -248,6 +250,11 @@ impl PathSample {
     /// Whether slices of a trial of this length fit the path.
     pub fn suits_slices(&self, trial_ns: u64) -> bool {
         self.emptying_ns <= trial_ns / EMPTYING_SHARE
+    }
+
+    /// Whether this host may have been late, and the path not slow: it does not suit slices, and emptied soon.
+    pub fn may_be_late(&self, trial_ns: u64) -> bool {
+        !self.suits_slices(trial_ns) && self.emptying_ns < MAX_LATE_NS
     }
 
     /// The send buffer with which the path is always busy, and soon empty.
@@ -307,6 +314,13 @@ mod tests {
             emptying_ns,
             steps_ns: 50_000_000,
             least_round_trip_ns: 1_000_000,
+        }
+    }
+
+    #[test]
+    fn a_trial_that_ended_a_little_late_is_looked_at_again() {
+        for (emptying_ns, is_late) in [(5_000_000, false), (200_000_000, true), (1_500_000_000, false)] {
+            assert_eq!(path(512e3, emptying_ns).may_be_late(50_000_000), is_late, "{emptying_ns}");
         }
     }
 

@@ -5,7 +5,7 @@ use crate::FleetError;
 use crate::message::BlockResult;
 use crate::store::Lease;
 use crate::study::FleetStudy;
-use stacklab_model::{RunRecord, TrialSpec};
+use stacklab_model::{RunRecord, TrialSpec, count};
 use stacklab_study::{Plan, Study};
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl CheckedStudy {
         let questions = self.study.questions();
         let planned = self.plan.active(&self.study, self.plan.block(block), &[], &questions);
         if runs.len() != planned.len() {
-            return Err(format!("it has {} runs, and {} were ordered", runs.len(), planned.len()));
+            return Err(format!("it has {}, and {} were ordered", count(runs.len(), "run"), planned.len()));
         }
         let mut runs: Vec<&RunRecord> = runs.iter().collect();
         runs.sort_by_key(|run| (run.trial.block, run.trial.position));

@@ -5,7 +5,7 @@ use crate::message::BlockResult;
 use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
 use crate::study::{FleetStudy, study_of};
 use stacklab_analysis::{Blocks, OverPairs, pair_answers};
-use stacklab_model::{BlockSummary, CpuScope, FleetFindings, FleetPair, Until};
+use stacklab_model::{BlockSummary, CpuScope, FleetFindings, FleetPair, Until, count};
 use stacklab_store::{Campaign, Record, StoreError};
 use std::path::Path;
 
@@ -125,7 +125,7 @@ fn add(pair: &mut FleetPair, figures: &mut [Blocks], summary: &BlockSummary) -> 
     let [valid, all] = summary.runs;
     let (found, expected) = (summary.figures.len(), figures.len());
     if found != expected {
-        return Err(format!("it has {found} comparisons, and the study has {expected}"));
+        return Err(format!("it has {}, and the study has {expected}", count(found, "comparison")));
     }
     if valid > all {
         return Err(format!("it has {valid} valid runs of {all}"));

@@ -18,6 +18,7 @@ mod text;
 mod trial;
 mod units;
 pub mod wifi;
+mod words;
 
 pub use claims::{MIN_FLEET_PAIRS, MIN_PAIRS_OF_MEAN, MIN_UNPAIRED_RUNS};
 pub use explanation::exact::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow};
@@ -64,6 +65,7 @@ pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};
+pub use words::count;
 
 /// For `skip_serializing_if`.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -1,5 +1,6 @@
 //! Other load while the runs of two records were measured: which may be all that differs between them.
 
+use crate::count;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
 
@@ -23,7 +24,7 @@ impl OtherLoad {
 impl Display for OtherLoad {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let OtherLoad { disturbed, runs } = self;
-        write!(f, "other load disturbed {disturbed} of {runs} runs")
+        write!(f, "other load disturbed {disturbed} of {}", count(*runs, "run"))
     }
 }
 

@@ -247,7 +247,16 @@ mod tests {
             ),
         ]);
         let name = "a.example".to_owned();
-        Target { host: name.clone(), name, tls: false, port: 80, path: "/".to_owned(), addresses }
+        Target {
+            host: name.clone(),
+            name,
+            tls: false,
+            port: 80,
+            path: "/".to_owned(),
+            addresses,
+            further: BTreeMap::new(),
+            refused: BTreeMap::new(),
+        }
     }
 
     fn round(metric: PathMetric, four: Result<f64, &str>, six: Result<f64, &str>) -> Figures {

@@ -3,8 +3,9 @@
 use crate::findings::{Compared, FamilyState, OfFamily, Rounds, StateKind};
 use crate::metric::PathMetric;
 use crate::probe::Figures;
+use crate::target::Target;
 use serde_json::{Value, json};
-use stacklab_model::{Effect, Family, Verdict, printable_lines};
+use stacklab_model::{Family, Verdict, count, printable_lines};
 use stacklab_report::verdict_name;
 use std::fmt::Write;
 
@@ -17,11 +18,10 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
         let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
         let _ = writeln!(text, "  {family}{address}: {}", state_text(&rounds.state(family)));
     }
-    let ratios: Vec<String> = all.iter().map(|compared| ratio_text(compared.effect.as_ref())).collect();
-    let width = ratios.iter().map(|ratio| ratio.chars().count()).fold(MIN_RATIO_WIDTH, usize::max);
-    let heading = format!("{:<width$}", "IPv6 / IPv4 (95 %)");
-    let _ = writeln!(text, "\n  {:>36}{:>12}   {heading}  verdict", "IPv4", "IPv6");
-    for (Compared { metric, families, fitted, verdict, .. }, ratio) in all.iter().zip(&ratios) {
+    text.push_str(&refused_text(&rounds.target, "  "));
+    let _ = writeln!(text, "\n  {:>31}{:>9}  {:<23}verdict", "IPv4", "IPv6", "IPv6 / IPv4 (95 %)");
+    let mut undecided: Vec<(&str, &str)> = Vec::new();
+    for Compared { metric, families, effect, fitted, verdict } in all {
         let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
         let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
         let (unit, factor) = metric.shown(figures.into_iter().flatten());
@@ -32,31 +32,47 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
             Verdict::Better(_) if metric.is_fact() => "differs".to_owned(),
             Verdict::Equivalent if metric.is_fact() => "the same".to_owned(),
             Verdict::Better(family) => format!("{family} better"),
-            Verdict::Nothing(reason) => format!("- ({reason})"),
+            Verdict::Nothing(reason) => {
+                undecided.push((metric.label(), reason.as_str()));
+                "-".to_owned()
+            }
             verdict => verdict_name(verdict).to_owned(),
         };
+        let ratio = effect.as_ref().map_or_else(String::new, |effect| {
+            let interval = effect.interval95;
+            let [estimate, low, high] = [effect.estimate, interval.low, interval.high].map(ratio_text);
+            format!("{estimate} ({low} to {high})")
+        });
         let label = metric.label();
-        let _ = writeln!(text, "  {label:<16}{unit:>8}{four:>12}{six:>12}   {ratio:<width$}  {verdict}");
+        let _ = writeln!(text, "  {label:<15}{unit:>7}{four:>9}{six:>9}  {ratio:<22} {verdict}");
     }
     text.push_str(&missing_text(rounds, all));
-    let (count, margin) = (rounds.count, margin * 100.0);
-    let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
-    let rounds_word = if count == 1 && of.is_empty() { "round" } else { "rounds" };
-    let turns = format!("{count}{of} {rounds_word}, both families in turn; margin {margin:.0} %");
-    let _ = writeln!(text, "\n  {turns}. Verdicts hold for these minutes. The AS path is unknown.");
+    for (metric, reason) in undecided {
+        let _ = writeln!(text, "  no verdict on {metric}: {reason}");
+    }
+    let done = rounds.count;
+    let margin = margin * 100.0;
+    let rounds = match planned {
+        Some(planned) => format!("{done} of {}", count(planned, "round")),
+        None => count(done, "round"),
+    };
+    let turns = format!("{rounds}, both families in turn; margin {margin:.0} %");
+    let _ = writeln!(text, "\n  {turns}.\n  Verdicts hold for these minutes. The AS path is unknown.");
     if planned.is_some() {
         let _ = writeln!(text, "  Interrupted: the test at the end was not made.");
     }
     printable_lines(&text)
 }
 
-/// Most ratios have at most this width: tables of several hosts are alike.
-const MIN_RATIO_WIDTH: usize = 22;
-
-fn ratio_text(effect: Option<&Effect>) -> String {
-    effect.map_or_else(String::new, |Effect { estimate, interval95, .. }| {
-        format!("{estimate:.3} ({:.3} to {:.3})", interval95.low, interval95.high)
-    })
+/// The addresses of a name that were tried before those that are measured, and why they failed.
+pub(crate) fn refused_text(target: &Target, indent: &str) -> String {
+    let mut text = String::new();
+    for &family in Family::ALL {
+        for (address, reason) in target.refusals(family) {
+            let _ = writeln!(text, "{indent}{} at {address} accepts no connection: {reason}", target.host);
+        }
+    }
+    printable_lines(&text)
 }
 
 /// Why metrics have no figure, each reason once. Those of a family's state are above the table.
@@ -97,6 +113,15 @@ fn figure_text(metric: PathMetric, figure: Option<f64>) -> String {
     }
 }
 
+/// Four significant digits, which are three decimals of a usual ratio.
+fn ratio_text(ratio: f64) -> String {
+    match ratio {
+        10.0..100.0 => format!("{ratio:.2}"),
+        100.0.. => format!("{ratio:.0}"),
+        _ => format!("{ratio:.3}"),
+    }
+}
+
 fn state_text(state: &FamilyState) -> String {
     let FamilyState { kind, failed, of, reason } = state;
     let reason = reason.as_deref().unwrap_or("?");
@@ -114,7 +139,14 @@ pub(crate) fn json_of(rounds: &Rounds, compared: &[Compared], is_interrupted: bo
     let state = |family: &Family| {
         let state = rounds.state(*family);
         let address = rounds.target.address(*family).ok().map(ToString::to_string);
-        let state = json!({ "address": address, "state": state.name(), "reason": state.reason });
+        let refused: Vec<Value> = rounds
+            .target
+            .refusals(*family)
+            .iter()
+            .map(|(address, reason)| json!({ "address": address.to_string(), "reason": reason }))
+            .collect();
+        let state =
+            json!({ "address": address, "state": state.name(), "reason": state.reason, "refused": refused });
         (family.to_string(), state)
     };
     let families: serde_json::Map<String, Value> = Family::ALL.iter().map(state).collect();

@@ -3,6 +3,7 @@
 use crate::PathError;
 use crate::probe::dns;
 use stacklab_model::{Family, ScopedAddr};
+use stacklab_traffic::host::names::to_ascii;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 
@@ -17,6 +18,10 @@ pub struct Target {
     pub(crate) port: u16,
     pub(crate) path: String,
     pub(crate) addresses: BTreeMap<Family, Result<ScopedAddr, NoAddress>>,
+    /// The name's further addresses of a family, in the resolver's order.
+    pub(crate) further: BTreeMap<Family, Vec<ScopedAddr>>,
+    /// Addresses that were tried before the one in `addresses`, each with the reason why it is not measured.
+    pub(crate) refused: BTreeMap<Family, Vec<(ScopedAddr, String)>>,
 }
 
 /// Why a family has no address.
@@ -39,6 +44,24 @@ impl NoAddress {
 impl Target {
     pub(crate) fn address(&self, family: Family) -> Result<&ScopedAddr, &NoAddress> {
         self.addresses[&family].as_ref()
+    }
+
+    /// The addresses of a family that were tried before the one that is measured, with reasons.
+    pub(crate) fn refusals(&self, family: Family) -> &[(ScopedAddr, String)] {
+        self.refused.get(&family).map_or(&[], Vec::as_slice)
+    }
+
+    fn without_addresses(name: &str, host: String, (tls, port): (bool, u16), path: &str) -> Self {
+        Target {
+            name: name.to_owned(),
+            host,
+            tls,
+            port,
+            path: path.to_owned(),
+            addresses: BTreeMap::new(),
+            further: BTreeMap::new(),
+            refused: BTreeMap::new(),
+        }
     }
 }
 
@@ -72,17 +95,22 @@ fn place(text: &str) -> Result<(Target, Option<ScopedAddr>), PathError> {
     let port = port
         .map(|port| port.parse().map_err(|_| wrong("the port is not a number up to 65535")))
         .transpose()?;
-    let is_name = |host: &str| host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    if address.is_none() && (bracketed.is_some() || host.is_empty() || host.len() > 253 || !is_name(host)) {
+    let host = match &address {
+        Some(address) => address.ip().to_string(),
+        None => to_ascii(host).map_err(|reason| wrong(&reason))?.into_owned(),
+    };
+    let is_name = host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let has_length = (1..=253).contains(&host.len());
+    if address.is_none() && (bracketed.is_some() || !has_length || !is_name) {
         return Err(wrong("name a host, an address, or a URL"));
     }
     if path.chars().any(|c| c.is_control() || c == ' ') || !path.is_ascii() {
-        return Err(wrong("its path has characters that a request cannot have"));
+        return Err(wrong(
+            "its path has characters that a request cannot have: write them as %XX (RFC 3986)",
+        ));
     }
     let port = port.unwrap_or(if tls { 443 } else { 80 });
-    let host = address.as_ref().map_or_else(|| host.to_owned(), |address| address.ip().to_string());
-    let (name, path) = (text.to_owned(), path.to_owned());
-    Ok((Target { name, host, tls, port, path, addresses: BTreeMap::new() }, address))
+    Ok((Target::without_addresses(text, host, (tls, port), path), address))
 }
 
 /// Looks up a name: by these resolvers, or as the system does.
@@ -101,8 +129,16 @@ pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
         [] => (by_system(&target.host), system_resolvers()),
         _ => (Ok(Vec::new()), resolvers.to_vec()),
     };
-    let of = |family: &Family| (*family, of_family(&target.host, *family, &by_system, &resolvers));
-    let addresses: BTreeMap<_, _> = Family::ALL.iter().map(of).collect();
+    let mut addresses = BTreeMap::new();
+    let mut further = BTreeMap::new();
+    for &family in Family::ALL {
+        let found = of_family(&target.host, family, &by_system, &resolvers).map(|mut all| {
+            let first = all.remove(0);
+            further.insert(family, all);
+            first
+        });
+        addresses.insert(family, found);
+    }
     if addresses.values().all(Result::is_err) {
         let mut reasons: Vec<&str> =
             addresses.values().filter_map(|none| Some(none.as_ref().err()?.reason())).collect();
@@ -110,7 +146,7 @@ pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
         let (host, reasons) = (&target.host, reasons.join("; "));
         return Err(PathError::NoAddress(format!("`{host}` has no address: {reasons}; check its name")));
     }
-    Ok(Target { addresses, ..target })
+    Ok(Target { addresses, further, ..target })
 }
 
 /// The resolvers of /etc/resolv.conf.
@@ -120,17 +156,18 @@ pub fn system_resolvers() -> Vec<IpAddr> {
     words.filter_map(|address| address.trim().parse().ok()).collect()
 }
 
-/// The first address of a family. The system tells the addresses of both families at once, and not why it has none of
-/// one: then its resolvers are asked.
+/// The addresses of a family, at least one: sorted by the system (RFC 6724), or as a resolver answers. The system gives
+/// the addresses of both families at once, and not why it has none of one: then its resolvers are asked.
 fn of_family(
     host: &str,
     family: Family,
     by_system: &Result<Vec<IpAddr>, String>,
     resolvers: &[IpAddr],
-) -> Result<ScopedAddr, NoAddress> {
+) -> Result<Vec<ScopedAddr>, NoAddress> {
     let all = by_system.as_deref().unwrap_or_default();
-    if let Some(address) = all.iter().find(|address| is_of(family, address)) {
-        return Ok(ScopedAddr::from(*address));
+    let by_system_of = pick(family, all);
+    if !by_system_of.is_empty() {
+        return Ok(by_system_of);
     }
     let record = if family == Family::Ipv4 { "A" } else { "AAAA" };
     let absent = |all: &[IpAddr]| {
@@ -146,10 +183,10 @@ fn of_family(
     for resolver in resolvers {
         match dns::insist(*resolver, host, family) {
             Ok(found) => {
-                let address = found.addresses.iter().find(|address| is_of(family, address));
+                let of = pick(family, &found.addresses);
                 // What the system finds otherwise, such as in /etc/hosts, is as it says.
-                let address = address.filter(|_| all.is_empty()).map(|address| ScopedAddr::from(*address));
-                return address.ok_or_else(|| absent(&found.addresses));
+                let is_found = all.is_empty() && !of.is_empty();
+                return if is_found { Ok(of) } else { Err(absent(&found.addresses)) };
             }
             Err(reason) => failed.push(reason),
         }
@@ -159,6 +196,18 @@ fn of_family(
     } else {
         Err(NoAddress::Unresolved(format!("no answer for the {record} record: {}", failed.join("; "))))
     }
+}
+
+/// The addresses of a family, each once.
+fn pick(family: Family, all: &[IpAddr]) -> Vec<ScopedAddr> {
+    let mut picked: Vec<ScopedAddr> = Vec::new();
+    for address in all.iter().filter(|address| is_of(family, address)) {
+        let address = ScopedAddr::from(*address);
+        if !picked.contains(&address) {
+            picked.push(address);
+        }
+    }
+    picked
 }
 
 /// Whether it is an address of the family. An IPv4-mapped one is an IPv4 address in an IPv6 record.
@@ -218,6 +267,10 @@ mod tests {
         }
         assert_eq!(read("HTTP://Example.ORG/A"), is("Example.ORG", false, 80, "/A"));
         assert_eq!(read("192.0.2.1:8443/x"), is("192.0.2.1", true, 8443, "/x"));
+        for (text, tls) in [("HTTP://a", false), ("Https://a", true), ("hTTp://a", false)] {
+            assert_eq!(read(text), is("a", tls, if tls { 443 } else { 80 }, "/"), "{text}");
+        }
+        assert_eq!(read("HTTPS://BÜCHER.example:8443/x"), is("xn--bcher-kva.example", true, 8443, "/x"));
         for wrong in [
             "",
             "ftp://a",
@@ -232,6 +285,9 @@ mod tests {
             "a:1:2",
             "[]",
             "2001:db8::1:zz",
+            "\u{ad}",
+            "http://bücher .example",
+            "http://bücher.example/ü",
         ] {
             assert_eq!(read(wrong), None, "{wrong:?}");
         }
@@ -252,13 +308,22 @@ mod tests {
         let [four, mapped, six] =
             ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"].map(|text| text.parse().unwrap());
         let is = |all: &[IpAddr]| of_family("a.test", Family::Ipv6, &Ok(all.to_vec()), &[]);
-        assert_eq!(is(&[four, mapped, six]).unwrap().ip(), six);
+        assert_eq!(is(&[four, mapped, six]).unwrap(), [ScopedAddr::from(six)]);
         let none = is(&[four, mapped]).unwrap_err();
         assert!(
             matches!(&none, NoAddress::Absent(reason) if reason.contains("is an IPv4 address")),
             "{none:?}"
         );
         assert!(is(&[four]).unwrap_err().reason().contains("no AAAA record"));
+    }
+
+    #[test]
+    fn each_address_of_a_family_is_kept_once_in_the_order_of_the_system() {
+        let all: [IpAddr; 4] =
+            ["192.0.2.2", "2001:db8::1", "192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
+        let found = of_family("a.test", Family::Ipv4, &Ok(all.to_vec()), &[]).unwrap();
+        let found: Vec<String> = found.iter().map(ScopedAddr::to_string).collect();
+        assert_eq!(found, ["192.0.2.2", "192.0.2.1"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::probe::pace::Pace;
 use crate::progress::Progress;
 use crate::target::Target;
 use stacklab_analysis::statistics::Drift;
-use stacklab_model::Family;
+use stacklab_model::{Family, count};
 use stacklab_report::OutputFormat;
 use stacklab_traffic::host::now_unix_ns;
 use std::io;
@@ -74,8 +74,12 @@ pub fn measure(
     let exporter = settings.metrics.map(exporter).transpose()?;
     let mut looks = Vec::new();
     let mut progress = Progress::new(settings, rounds);
-    for target in targets {
+    for mut target in targets {
         progress.show(0, &looks);
+        prober.choose_addresses(&mut target).map_err(|_| PathError::Interrupted)?;
+        if settings.watch || settings.format == OutputFormat::Csv {
+            eprint!("{}", print::refused_text(&target, "stacklab: "));
+        }
         let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
         looks.push(Rounds::new(target, facts));
     }
@@ -139,9 +143,9 @@ fn exporter(address: SocketAddr) -> Result<Exporter, PathError> {
 fn drift_text(metric: PathMetric, drift: &Drift) -> String {
     let (before, now) = (drift.level.exp(), (drift.level + drift.by).exp());
     format!(
-        "drift: {} over IPv6 was {before:.3} times that over IPv4, and is {now:.3} times it since {} rounds",
+        "drift: {} over IPv6 was {before:.3} times that over IPv4, and is {now:.3} times it since {}",
         metric.name(),
-        drift.since
+        count(drift.since, "round")
     )
 }
 

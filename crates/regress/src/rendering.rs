@@ -4,6 +4,7 @@ use crate::NOTICEABLE;
 use crate::bisect::{Bisection, Found};
 use crate::change::{CellChange, FunctionChange, Quantity};
 use crate::comparison::{Check, Comparison};
+use stacklab_model::count;
 use stacklab_report::{Block, Table, Width, document_text, versioned_json};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -176,9 +177,10 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
     table.push("verdict", false, steps.iter().map(|step| verdict(step).to_owned()).collect());
     blocks.push(Block::Heading(format!("{} to {}", ends.baseline.name, ends.candidate.name)));
     blocks.push(Block::Text(format!(
-        "Bad means, against {}: {}. {built} kernels were built, {of_ends} of them for the ends; the counts of {known} were known.",
+        "Bad means, against {}: {}. Built: {}, {of_ends} of them for the ends; the counts of {known} were known.",
         ends.baseline.name,
-        conditions.join(", ")
+        conditions.join(", "),
+        count(*built, "kernel")
     )));
     blocks.push(Block::Table(table));
     blocks
@@ -292,7 +294,7 @@ mod tests {
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains("ipv6 changes by +50.0 of the +50.0 between the ends"), "{text}");
         assert!(
-            flat.contains("5 kernels were built, 2 of them for the ends; the counts of 1 were known"),
+            flat.contains("Built: 5 kernels, 2 of them for the ends; the counts of 1 were known"),
             "{text}"
         );
         assert!(flat.contains("subject slow") && flat.contains("2 000000000000 broken skipped"), "{text}");

@@ -4,7 +4,7 @@ use crate::rendering::csv::{self, Field, field};
 use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::text::render;
-use stacklab_model::{ExactCell, ExactCounts, ExactRow};
+use stacklab_model::{ExactCell, ExactCounts, ExactRow, count};
 
 const EXACT_FORMAT_VERSION: u32 = 1;
 /// Rows that show less than this in both families and as difference are one row, instructions per message.
@@ -15,7 +15,10 @@ pub(crate) const LEGEND: &str = "These are instructions, not time: caches, branc
      One emulated CPU runs sender and receiver. Figures are rounded; the sum is that of the unrounded rows, and every \
      instruction is in one row. The same program and kernel give the same counts on any machine.";
 
-/// Renders counts; `functions` adds all functions.
+const ALL_FUNCTIONS: &str =
+    "Functions of both arms that differ by less than 0.05 are one row; `--format csv` and `json` list each.";
+
+/// Renders counts; `functions` adds the functions that differ, or as CSV all of them.
 pub fn exact_counts(counts: &ExactCounts, format: OutputFormat, functions: bool, width: Width) -> String {
     match format {
         OutputFormat::Csv | OutputFormat::RawCsv => csv(counts, functions, format),
@@ -38,7 +41,8 @@ pub(crate) fn cell_blocks(cell: &ExactCell, functions: bool) -> Vec<Block> {
     let mut blocks =
         vec![Block::Text(plain(&answer(cell))), Block::Table(table(cell, "stage", &cell.stages))];
     if functions {
-        blocks.push(Block::Table(table(cell, "function", &cell.functions)));
+        blocks.push(Block::Table(table_of_functions(cell)));
+        blocks.push(Block::Text(ALL_FUNCTIONS.to_owned()));
     }
     blocks
 }
@@ -61,8 +65,35 @@ pub(crate) fn answer(cell: &ExactCell) -> String {
 }
 
 fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
-    let is_large = |row: &&ExactRow| row.instructions.iter().any(|count| cell.per_message(*count) >= LEAST);
-    let (large, small): (Vec<&ExactRow>, Vec<&ExactRow>) = rows.iter().partition(is_large);
+    table_with_rest(
+        cell,
+        what,
+        rows,
+        |row| row.instructions.iter().any(|count| cell.per_message(*count) >= LEAST),
+        |n| format!("{n} more below {LEAST}"),
+    )
+}
+
+/// The functions that differ: most of them take the same in both arms, and hide the others.
+fn table_of_functions(cell: &ExactCell) -> Table {
+    table_with_rest(
+        cell,
+        "function",
+        &cell.functions,
+        |row| cell.difference(row.instructions).abs() >= LEAST,
+        |n| format!("{} alike within {LEAST}", count(n, "function")),
+    )
+}
+
+/// The rows that `shows` picks, one with the number and sum of all others, and the sum.
+fn table_with_rest(
+    cell: &ExactCell,
+    what: &str,
+    rows: &[ExactRow],
+    shows: impl Fn(&ExactRow) -> bool,
+    describe_rest: impl Fn(usize) -> String,
+) -> Table {
+    let (large, small): (Vec<&ExactRow>, Vec<&ExactRow>) = rows.iter().partition(|row| shows(row));
     let sum_of =
         |rows: &[&ExactRow]| [0, 1].map(|arm| rows.iter().map(|row| row.instructions[arm]).sum::<u64>());
     let row = |name: String, counts: [u64; 2]| {
@@ -71,7 +102,7 @@ fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
     };
     let mut rows_shown: Vec<_> = large.iter().map(|of| row(plain(&of.name), of.instructions)).collect();
     if !small.is_empty() {
-        rows_shown.push(row(format!("{} more below {LEAST}", small.len()), sum_of(&small)));
+        rows_shown.push(row(describe_rest(small.len()), sum_of(&small)));
     }
     rows_shown.push(row("sum".to_owned(), sum_of(&[large, small].concat())));
     let [baseline, candidate] = cell.levels().map(|level| plain(&level));
@@ -137,6 +168,22 @@ mod tests {
         assert!(text.contains("not time") && !text.contains("ip6_output"), "{text}");
         let markdown = exact_counts(&counts(), OutputFormat::Markdown, true, WIDTH);
         assert!(markdown.lines().filter(|line| line.starts_with("| sum")).count() == 2, "{markdown}");
+    }
+
+    #[test]
+    fn functions_that_do_not_differ_are_one_row_of_text_and_rows_of_csv() {
+        let mut counts = counts();
+        let cell = &mut counts.cells[0];
+        for name in ["udp_sendmsg", "udp_recvmsg"] {
+            let instructions = [10_000_000, 10_000_010];
+            cell.functions.push(ExactRow { name: name.to_owned(), stage: None, instructions });
+        }
+        let text = exact_counts(&counts, OutputFormat::Text, true, WIDTH);
+        assert!(text.contains("2 functions alike within 0.05") && !text.contains("udp_sendmsg"), "{text}");
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("ip_output / ip6_output") && flat.contains("`--format csv`"), "{text}");
+        let csv = exact_counts(&counts, OutputFormat::Csv, true, WIDTH);
+        assert!(csv.contains("udp_sendmsg") && csv.contains("udp_recvmsg"), "{csv}");
     }
 
     #[test]

@@ -6,7 +6,6 @@ mod tests;
 use crate::findings::answer::of_headlines;
 use crate::findings::comparisons::better;
 use crate::findings::groups::{Group, groups_of, varied};
-use crate::findings::heading::count;
 use crate::findings::verdicts::{answered, sign};
 use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::versioned_json;
@@ -16,7 +15,7 @@ use crate::rendering::numbers::{
 use crate::rendering::text::text;
 use stacklab_model::{
     Better, Comparison, Effect, Estimate, FleetComparison, FleetFindings, Interval, MIN_FLEET_PAIRS,
-    MIN_PAIRS_OF_MEAN, Metric, PairAnswer, PooledEffect, Scale, StopReason, Verdict, once_each,
+    MIN_PAIRS_OF_MEAN, Metric, PairAnswer, PooledEffect, Scale, StopReason, Verdict, count, once_each,
 };
 
 const FLEET_FORMAT_VERSION: u32 = 1;
@@ -150,7 +149,7 @@ fn opposite(found: &FleetFindings) -> Option<String> {
 }
 
 pub(crate) fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
-    let valid = found.pairs.iter().map(|pair| pair.valid_runs).sum();
+    let valid: usize = found.pairs.iter().map(|pair| pair.valid_runs).sum();
     let invalid: usize = found.pairs.iter().map(|pair| pair.invalid_runs).sum();
     let blocks = found.pairs.iter().map(|pair| pair.blocks);
     let blocks = match (blocks.clone().min(), blocks.max()) {

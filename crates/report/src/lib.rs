@@ -24,7 +24,7 @@ pub use figure::{figure, figures};
 pub use findings::answer::difference;
 pub use findings::claims::worse;
 pub use findings::csv::scale;
-pub use findings::heading::{count, time};
+pub use findings::heading::time;
 pub use findings::notes::seconds_needed;
 pub use findings::verdicts::verdict_name;
 pub use fleet::{fleet_json, fleet_text};

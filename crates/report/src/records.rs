@@ -4,7 +4,7 @@ use crate::findings::claims::{Claimed, of_figure};
 use crate::findings::comparisons::{at, definition, push_pair};
 use crate::findings::csv::{estimate, interval, metric_fields, scale};
 use crate::findings::groups::{by_table, labelled, margin_text, row_factors, varied};
-use crate::findings::heading::{count, time};
+use crate::findings::heading::time;
 use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
 use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::{OutputFormat, versioned_json};
@@ -13,7 +13,7 @@ use crate::rendering::text::render;
 use serde::Serialize;
 use stacklab_model::{
     Apart, Cell, Change, Estimate, Factor, MIN_UNPAIRED_RUNS, Metric, MetricDiff, OnlyInOne, RecordDiff,
-    RecordLoads, Recorded,
+    RecordLoads, Recorded, count,
 };
 use std::collections::BTreeSet;
 

@@ -131,7 +131,9 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
         let guard = Guard::new(bound, options.token.as_deref())?;
         let shown =
             fleet.as_ref().map_or_else(String::new, |fleet| format!(", and the fleet of {}", fleet.place()));
-        eprintln!("{}{shown} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
+        // `.` says little of where that is.
+        let folder = options.folder.canonicalize().unwrap_or_else(|_| options.folder.clone());
+        eprintln!("{}{shown} at {}  (Ctrl-C ends it)", folder.display(), guard.entry(bound));
         let server = Arc::new(Server {
             library,
             fleet,

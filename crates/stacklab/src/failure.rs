@@ -77,13 +77,18 @@ impl Failure {
             _ if interrupted => CampaignError::Interrupted(record.to_owned()).into(),
             TESTBED | UNREACHABLE => Failure {
                 text: format!(
-                    "{}; results so far are in {path}. Resume with: stacklab run --resume --out {path}",
+                    "{}; results so far are kept. Resume with: stacklab run --resume --out {path}",
                     failure.text
                 ),
                 ..failure
             },
             _ => failure,
         }
+    }
+
+    /// Whether the reason names this file.
+    pub(crate) fn names(&self, file: &Path) -> bool {
+        self.text.contains(&file.display().to_string())
     }
 
     /// The reason for a terminal: what files and other hosts said has no control characters.

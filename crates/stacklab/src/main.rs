@@ -19,6 +19,7 @@ use commands::{
     serve, study, tools,
 };
 use failure::USAGE;
+use stacklab_campaign::notice::note;
 use std::process::ExitCode;
 
 /// Whether the command's exit code is for git, to which that of a panic, 101, or of a wrong command line, 2, would mean
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("stacklab: {}", failure.printed());
+            note(&format!("stacklab: {}", failure.printed()));
             output::print_error_for_programs(&failure.printed(), failure.code);
             ExitCode::from(failure.code)
         }

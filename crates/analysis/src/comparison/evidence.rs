@@ -8,7 +8,7 @@ use crate::statistics::{
     Moments, e_value, e_value_inside, signed_rank_p, signed_rank_p_above, symmetric_e_value,
     symmetric_e_value_above, t_quantile,
 };
-use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict};
+use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict, count};
 
 /// With fewer pairs, figures that are all alike prove nothing.
 const MIN_ALIKE: usize = 5;
@@ -142,8 +142,9 @@ fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Op
     for (cell, lost) in question.cells().into_iter().zip(lost) {
         if lost as f64 > MAX_LOST * blocks as f64 {
             return Some(Verdict::Nothing(format!(
-                "{} has no figure in {lost} of {blocks} blocks: leaving them out would favour it",
-                cell.level(question.factor)
+                "{} has no figure in {lost} of {}: leaving them out would favour it",
+                cell.level(question.factor),
+                count(blocks, "block")
             )));
         }
     }
@@ -161,8 +162,9 @@ fn none_seen(paired: &Paired, messages: [f64; 2]) -> String {
     } else {
         String::new()
     };
-    let (pairs, trials) = (paired.pairs(), significant(trials));
-    format!("none in {pairs} trials of each arm: at most {trials} % of trials{of_messages}")
+    let seen = count(paired.pairs(), "trial");
+    let trials = significant(trials);
+    format!("none in {seen} of each arm: at most {trials} % of trials{of_messages}")
 }
 
 fn significant(figure: f64) -> String {

@@ -10,7 +10,7 @@ use crate::comparison::blocks::Blocks;
 use crate::comparison::limits::smallest_step;
 use crate::runs::Runs;
 use crate::statistics::{Moments, Student, confidence_sequence};
-use stacklab_model::{Effect, Interval, Question, Scale};
+use stacklab_model::{Effect, Interval, Question, Scale, count};
 
 /// Blocks that a comparison is measured further once its interval is narrow. An interval is narrow by chance too, and
 /// 95 % intervals of comparisons that end at once hold the truth in 91 % (`bench/coverage`).
@@ -56,8 +56,8 @@ impl Paired {
     pub fn of(scale: Scale, pairs: &[(f64, f64)]) -> Result<Self, String> {
         let unfit = pairs.iter().filter(|(a, b)| *a <= 0.0 || *b <= 0.0).count();
         if unfit > 0 && scale == Scale::Ratio {
-            let all = pairs.len();
-            return Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {all} pairs"));
+            let all = count(pairs.len(), "pair");
+            return Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {all}"));
         }
         let of = |of: fn(f64, f64) -> f64| pairs.iter().map(|(a, b)| of(*a, *b)).collect::<Vec<f64>>();
         let (distances, middles) = match scale {

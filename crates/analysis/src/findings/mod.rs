@@ -73,6 +73,7 @@ fn measured(campaign: &Campaign) -> Findings {
     let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
     Findings {
         title: campaign.title.to_owned(),
+        record_name: None,
         version: campaign.version.to_owned(),
         started_unix_ns: campaign.started_unix_ns,
         seed: campaign.seed,

@@ -5,7 +5,7 @@ use crate::message::check_name;
 use crate::store::agents::resources;
 use crate::store::db::{DbError, Row, Tx};
 use crate::store::{AgentInfo, Class, Store};
-use stacklab_report::count;
+use stacklab_model::count;
 use std::fmt;
 
 /// A campaign to add.

@@ -2,6 +2,7 @@
 
 pub(crate) mod exact;
 
+use crate::count;
 use crate::{Cell, ExactCounts, Factor, Probe};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -192,8 +193,9 @@ impl Health {
         }
         if self.lost > 0 || self.throttled > 0 {
             all.push(format!(
-                "{} samples were lost and {} times the kernel throttled them: choose a longer --period",
-                self.lost, self.throttled
+                "{} lost, and the kernel throttled them {}: choose a longer --period",
+                count(self.lost, "sample"),
+                count(self.throttled, "time")
             ));
         }
         all

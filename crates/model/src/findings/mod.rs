@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     pub title: String,
+    /// The record's file as the user names it, for advice.
+    #[serde(skip)]
+    pub record_name: Option<String>,
     pub version: String,
     pub started_unix_ns: u64,
     pub seed: u64,

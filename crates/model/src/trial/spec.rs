@@ -1,5 +1,6 @@
 //! The specification of a run.
 
+use crate::count;
 use crate::names::named;
 use crate::{
     Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SizeOf, Transport, Tuning,
@@ -24,7 +25,7 @@ pub enum Length {
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Length::Packets(packets) => write!(f, "{packets} messages"),
+            Length::Packets(packets) => f.write_str(&count(*packets, "message")),
             Length::Time(ns) => f.write_str(&print_duration(*ns)),
         }
     }

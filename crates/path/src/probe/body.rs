@@ -1,5 +1,7 @@
 //! Where an HTTP/1.1 answer ends (RFC 9112, section 6): its header says so, or the end of the connection.
 
+use stacklab_model::count;
+
 const MAX_CHUNK_LINE_BYTES: usize = 4 << 10;
 const MAX_HEADERS: usize = 128;
 
@@ -117,7 +119,7 @@ impl Body {
     pub(crate) fn missing(&self) -> Option<String> {
         match self {
             Body::Bytes(0) | Body::UntilEnd => None,
-            Body::Bytes(left) => Some(format!("{left} bytes of its Content-Length are missing")),
+            Body::Bytes(left) => Some(format!("{} of its Content-Length did not come", count(*left, "byte"))),
             Body::Chunks(_) if self.is_whole() => None,
             Body::Chunks(_) => Some("its last chunk is missing".to_owned()),
         }
@@ -228,7 +230,7 @@ mod tests {
     fn what_is_missing_is_named() {
         let mut body = Body::Bytes(500);
         body.take(b"hello").unwrap();
-        assert_eq!(body.missing().unwrap(), "495 bytes of its Content-Length are missing");
+        assert_eq!(body.missing().unwrap(), "495 bytes of its Content-Length did not come");
         body.take(&[0; 495]).unwrap();
         assert!(body.is_whole() && body.missing().is_none());
         assert!(!Body::UntilEnd.is_whole() && Body::UntilEnd.missing().is_none());

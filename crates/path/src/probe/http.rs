@@ -6,7 +6,7 @@ use crate::probe::pace::Timed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use stacklab_model::ScopedAddr;
+use stacklab_model::{ScopedAddr, count};
 use stacklab_traffic::host::zone;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -63,7 +63,8 @@ pub(crate) fn fetch(request: &HttpRequest<'_>) -> Fetched {
 
 fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String> {
     let began = Instant::now();
-    let mut stream = connect(request).map_err(|error| format!("TCP connect: {}", said(&error)))?;
+    let stream = connect(request.to, request.port, LIMIT);
+    let mut stream = stream.map_err(|error| format!("TCP connect: {}", said(&error)))?;
     fetched.connect = Some(began.elapsed());
     let began = Instant::now();
     let Some(config) = request.tls else {
@@ -83,11 +84,11 @@ fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String>
     exchange(request, stream, fetched)
 }
 
-/// A connection with the time of one step for what is next.
-fn connect(request: &HttpRequest<'_>) -> io::Result<Timed> {
-    let to = zone::socket_addr(request.to, request.port)?;
+/// A connection that opens within this time, with the time of one step for what is next.
+pub(super) fn connect(to: &ScopedAddr, port: u16, limit: Duration) -> io::Result<Timed> {
+    let to = zone::socket_addr(to, port)?;
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-    socket.connect_timeout(&SockAddr::from(to), LIMIT)?;
+    socket.connect_timeout(&SockAddr::from(to), limit)?;
     socket.set_tcp_nodelay(true)?;
     Ok(Timed::new(socket.into(), LIMIT))
 }
@@ -128,8 +129,8 @@ fn exchange(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if fetched.bytes > 0 => {
                 return Err(format!(
-                    "{NOT_WHOLE}: it broke off after {} bytes: {}",
-                    fetched.bytes,
+                    "{NOT_WHOLE}: it broke off after {}: {}",
+                    count(fetched.bytes, "byte"),
                     said(&error)
                 ));
             }
@@ -158,7 +159,7 @@ fn exchange(
     }
     let Some(first) = first else { return Err("connected, and it closed without an answer".to_owned()) };
     if is_closed && let Some(missing) = find_missing(fetched) {
-        return Err(format!("{NOT_WHOLE}: it closed after {} bytes, and {missing}", fetched.bytes));
+        return Err(format!("{NOT_WHOLE}: it closed after {}, and {missing}", count(fetched.bytes, "byte")));
     }
     // What came with the first bytes took no time here.
     let seconds = (last - first).as_secs_f64();

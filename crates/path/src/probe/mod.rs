@@ -3,6 +3,7 @@
 pub(crate) mod body;
 mod boundary;
 pub(crate) mod certificates;
+mod choose;
 pub(crate) mod dns;
 pub(crate) mod http;
 pub(crate) mod pace;

@@ -5,8 +5,8 @@ use crate::replication::Replication;
 use crate::replication::counts::{Answers, CellPrecision, Precision};
 use crate::replication::judge::{Judged, JudgedPart};
 use crate::tables::Limit;
-use stacklab_model::{Effect, Interval, Metric, Scale};
-use stacklab_report::{Block, Table, Width, count, text};
+use stacklab_model::{Effect, Interval, Metric, Scale, count};
+use stacklab_report::{Block, Table, Width, text};
 
 /// Parts of a study that are not replicated here, listed before measuring.
 pub fn limits(own: &Reference, width: Width) -> String {

@@ -4,7 +4,7 @@ use crate::findings::answer::answer;
 use crate::findings::groups::{fixed_settings, grouped};
 use crate::rendering::document::Block;
 use jiff::Timestamp;
-use stacklab_model::{Findings, once_each};
+use stacklab_model::{Findings, count, once_each};
 
 pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and has its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
@@ -77,11 +77,6 @@ fn disturbed(findings: &Findings) -> Option<String> {
     let runs: usize = of_others.map(|(runs, _)| runs).sum();
     (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64)
         .then(|| format!("disturbed {}, which widens intervals (Notes)", count(runs, "run")))
-}
-
-/// `1 block`, `2 blocks`.
-pub fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// RFC 3339, UTC, whole seconds.

@@ -1,9 +1,9 @@
 //! Notes below the figures: cautions, invalid runs, warnings.
 
-use crate::findings::heading::{OTHER_LOAD, count, once};
+use crate::findings::heading::{OTHER_LOAD, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
-use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning};
+use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning, count};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -80,7 +80,10 @@ fn outlook(findings: &Findings) -> Option<String> {
         n => format!("{half_time} would settle half of {n} open comparisons, {all_time} all of them"),
     };
     let how = match findings.comparisons.iter().any(|one| one.stop_reason == StopReason::Unfinished) {
-        true => "; resume with: stacklab run --resume --out RECORD".to_owned(),
+        true => {
+            let record = findings.record_name.as_deref().unwrap_or("RECORD");
+            format!("; resume with: stacklab run --resume --out {record}")
+        }
         false => {
             let blocks = findings.blocks.saturating_add(half);
             let seconds = seconds(findings, blocks).ceil();
@@ -266,6 +269,8 @@ mod tests {
             outlook(&findings).unwrap(),
             "at the current variance, about 6 minutes more would settle half of 2 open comparisons, 4 hours all of them; resume with: stacklab run --resume --out RECORD"
         );
+        findings.record_name = Some("lan.stacklab".to_owned());
+        assert!(outlook(&findings).unwrap().ends_with("stacklab run --resume --out lan.stacklab"));
         findings.comparisons[6].more_blocks = Some(80_730);
         assert!(outlook(&findings).unwrap().contains("2 open comparisons, more than a day all of them;"));
         findings.comparisons[1].more_blocks = Some(50_000);

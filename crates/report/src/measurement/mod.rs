@@ -10,7 +10,7 @@ use crate::rendering::numbers::NONE;
 use serde::Serialize;
 use stacklab_model::{
     Direction, HostFacts, HostReport, IntervalRow, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus,
-    Transport, Value, print_duration,
+    Transport, Value, count, print_duration,
 };
 use std::fmt::Write;
 
@@ -112,8 +112,8 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         }
         parts.push(match (spec.probe.length, spec.probe.probe) {
             (Length::Time(ns), _) => print_duration(ns),
-            (Length::Packets(count), Probe::Connect) => format!("{count} connections"),
-            (Length::Packets(count), _) => format!("{count} messages"),
+            (Length::Packets(connections), Probe::Connect) => count(connections, "connection"),
+            (Length::Packets(messages), _) => count(messages, "message"),
         });
         if spec.probe.warmup_ns > 0 {
             parts.push(format!("after {} of warm-up", print_duration(spec.probe.warmup_ns)));

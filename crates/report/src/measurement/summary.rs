@@ -2,7 +2,7 @@
 
 use stacklab_model::{
     ClockSource, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, Received,
-    RunRecord, Transport, Value,
+    RunRecord, Transport, Value, count,
 };
 
 type Line = (&'static str, String);
@@ -26,7 +26,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
     let throughput = |metric: Metric| shown(value(metric), |mbit| scaled(mbit * 1e6, "bit/s"));
     let (sent, received) = (&sender.sent, &receiver.received);
     let moved = |bytes: u64, messages: u64, from: u64, to: u64| {
-        format!("{} in {messages} messages, {:.2} s", scaled(bytes as f64, "B"), seconds(from, to))
+        format!("{} in {}, {:.2} s", scaled(bytes as f64, "B"), count(messages, "message"), seconds(from, to))
     };
     let arrived = received.bytes + received.cut_bytes;
     let mut lines = vec![
@@ -38,7 +38,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
     if let [_, _, back, received_back] = run.host_reports.as_slice() {
         let rate = throughput(Metric::ThroughputReverse);
         let (sent, received) = (back.sent.measured, received_back.received.measured);
-        lines.push(("and back", format!("{rate}; {received} of {sent} messages received")));
+        lines.push(("and back", format!("{rate}; {received} of {} received", count(sent, "message"))));
     }
     match run.spec.transport {
         Transport::Udp => {
@@ -50,14 +50,18 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
             });
             lines.push(("lost", loss));
             if received.duplicates + received.reordered > 0 {
-                let text = format!("{} duplicates, {} out of order", received.duplicates, received.reordered);
+                let text = format!(
+                    "{}, {} out of order",
+                    count(received.duplicates, "duplicate"),
+                    received.reordered
+                );
                 lines.push(("also", text));
             }
         }
         Transport::Tcp => {
-            let count = sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans);
-            let count = count.map_or_else(String::new, |count| format!("{count} segments, "));
-            let retransmits = |each| format!("{count}{} per message", figure(each));
+            let segments = sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans);
+            let segments = segments.map_or_else(String::new, |sent| format!("{}, ", count(sent, "segment")));
+            let retransmits = |each| format!("{segments}{} per message", figure(each));
             let srtt = |ms| format!("{}, mean of TCP's smoothed RTT", milliseconds(ms));
             lines.push(("retransmits", shown(value(Metric::Retransmits), retransmits)));
             lines.push(("smoothed rtt", shown(value(Metric::TcpSrtt), srtt)));
@@ -112,8 +116,8 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     let rate = Value::finite(back.saturating_sub(1) as f64 / seconds, "too few came back");
     let rate = shown(Some(&rate), |rate| format!("{}/s", number(rate)));
     let mut lines = vec![
-        ("sent", format!("{sent} messages, of which {} were answered", receiver.sent.measured)),
-        ("received", format!("{back} answers ({rate})")),
+        ("sent", format!("{}, of which {} were answered", count(sent, "message"), receiver.sent.measured)),
+        ("received", format!("{} ({rate})", count(back, "answer"))),
     ];
     if run.spec.transport == Transport::Udp {
         let lost = sent.saturating_sub(back);
@@ -149,19 +153,23 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
 
 /// Copies of an echo's messages and answers, which are not counted with them, and those out of order.
 fn copies(messages: &Received, answers: &Received) -> Option<Line> {
-    let seen = counts([
-        (messages.duplicates, "copies of messages, not answered"),
-        (answers.duplicates, "copies of answers"),
-        (messages.reordered, "messages out of order"),
-        (answers.reordered, "answers out of order"),
-    ]);
+    let all = [
+        (messages.duplicates, "copy", "of messages, not answered"),
+        (answers.duplicates, "copy", "of answers"),
+        (messages.reordered, "message", "out of order"),
+        (answers.reordered, "answer", "out of order"),
+    ];
+    let seen = all.into_iter().filter(|(n, ..)| *n > 0);
+    let seen: Vec<String> = seen.map(|(n, noun, rest)| format!("{} {rest}", count(n, noun))).collect();
+    let seen = seen.join(", ");
     (!seen.is_empty()).then_some(("also", seen))
 }
 
 fn connect(run: &RunRecord, sender: &HostReport) -> Lines {
     let seconds = seconds(sender.sent.first_ns, sender.sent.last_ns);
     let rate = shown(run.values.get(&Metric::ConnectRate), |rate| format!("{} a second", number(rate)));
-    let mut lines = vec![("opened", format!("{} connections, {seconds:.2} s, {rate}", sender.sent.measured))];
+    let mut lines =
+        vec![("opened", format!("{}, {seconds:.2} s, {rate}", count(sender.sent.measured, "connection")))];
     let delays = sender.delays.as_ref();
     lines.push(("connect time", extremes(delays)));
     lines.push(("  median", shown(run.values.get(&Metric::ConnectTime), milliseconds)));
@@ -223,9 +231,15 @@ fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<Line> {
     };
     of(sender).or(of(receiver))?;
     let is_shared = |side: &HostReport| side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared);
-    let shared = is_shared(sender) || is_shared(receiver);
-    let whose = if shared { " (both ends share one machine, whose load it is)" } else { "" };
-    Some(("CPU", format!("{}, {}{whose}", text("sender", sender), text("receiver", receiver))))
+    let words = match is_shared(sender) || is_shared(receiver) {
+        // Both counted the same processors: a second figure would look like the other end's.
+        true => format!(
+            "{} (both ends share one machine, whose load it is)",
+            text("machine", if of(sender).is_some() { sender } else { receiver })
+        ),
+        false => format!("{}, {}", text("sender", sender), text("receiver", receiver)),
+    };
+    Some(("CPU", words))
 }
 
 fn seconds(from_ns: u64, to_ns: u64) -> f64 {

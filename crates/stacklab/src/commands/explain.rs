@@ -73,7 +73,7 @@ pub(crate) struct ExplainOptions {
     /// Equal periods between samples; the lock ratio shows aliasing (docs/explain.md)
     #[arg(long, hide = true)]
     pub fixed_period: bool,
-    /// Also the functions that differ most; with --exact, all
+    /// Also the functions that differ most; with --exact, those that differ (as CSV and JSON, all)
     #[arg(long)]
     pub functions: bool,
     /// text, markdown, csv, raw-csv or json; html (one self-contained page)

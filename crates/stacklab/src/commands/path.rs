@@ -4,7 +4,7 @@ use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, interrupt_flag};
 use crate::output::write_stdout;
 use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
-use stacklab_model::decode_text;
+use stacklab_model::{count, decode_text};
 use stacklab_path::{PathError, Settings, Target, WatchResult, named, pairs, system_resolvers};
 use stacklab_report::OutputFormat;
 use stacklab_traffic::protocol::AgentError;
@@ -69,7 +69,8 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
         }
         (true, 0) => Ok(()),
         (true, _) => {
-            let text = format!("the ratio of the families has drifted ({drifts} times; see above)");
+            let text =
+                format!("the ratio of the families has drifted ({}; see above)", count(drifts, "time"));
             Err(Failure::new(DRIFTED, text))
         }
     }

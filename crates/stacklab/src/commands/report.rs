@@ -6,7 +6,7 @@ use crate::quantities::{DOCUMENT, REPORT, compared, format};
 use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
 use stacklab_campaign::record::{Recorded, conclude, latest};
-use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, RunRecord, nearest};
+use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, RunRecord, count, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{
     HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
@@ -77,7 +77,10 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
     }
     let format = options.format.unwrap_or(OutputFormat::Text);
     // The formats are checked before the record is read.
-    let findings = || conclude(&Record::read(&options.record)?);
+    let findings = || {
+        let found = conclude(&Record::read(&options.record)?)?;
+        Ok::<_, Failure>(Findings { record_name: Some(options.record.display().to_string()), ..found })
+    };
     let width = if options.out.is_some() { WIDTH } else { width() };
     let text = match options.difference {
         _ if options.stages => stages(options, among(format, DOCUMENT)?, width)?,
@@ -268,7 +271,8 @@ fn unseen(uncertain: usize, seen: usize, may_fail: bool) -> Option<String> {
     }
     let which = if seen == 0 { "nothing could be seen: all".to_owned() } else { format!("{uncertain} of") };
     Some(format!(
-        "{which} {all} figures are too uncertain whether B is worse: measure more blocks (--set blocks.min) in both"
+        "{which} {}: too uncertain whether B is worse: measure more blocks (--set blocks.min) in both",
+        count(all, "figure")
     ))
 }
 

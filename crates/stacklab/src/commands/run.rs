@@ -7,6 +7,7 @@ use crate::output::show_seconds;
 use crate::quantities::some_time;
 use clap::Args;
 use stacklab_campaign::generator::Programs;
+use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::ImportedStudy;
 use stacklab_campaign::record::{conclude, has_a_block, study_of};
@@ -21,7 +22,7 @@ use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Trial, once_each,
+    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Trial, count, once_each,
 };
 use stacklab_store::{Campaign, HostRow, Record};
 use stacklab_study::{Plan, Study};
@@ -75,13 +76,16 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
             error => error.into(),
         });
     }
-    let findings = conclude(&record)?;
+    let findings = Findings { record_name: Some(path.display().to_string()), ..conclude(&record)? };
     if measured.is_ok() || has_a_block(&record)? {
         report::print(&findings, &path)?;
     } else {
         eprintln!("stacklab: no block is complete: there is nothing to compare yet");
     }
-    eprintln!("The record: {} (other formats: stacklab report --help)", path.display());
+    // The reason of an early end names it.
+    if !measured.as_ref().is_err_and(|failure| failure.names(&path)) {
+        eprintln!("The record: {} (other formats: stacklab report --help)", path.display());
+    }
     measured?;
     match options.fail_on {
         _ if findings.valid_runs == 0 => Err(Failure::nothing_valid()),
@@ -96,9 +100,10 @@ fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
     let is_open = |comparison: &&Comparison| !comparison.verdict.is_answer();
     let open = findings.comparisons.iter().filter(is_open).count();
     if open > 0 {
-        eprintln!(
-            "stacklab: warning: {open} of {of} comparisons have no verdict and do not fail (the report says why)"
-        );
+        note(&format!(
+            "stacklab: warning: {open} of {} without a verdict, which does not fail (the report says why)",
+            count(of, "comparison")
+        ));
     }
     let worse = stacklab_analysis::worse(findings, allowed);
     for comparison in &worse {
@@ -109,7 +114,8 @@ fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!(
-        "the candidate is worse by more than {percent} %, or lacks a figure, in {n} of {of} comparisons"
+        "the candidate is worse by more than {percent} %, or lacks a figure, in {n} of {}",
+        count(of, "comparison")
     );
     Err(Failure::new(WORSE, text))
 }
@@ -135,13 +141,13 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
     if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
-        eprintln!("stacklab: {place}");
+        note(&format!("stacklab: {place}"));
     }
     let guests = guests(&request.study);
     if !guests.is_empty() {
         // They take seconds to boot, in which nothing else is said.
         let names: Vec<String> = guests.iter().map(System::to_string).collect();
-        eprintln!("stacklab: booting guests: {} ..", names.join(", "));
+        note(&format!("stacklab: booting guests: {} ..", names.join(", ")));
     }
     let mut rigs = show_seconds("building the testbed", || {
         Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)
@@ -177,24 +183,22 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     if options.resume
         && let Some(moved) = describe_moves(&record.hosts()?, &[]).last()
     {
-        eprintln!("stacklab: {moved}");
+        note(&format!("stacklab: {moved}"));
     }
     let plan = Plan::new(&request.study, request.campaign.seed);
     let kept =
         if options.is_record_kept { format!(", record {}", record.path().display()) } else { String::new() };
-    eprintln!("{}\n{}\nseed {}{kept}", request.study.title, testbed_description, plan.seed());
+    note(&format!("{}\n{testbed_description}\nseed {}{kept}", request.study.title, plan.seed()));
     if let Some(warning) = load_before.until(&LoadSample::now()).busy() {
-        eprintln!("stacklab: {warning}");
+        note(&format!("stacklab: {warning}"));
     }
     // Runs that are sampled give no verdicts.
     let progress = Progress::new(options.sample_period_ns.is_some());
     let run = |arms: &[Trial]| rigs.run(&request.study, &plan, arms);
     let measured = measure(&request.study, &plan, run, &mut record, progress);
     if interrupted.load(Ordering::Relaxed) {
-        // Ending the testbed may take a while, and a second signal ends this program at once.
-        let path = record.path().display();
-        let kept = if options.is_record_kept { format!("; the record: {path}") } else { String::new() };
-        eprintln!("stacklab: interrupted: ending the testbed{kept}");
+        // That may take a while, and a second signal ends this program at once.
+        eprintln!("stacklab: interrupted: ending the testbed");
     }
     drop(rigs);
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.

@@ -1,7 +1,9 @@
 //! A plan as text.
 
 use crate::{Plan, Study};
-use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, once_each, print_duration};
+use stacklab_model::{
+    Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, count, once_each, print_duration,
+};
 use std::fmt::Write;
 
 impl Plan {
@@ -54,8 +56,10 @@ impl Plan {
         line(format!("Arms        {turns}"));
         let estimate = self.estimate(study);
         line(format!(
-            "Trials      {} a block, {} to {} blocks",
-            estimate.trials_per_block, study.rule.min, study.rule.max
+            "Trials      {} a block, {} to {}",
+            estimate.trials_per_block,
+            study.rule.min,
+            count(study.rule.max, "block")
         ));
         line(format!(
             "Time        {} a block, {} to {} in all{}{}",
@@ -75,7 +79,7 @@ impl Plan {
 
 fn describe_probe(probe: &ProbeSpec) -> String {
     let length = match probe.length {
-        Length::Packets(packets) => format!("{packets} packets"),
+        Length::Packets(packets) => count(packets, "packet"),
         Length::Time(ns) => print_duration(ns),
     };
     let pacing = match probe.pacing {

@@ -9,7 +9,7 @@ use crate::engine::peers::{DataPorts, Peers};
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
 use crate::timing::{SLACK, longest};
-use stacklab_model::{Family, Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, print_duration};
+use stacklab_model::{Family, Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, count, print_duration};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -165,7 +165,8 @@ impl Permission {
         if overhead_s > MAX_OVERHEAD.as_secs_f64() {
             let TrialSpec { flows, message_bytes, .. } = **spec;
             return Err(format!(
-                "refused {flows} flows of {message_bytes} bytes: the messages that open and end them take {overhead_s:.0} s at the {} Mbit/s of the agent's --max-rate, and at most {} s are allowed: use fewer flows (-P) or shorter messages (-l)",
+                "refused {} of {message_bytes} bytes: the messages that open and end them take {overhead_s:.0} s at the {} Mbit/s of the agent's --max-rate, and at most {} s are allowed: use fewer flows (-P) or shorter messages (-l)",
+                count(flows, "flow"),
                 most / 1e6,
                 MAX_OVERHEAD.as_secs()
             ));

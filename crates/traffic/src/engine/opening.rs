@@ -15,7 +15,7 @@ use crate::engine::threads::Ender;
 use crate::host::{self, SocketMemory, zone};
 use crate::sys::{self, Interest, Nanos, PollEntry};
 use crate::{Attempt, EngineError};
-use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
+use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec, count};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,7 +51,8 @@ impl WaitingSender {
         ports: &DataPorts,
     ) -> Result<Self, EngineError> {
         let own = zone::socket_addr(address, 0).attempt(|| format!("listen on {address}"))?;
-        sys::raise_file_limit(spec.flows.into()).attempt(|| format!("admit {} flows", spec.flows))?;
+        sys::raise_file_limit(spec.flows.into())
+            .attempt(|| format!("admit {}", count(spec.flows, "flow")))?;
         let (socket, listening) = flows::listen(&spec, own, ports)?;
         let ended = Arc::new(AtomicBool::new(false));
         let ender = Ender(Arc::clone(&ended));
@@ -85,8 +86,9 @@ impl WaitingSender {
             let opened: Vec<Channel> = opened.into_iter().flatten().collect();
             if opened.len() < spec.flows as usize {
                 let hint = flows::firewall_hint(spec.transport, address.port());
-                let (opened, flows) = (opened.len(), spec.flows);
-                let text = format!("the other host opened {opened} of {flows} flows to {address}; {hint}");
+                let opened = opened.len();
+                let flows = count(spec.flows, "flow");
+                let text = format!("the other host opened {opened} of {flows} to {address}; {hint}");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text))
                     .attempt(|| format!("send over {} to {}", spec.transport, to.ip()));
             }

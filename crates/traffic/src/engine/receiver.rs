@@ -54,7 +54,8 @@ impl Receiver {
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
         let (before, clock) = (host::counters(&flows::interface_of(address)?), StampClock::new());
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
-        sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
+        sys::raise_file_limit(sockets.into())
+            .attempt(|| format!("admit {}", stacklab_model::count(spec.flows, "flow")))?;
         let (socket, listening) = flows::listen(&spec, address, ports)?;
         Ok(Self::start(listening, move |ended| {
             let (spec, peers, socket) = (&spec, peers.as_ref(), &socket);

@@ -18,6 +18,7 @@ use crate::sys::{self, Nanos};
 use crate::{Attempt, EngineError};
 use stacklab_model::{
     Counters, DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, TcpInfo, Transport, TrialSpec,
+    count,
 };
 use std::net::{Shutdown, SocketAddr};
 use std::ops::Range;
@@ -71,7 +72,7 @@ pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineEr
     let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
     let before = host::counters(&flows::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
-    sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
+    sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {}", count(spec.flows, "flow")))?;
     let mut channels = match opened {
         Some(channels) => channels,
         None => {

@@ -3,6 +3,7 @@
 pub(crate) mod cpu;
 pub mod facts;
 #[cfg(target_os = "linux")]
+pub mod names;
 pub mod ping;
 pub mod zone;
 

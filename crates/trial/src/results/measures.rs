@@ -4,7 +4,7 @@ use crate::path::Path;
 use crate::results::{missing, not_sampled};
 use stacklab_model::{
     CpuScope, CpuTime, Delays, Drops, Family, HostReport, LARGEST_NUMBER, Metric, Pacing, Probe, Rate,
-    Received, Sent, Transport, TrialSpec, Value, wire_size,
+    Received, Sent, Transport, TrialSpec, Value, count, wire_size,
 };
 
 /// An amount per second of the measured window.
@@ -91,7 +91,7 @@ pub(super) fn of_answers(delays: &Option<Delays>, unanswered: u64, p: f64) -> Va
         return Value::Missing(format!("this percentile needs {needed} messages, {all} arrived"));
     }
     if rank > answered as f64 {
-        let lost = format!("{unanswered} of {all} messages had no answer");
+        let lost = format!("{unanswered} of {} had no answer", count(all, "message"));
         return Value::Missing(format!("{lost}: percentile {} is infinite", 100.0 * p));
     }
     // Half a rank keeps rounding on this side.

@@ -4,7 +4,7 @@ use crate::path::Path;
 use crate::results::interleaved;
 use stacklab_model::{
     ArmSchedule, CpuScope, CpuSource, HostReport, IntervalRow, Length, Pacing, Probe, Rate, Role, SizeOf,
-    Slice, TcpInfo, Transport, TrialSpec, Warning, wire_size,
+    Slice, TcpInfo, Transport, TrialSpec, Warning, count, wire_size,
 };
 use stacklab_traffic::timing::{MIN_ROUNDS, tick_ns};
 use std::net::SocketAddr;
@@ -53,15 +53,18 @@ fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> 
         (
             echoes && unanswered > 0,
             "unanswered",
-            format!("{unanswered} of {} messages had no answer: they count as infinite", sent.measured),
+            format!(
+                "{unanswered} of {} had no answer: they count as infinite",
+                count(sent.measured, "message")
+            ),
             "check the path for loss, or lower the load",
         ),
         (
             sent.discarded > 0,
             "discarded",
             format!(
-                "{} messages were still in the sender's buffer when the time to end was over: they are not counted",
-                sent.discarded
+                "{} not counted: still in the sender's buffer when the time to end was over",
+                count(sent.discarded, "message")
             ),
             "the path is slow, or has a deep queue: measure for longer, with fewer flows, or a smaller send buffer",
         ),
@@ -132,7 +135,8 @@ fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostRe
             !spec.schedule.is_alone() && spec.schedule.slice_ns().is_none() && (slots as u64) < MIN_ROUNDS,
             "few_rounds",
             format!(
-                "figures are of {slots} rounds of slices: they vary more than those of {MIN_ROUNDS} or more"
+                "figures are of {} of slices: they vary more than those of {MIN_ROUNDS} or more",
+                count(slots, "round")
             ),
             "lengthen the runs (measure: -t; a study: --scale standard), or end other load",
         ),
@@ -221,8 +225,8 @@ fn warn_of_no_answer(spec: &TrialSpec, sender: &HostReport, receiver: &HostRepor
     has_none.then(|| Warning {
         code: "nothing_arrived".to_owned(),
         text: format!(
-            "{} messages arrived at the other host, and no answer came back: all were dropped on the way; a firewall?",
-            receiver.received.measured
+            "{} arrived at the other host, and no answer came back: all were dropped on the way; a firewall?",
+            count(receiver.received.measured, "message")
         ),
         advice: format!("let UDP through from {} to {}", receiver.endpoint.local, sender.endpoint.local.ip()),
     })

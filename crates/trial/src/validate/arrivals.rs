@@ -2,7 +2,7 @@
 //! counted apart.
 
 use crate::validate::Rule;
-use stacklab_model::{HostReport, Probe, Slice, TrialSpec};
+use stacklab_model::{HostReport, Probe, Slice, TrialSpec, count};
 
 /// What both ends counted of one transfer, and of the answers of an echo.
 pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Vec<Rule> {
@@ -11,8 +11,10 @@ pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &Ho
     if spec.probe.probe == Probe::Connect {
         // Connections of the warm-up are not counted apart where they arrive.
         let opened = sent.of_trial().saturating_add(sent.refused);
-        let text =
-            format!("the receiver accepted {} connections, the sender opened {opened}", received.measured);
+        let text = format!(
+            "the receiver accepted {}, the sender opened {opened}",
+            count(received.measured, "connection")
+        );
         return vec![(received.measured <= opened, text)];
     }
     // What the sender discarded may have arrived all the same.
@@ -32,13 +34,14 @@ pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &Ho
         rules.extend([
             (
                 answers.measured <= messages && answers.bytes <= bytes,
-                format!("{} answers came to {messages} messages", answers.measured),
+                format!("{} came to {}", count(answers.measured, "answer"), count(messages, "message")),
             ),
             (
                 answers.measured <= reflected,
                 format!(
-                    "{} answers came, and the receiver reports that {reflected} messages arrived there",
-                    answers.measured
+                    "{} came, and the receiver reports that {} arrived there",
+                    count(answers.measured, "answer"),
+                    count(reflected, "message")
                 ),
             ),
         ]);

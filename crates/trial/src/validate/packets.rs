@@ -5,7 +5,7 @@ use crate::results::interleaved::ArmReports;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
     ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Ends, Family, HostReport, SizeOf, TcpInfo, Transport,
-    TrialSpec, wire_size,
+    TrialSpec, count, wire_size,
 };
 
 /// Tolerance of a ratio of counters: pure acknowledgements, neighbour discovery and group membership share the
@@ -42,7 +42,11 @@ pub(super) fn packet_rules(
             // Not TCP_INFO's segment count: it also includes every attempt that the host's own queue refused.
             (
                 left as f64 >= messages as f64 * (1.0 - TOLERANCE),
-                format!("{messages} messages left in {left} packets: they were coalesced"),
+                format!(
+                    "{} left in {}: they were coalesced",
+                    count(messages, "message"),
+                    count(left, "packet")
+                ),
             ),
         ];
     }
@@ -57,11 +61,15 @@ pub(super) fn packet_rules(
     vec![
         (
             others != OtherTraffic::None || left as f64 <= sent as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS,
-            format!("{sent} packets were sent and {left} left: they were split"),
+            format!("{} sent and {left} left: they were split", count(sent, "packet")),
         ),
         (
             !counts_fragments || cut as f64 <= planned as f64 * (1.0 + TOLERANCE),
-            format!("{messages} messages were cut into {cut} fragments, planned are {planned}"),
+            format!(
+                "{} cut into {}, planned are {planned}",
+                count(messages, "message"),
+                count(cut, "fragment")
+            ),
         ),
         // An interface that counted no arrivals keeps no count, such as Windows' loopback: a warning says so.
         (

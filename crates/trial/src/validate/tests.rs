@@ -110,7 +110,7 @@ fn split_or_joined_datagrams_are_found() {
     let split = invalid(&|sender, _| {
         sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
     });
-    assert_eq!(split, ["1003 packets were sent and 5000 left: they were split"]);
+    assert_eq!(split, ["1003 packets sent and 5000 left: they were split"]);
     let joined = invalid(&|_, receiver| {
         receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
     });
@@ -138,7 +138,7 @@ fn what_another_stream_adds_to_the_interfaces_is_no_contradiction() {
     let (mut sender, receiver) = host_reports(&spec);
     sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
     let split = validate(&spec, &path(Family::Ipv4), &sender, &receiver, OtherTraffic::Present);
-    assert_eq!(split, ["1003 messages were cut into 2006 fragments, planned are 0"]);
+    assert_eq!(split, ["1003 messages cut into 2006 fragments, planned are 0"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use stacklab_fleet::coordinator::{Coordinator, Event};
 use stacklab_fleet::pairs::Pairs;
 use stacklab_fleet::store::{CampaignRow, Class, State, Store};
 use stacklab_fleet::{FleetError, FleetStudy, study_of};
-use stacklab_report::count;
+use stacklab_model::count;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@ use crate::commands::measure::study::{Arms, arms_at_low_rate, message_size, stud
 use crate::commands::measure::{direction, print, refuse};
 use crate::failure::{Failure, campaign_error};
 use stacklab_agent::client::{AgentAddress, addresses, both_families, unreachable};
+use stacklab_agent::target::name_failures;
 use stacklab_campaign::single::{MeasureRequest, plan};
 use stacklab_model::{
     CpuScope, Direction, Family, Io, Length, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
@@ -46,6 +47,7 @@ pub(super) fn measure_iperf3(
         let (trial, spec) = plan(request, way.family(), direction, false, 0)?;
         match way.run(&trial, spec, direction, interrupted, true) {
             Ok(run) => {
+                name_failures(&failed, &way.there);
                 let printed = print(common, request, direction, &run, &[&facts::collect()]);
                 return if interrupted.load(Ordering::Relaxed) {
                     printed.and(Err(AgentError::Interrupted.into()))
@@ -90,7 +92,8 @@ struct Way {
 
 impl Way {
     fn to(there: AgentAddress, common: &CommonOptions) -> Result<Self, Failure> {
-        let here = route_to(&there.address, common.from.as_ref()).map_err(Failure::unreachable)?;
+        let here = route_to(&there.address, common.target().source_to(&there.address))
+            .map_err(Failure::unreachable)?;
         Ok(Way { here, there })
     }
 
@@ -145,8 +148,11 @@ fn against(
 ) -> Result<(), Failure> {
     arms_at_low_rate(request)?;
     let request = &MeasureRequest { size: Some(message_size(request, false)), ..request.clone() };
-    let comparison = Comparison::new(common, study_text(common, request, baseline, Arms::Alternating)?)?;
+    let comparison =
+        Comparison::new(common, study_text(common, request, baseline, Arms::Alternating, true)?)?;
     let mut ways = BTreeMap::new();
+    // Of several addresses of a family, those that accept a connection were looked for.
+    let was_tried = addresses(&common.target())?.len() > Family::ALL.len();
     for (family, address) in both_families(&common.target())? {
         ways.insert(family, Way::to(address, common)?);
     }
@@ -164,8 +170,10 @@ fn against(
             let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
             spec.probe = study.probe(trial.probe).cloned().unwrap_or(spec.probe);
             let way = &ways[&trial.cell.family];
-            patiently(trial.block > 0, || way.run(trial, spec.clone(), direction, interrupted, false))
-                .map_err(campaign_error)
+            patiently(was_tried || trial.block > 0, || {
+                way.run(trial, spec.clone(), direction, interrupted, false)
+            })
+            .map_err(campaign_error)
         });
         runs.collect()
     })

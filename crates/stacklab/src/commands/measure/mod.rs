@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use options::MeasureOptions;
 
-use crate::failure::{Failure, interrupt_flag};
+use crate::failure::{Failure, NO_DATA, interrupt_flag};
 use crate::output::print_text;
 use comparison::against;
 use options::{CommonOptions, Peer};
@@ -20,7 +20,9 @@ use stacklab_campaign::single::{MeasureRequest, check, plan};
 use stacklab_campaign::trial::Evidence;
 use stacklab_campaign::trial::clock::{ClockSync, one_machine};
 use stacklab_campaign::trial::figures::figures;
-use stacklab_model::{Direction, Family, HostFacts, Length, Role, RunRecord, TrialSpec, print_duration};
+use stacklab_model::{
+    Direction, Family, HostFacts, Length, Role, RunRecord, TrialSpec, count, print_duration,
+};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::host::zone::route_to;
@@ -58,7 +60,8 @@ fn single(
 ) -> Result<(), Failure> {
     let (there, address) = reach(common, &[], interrupted)?;
     let met = Instant::now();
-    let route = route_to(&address.address, common.from.as_ref()).map_err(Failure::unreachable)?;
+    let route = route_to(&address.address, common.target().source_to(&address.address))
+        .map_err(Failure::unreachable)?;
     let (_process, mut here) = AgentProcess::here(interrupted)?;
     here.hello()?;
     let (direction, family) = (direction(common, request), Family::of(route.address.ip()));
@@ -161,7 +164,26 @@ fn print(
         true => measurement_json(run, facts),
         false => measurement(run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows }),
     })?;
-    if run.is_valid() { Ok(()) } else { Err(Failure::invalid_run()) }
+    if !run.is_valid() {
+        return Err(Failure::invalid_run());
+    }
+    refuse_without_answer(run)
+}
+
+/// An echo of which no answer came back has no figure of what it is for, unlike a stream, whose loss is a figure.
+fn refuse_without_answer(run: &RunRecord) -> Result<(), Failure> {
+    match run.host_reports.as_slice() {
+        [sender, ..] if run.spec.probe.probe.echoes() && sender.received.measured == 0 => {
+            let (sent, to) = (count(sender.sent.measured, "message"), run.spec.family);
+            Err(Failure::new(
+                NO_DATA,
+                format!(
+                    "no answer came back to {sent} over {to}: there is no round trip (the output above says what to check)"
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A token that other measurements between the same hosts do not have.
@@ -180,7 +202,7 @@ impl WaitingLine {
             let warmup = spec.probe.warmup_ns;
             match spec.probe.length {
                 Length::Time(ns) => eprint!("measuring for {} ...", print_duration(warmup + ns)),
-                Length::Packets(packets) => eprint!("measuring {packets} messages ..."),
+                Length::Packets(packets) => eprint!("measuring {} ...", count(packets, "message")),
             }
             let _ = std::io::stderr().flush();
         }

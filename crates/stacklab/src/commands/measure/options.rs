@@ -3,11 +3,11 @@
 use crate::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use stacklab_agent::client::Target;
+use stacklab_agent::source::SourceAddresses;
 use stacklab_agent::tls::Fingerprint;
 use stacklab_campaign::single::{MeasureRequest, Pace};
-use stacklab_model::{Family, Io, Length, Pacing, Probe, ScopedAddr, SizeOf, Transport, Tuning};
+use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, Tuning};
 use stacklab_protocols::stamp::TimeFormat;
-use stacklab_traffic::host::zone::written_here;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Subcommand)]
@@ -79,7 +79,10 @@ Examples:
         tuning: TcpTuning,
     },
     /// Time to open a TCP connection, one after another
-    #[command(after_help = "Example:\n  stacklab measure connect server.example -n 1000")]
+    #[command(after_help = "\
+Examples:
+  stacklab measure connect server.example -n 1000
+  stacklab measure connect server.example --against ipv4    IPv6 compared with IPv4")]
     Connect {
         #[command(flatten)]
         common: CommonOptions,
@@ -94,8 +97,8 @@ pub(crate) struct CommonOptions {
     /// link-local address needs this host's interface to it: fe80::1%eth0
     pub host: String,
     /// Compare the other family with this one, interleaved, until there is a verdict or -t has passed
-    /// (tcp, udp and echo without --pps; not connect)
-    #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
+    /// (tcp, udp, connect, and echo without --pps)
+    #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6"])]
     pub against: Option<Family>,
     /// Keep the record of --against in this file
     #[arg(long, value_name = "FILE", requires = "against")]
@@ -122,9 +125,9 @@ pub(crate) struct CommonOptions {
     /// --tls` prints
     #[arg(long, value_name = "FINGERPRINT")]
     pub tls: Option<Fingerprint>,
-    /// Source address; default: the kernel chooses
-    #[arg(long, value_name = "ADDRESS", value_parser = written_here)]
-    pub from: Option<ScopedAddr>,
+    /// Source address, or one of each family as IPV4,IPV6 (both with --against); default: the kernel chooses
+    #[arg(long, value_name = "ADDRESS")]
+    pub from: Option<SourceAddresses>,
     /// Seconds to measure, or a time such as 500ms; default 10 unless -n is given
     #[arg(short, long, value_name = "SECONDS", conflicts_with = "packets", value_parser = some_time)]
     time: Option<u64>,

@@ -46,7 +46,8 @@ pub(super) fn measure(
     let key = key.map_err(Failure::usage)?;
     let session = session(request, peer, Codec::new(key.clone()))?;
     let there = addresses(&common.target())?.swap_remove(0);
-    let route = route_to(&there.address, common.from.as_ref()).map_err(Failure::unreachable)?;
+    let route =
+        route_to(&there.address, common.target().source_to(&there.address)).map_err(Failure::unreachable)?;
     let spec = ExchangeSpec {
         from: route.address.clone(),
         to: there.socket,

@@ -31,7 +31,8 @@ pub(super) enum Arms {
     Interleaved,
     /// In separate trials, with a peer that reports nothing of slices.
     Alternating,
-    /// In separate trials, over a path that is too slow for slices. A small send buffer leaves little to empty.
+    /// In separate trials: of connections, at a rate or over a path that is too slow for slices. A small send buffer
+    /// leaves little to empty.
     Slow {
         /// Length of a trial.
         trial_ns: u64,
@@ -83,6 +84,11 @@ pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>,
     Ok(Some(Arms::Slow { trial_ns, send_buffer: None }))
 }
 
+/// How the families take turns where connections are opened: these have no slices.
+pub(super) fn arms_of_connections(time_ns: u64) -> Arms {
+    Arms::Slow { trial_ns: trial_ns(time_ns).max(SHORTEST_ALONE_NS), send_buffer: None }
+}
+
 /// The shortest trial that has enough messages, nanoseconds.
 fn least_ns(pacing: Pacing) -> u64 {
     match pacing {
@@ -92,17 +98,18 @@ fn least_ns(pacing: Pacing) -> u64 {
 }
 
 /// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
+/// Without `counts_cpu` it has no CPU time: that of the trials would be the load of the machine that both hosts share.
 pub(super) fn study_text(
     common: &CommonOptions,
     request: &MeasureRequest,
     baseline: Family,
     arms: Arms,
+    counts_cpu: bool,
 ) -> Result<String, Failure> {
     let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
     let refused = [
         (matches!(request.length, Length::Packets(_)), "a number of messages (-n)"),
-        (probe == Probe::Connect, "measuring connections"),
-        (!matches!(probe, Probe::Stream | Probe::Echo), "a schedule of round trips (--pps)"),
+        (!matches!(probe, Probe::Stream | Probe::Echo | Probe::Connect), "a schedule of round trips (--pps)"),
         (request.both, "--bidir"),
         (request.at_interface, "--at-interface"),
         (request.poll_ns > 0, "--poll"),
@@ -150,7 +157,7 @@ pub(super) fn study_text(
             .level(Factor::Nodelay, tuning.nodelay)
             .level(Factor::CongestionControl, tuning.congestion_control.as_deref())
             .level(Factor::Dscp, tuning.dscp)
-            .set(&key("metrics"), metrics(common, request, pacing, arms))
+            .set(&key("metrics"), metrics(common, request, pacing, arms, counts_cpu))
             .set(&key("length.time"), duration(trial_ns))
             .set(&key("warmup"), duration(warmup_ns))
             .set("blocks.min", LEAST_BLOCKS)
@@ -175,9 +182,11 @@ fn metrics(
     request: &MeasureRequest,
     pacing: Pacing,
     arms: Arms,
+    counts_cpu: bool,
 ) -> Vec<&'static str> {
     let mut names = match (request.probe, request.transport) {
         (Probe::Echo, _) => vec!["rtt"],
+        (Probe::Connect, _) => vec!["connect_time"],
         (_, Transport::Tcp) => vec!["throughput", "sender_cpu_per_message", "receiver_cpu_per_message"],
         (_, Transport::Udp) => {
             vec!["throughput", "loss", "sender_cpu_per_message", "receiver_cpu_per_message"]
@@ -189,6 +198,9 @@ fn metrics(
         names.retain(|name| *name != unknown);
     } else if request.probe == Probe::Stream && pacing != Pacing::Flood {
         names.extend(["one_way_delay", "jitter"]);
+    }
+    if !counts_cpu {
+        names.retain(|name| !name.contains("_cpu_"));
     }
     names
 }

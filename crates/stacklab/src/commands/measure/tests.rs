@@ -1,11 +1,14 @@
 //! From a command line to a specification.
 
 use crate::commands::measure::MeasureOptions;
-use crate::commands::measure::study::{Arms, arms_at_low_rate, message_size};
+use crate::commands::measure::study::{
+    Arms, arms_at_low_rate, arms_of_connections, message_size, study_text,
+};
 use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::single::{MeasureRequest, check, plan};
+use stacklab_campaign::sources::StudySource;
 use stacklab_model::{
     CpuScope, Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec,
     Tuning,
@@ -155,6 +158,8 @@ fn what_cannot_be_read_is_refused_by_name() {
         ("connect host -P 2", "-P"),
         ("echo host --tcp --udp", "--udp"),
         ("tcp host --from here", "--from"),
+        ("tcp host --from 127.0.0.1,here", "address 2: here"),
+        ("tcp host --from ::1,::2", "address 2: ::2 is of the family of ::1"),
         ("tcp host --size-of frame", "--size-of"),
         ("tcp host -S 64", "--dscp"),
         ("tcp host -p 70000", "--port"),
@@ -182,4 +187,34 @@ fn families_at_a_low_rate_have_trials_in_turns_with_enough_messages() {
     }
     let refused = format!("{:?}", arms_at_low_rate(&request("udp host -b 10k -t 4")).unwrap_err());
     assert!(refused.contains("(-l)") && refused.contains("(-b)") && refused.contains("-t 108"), "{refused}");
+}
+
+#[test]
+fn each_family_has_its_own_source_address() {
+    for line in ["tcp host --from ::1,127.0.0.1 --against ipv4", "connect host --from 127.0.0.1,::1 -R"] {
+        let options = options(line).unwrap();
+        let target = options.common().target();
+        for (there, source) in [("192.0.2.1", "127.0.0.1"), ("2001:db8::1", "::1")] {
+            let found = target.source_to(&there.parse().unwrap()).map(ToString::to_string);
+            assert_eq!(found.as_deref(), Some(source), "{line}");
+        }
+    }
+}
+
+#[test]
+fn both_families_are_compared_by_a_study_without_the_load_of_a_shared_machine() {
+    for (line, arms, metrics) in [
+        ("connect host --against ipv4", arms_of_connections(10_000_000_000), &[Metric::ConnectTime][..]),
+        (
+            "tcp host --against ipv4",
+            Arms::Slow { trial_ns: 500_000_000, send_buffer: None },
+            &[Metric::Throughput],
+        ),
+    ] {
+        let options = options(line).unwrap();
+        let text = study_text(options.common(), &options.request(), Family::Ipv4, arms, false).unwrap();
+        let study = StudySource { name: "measure.toml".to_owned(), text }.check(None, &[]).unwrap();
+        assert_eq!(study.cells.len(), 2, "{line}");
+        assert_eq!(study.probes[0].metrics, metrics, "{line}");
+    }
 }
