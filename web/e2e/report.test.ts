@@ -117,6 +117,19 @@ test("the matrix of a phone keeps its first column in view", async () => {
   await page.close();
 });
 
+test("figures, runs and the testbed of a phone need no scrolling to the side", async () => {
+  const page = await opened("", 390);
+  for (const name of ["Figures of throughput", "List of runs", "Drawing of the testbed"]) {
+    const region = page.tab.locator(`.scroll[aria-label="${name}"]`);
+    expect(await region.evaluate((one) => one.scrollWidth <= one.clientWidth), name).toBe(true);
+  }
+  const show = (await page.tab.locator("#runs tbody button").first().boundingBox())!;
+  expect(show.x + show.width).toBeLessThanOrEqual(390);
+  expect(await page.tab.$$eval("#explorer tbody td", (all) => all.map((one) => one.getAttribute("data-label")))).toContain("verdict");
+  await page.fine();
+  await page.close();
+});
+
 test("every metric and transport that is chosen shows the figures of the JSON report", async () => {
   const page = await opened();
   let compared = 0;

@@ -30,7 +30,7 @@ function LevelTable({ page, shown }: { page: Page; shown: Shown }) {
   const compared = shown.rows.some((row) => row.comparisons.length > 0);
   const several = Math.max(0, ...shown.rows.map((row) => row.comparisons.length)) > 1;
   return (
-    <table class="figures">
+    <table class="figures stacked">
       <caption>
         {shown.metric.label} in {shown.metric.unit}: mean ± half its 95 % interval, (runs)
       </caption>
@@ -51,18 +51,18 @@ function LevelTable({ page, shown }: { page: Page; shown: Shown }) {
           <tr key={row.label}>
             <th scope="row">{row.label}</th>
             {row.cells.map((cell, place) => (
-              <td key={place} class="number" data-cell={cell?.cell}>
+              <td key={place} class="number" data-cell={cell?.cell} data-label={shown.lines[place]?.label}>
                 {cell === undefined ? "-" : cell.shown}
                 {cell !== undefined && cell.n > 0 && <span class="quiet"> ({cell.n})</span>}
               </td>
             ))}
             {compared && (
-              <td class="number">
+              <td class="number" data-label={`difference, ${shown.metric.difference_unit} [95 %]`}>
                 {row.comparisons.map((c) => <div key={keyOf(c)}>{c.shown}</div>)}
               </td>
             )}
             {compared && (
-              <td>
+              <td data-label="verdict">
                 {row.comparisons.map((c) => (
                   <div key={keyOf(c)}>
                     <Sign comparison={c} text={c.words} />

@@ -64,7 +64,7 @@ export function Runs({ page, fetch }: { page: Page; fetch: Fetch }) {
         />
       </form>
       <div class="scroll" tabIndex={0} role="region" aria-label="List of runs">
-        <table>
+        <table class="stacked runs">
           <thead>
             <tr><th scope="col">block</th><th scope="col">run</th><th scope="col">probe</th><th scope="col">after, s</th><th scope="col">remarks</th><th scope="col">detail</th></tr>
           </thead>
@@ -74,12 +74,12 @@ export function Runs({ page, fetch }: { page: Page; fetch: Fetch }) {
               const label = page.cells[runs.cell[run]!]!.label;
               return (
                 <tr key={name} aria-current={name === wanted ? "true" : undefined}>
-                  <td class="number">{runs.block[run]! + 1}</td>
+                  <td class="number" data-label="block">{runs.block[run]! + 1}</td>
                   <th scope="row">{label}</th>
-                  <td>{runs.probes[runs.probe[run]!]}</td>
-                  <td class="number">{runs.started_s[run]}</td>
-                  <td>{(warned.get(run) ?? []).join(", ")}</td>
-                  <td>
+                  <td data-label="probe">{runs.probes[runs.probe[run]!]}</td>
+                  <td class="number" data-label="after, s">{runs.started_s[run]}</td>
+                  <td data-label={warned.has(run) ? "remarks" : undefined}>{(warned.get(run) ?? []).join(", ")}</td>
+                  <td class="show">
                     {(fetch !== undefined || held.has(name)) && (
                       <button type="button" onClick={() => change({ run: name })}>
                         show<span class="hidden"> block {runs.block[run]! + 1} {label} {runs.probes[runs.probe[run]!]}</span>

@@ -36,7 +36,7 @@ export function CampaignList({ listing }: { listing: Listing }) {
         </button>
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Campaigns">
-        <table>
+        <table class="stacked campaigns">
           <thead>
             <tr>
               <th scope="col">compare</th>
@@ -72,26 +72,26 @@ function Row({ row, on, choose }: RowProps) {
   if (row.error !== null) {
     return (
       <tr>
-        <td />
+        <td class="tick" />
         <th scope="row"><code>{row.name}</code></th>
-        <td colSpan={5}>{row.error}</td>
+        <td colSpan={5} class="whole">{row.error}</td>
       </tr>
     );
   }
   return (
     <tr>
-      <td>
+      <td class="tick">
         <input type="checkbox" checked={on} aria-label={`compare ${row.name}`} onChange={(event) => choose(row.name, event.currentTarget.checked)} />
       </td>
       <th scope="row"><a href={address({ c: row.name })}>{row.name}</a></th>
-      <td><span class="live">{stateOf(row.running, said.value?.finished)}</span></td>
-      <td>
+      <td class="state"><span class="live">{stateOf(row.running, said.value?.finished)}</span></td>
+      <td class="whole">
         {row.title}
         {said.value?.text && <div class="quiet">{said.value.text}</div>}
       </td>
-      <td>{row.started}</td>
-      <td class="number">{row.runs}</td>
-      <td>{ago(row.changed_s)}</td>
+      <td data-label="began">{row.started}</td>
+      <td class="number" data-label="runs">{row.runs}</td>
+      <td data-label="changed">{ago(row.changed_s)}</td>
     </tr>
   );
 }

@@ -1,5 +1,6 @@
 // Hosts as boxes with the links between them.
 import type { LinkView, DrawingView } from "../document";
+import { TallDrawing } from "./TallDrawing";
 import { clipped, several, wrapped } from "./words";
 
 const [BOX, GAP, TOP, TALL, LINE] = [190, 200, 22, 66, 17];
@@ -17,7 +18,7 @@ export function linkLines({ mechanisms, facts }: LinkView): { above: string; bel
   return { above: clipped(facts[0] ?? "", ON_LINK), below: wrapped(facts.slice(1), ON_LINK) };
 }
 
-export function Drawing({ row }: { row: DrawingView }) {
+export function Drawing({ row, isNarrow }: { row: DrawingView; isNarrow: boolean }) {
   const { hosts, links } = row;
   const lines = links.map(linkLines);
   const width = hosts.length * BOX + links.length * GAP + 4;
@@ -25,6 +26,7 @@ export function Drawing({ row }: { row: DrawingView }) {
   const height = Math.max(TOP + TALL + 8, ...lines.map(({ below }) => middle + 6 + LINE * (below.length + 1)));
   const named = hosts.map((host) => (host.system === "" ? host.name : `${host.name} (${host.system})`));
   const label = named.flatMap((name, place) => (place === 0 ? [name] : [said(links[place - 1]!), name])).join("; ");
+  if (isNarrow) return <TallDrawing row={row} label={label} />;
   return (
     <svg class="testbed" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={label}>
       {hosts.map((host, place) => {

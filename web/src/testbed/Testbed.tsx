@@ -1,4 +1,6 @@
 // The testbed: a drawing, and the facts of each host.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import type { Fact, Page } from "../document";
 import { Drawing } from "./Drawing";
 
@@ -27,14 +29,30 @@ function Lines({ text }: { text: string }) {
   );
 }
 
+/** Whether the screen is a phone's, by the width of the style sheet. */
+function useNarrow(): boolean {
+  const narrow = useSignal(false);
+  useEffect(() => {
+    const query = matchMedia("(max-width: 40rem)");
+    const update = () => {
+      narrow.value = query.matches;
+    };
+    update();
+    query.addEventListener("change", update);
+    return () => query.removeEventListener("change", update);
+  }, []);
+  return narrow.value;
+}
+
 export function Testbed({ page }: { page: Page }) {
   const { testbed } = page;
+  const isNarrow = useNarrow();
   return (
     <section aria-labelledby="place-title">
       <h2 id="place-title">Testbed</h2>
       {testbed.rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Drawing of the testbed">
-          {testbed.rows.map((row, place) => <Drawing key={place} row={row} />)}
+          {testbed.rows.map((row, place) => <Drawing key={place} row={row} isNarrow={isNarrow} />)}
         </div>
       )}
       <div><Lines text={testbed.sentence} /></div>
