@@ -9,7 +9,7 @@ mod test;
 mod tests;
 mod value;
 
-pub use assemble::{ImportedRun, runs};
+pub use assemble::{EmptyMetrics, ImportedRun, leave_out_empty, runs};
 pub use formats::{read, read_rows, starts_rows};
 pub use same::leave_out_repeats;
 pub use test::{Content, Format, ToolFile, ToolTest, Untold};

@@ -15,6 +15,7 @@ macro_rules! sample {
 mod echoes;
 mod intervals;
 mod iperf3_text;
+mod lines;
 mod same;
 
 fn file(bytes: &[u8]) -> ToolFile {

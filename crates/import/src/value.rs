@@ -37,34 +37,8 @@ pub(super) fn amount(text: &str, unit: &str, step: f64) -> Option<f64> {
     Some(amount * step.powi(power)).filter(|amount| *amount >= 0.0 && *amount <= 1e18)
 }
 
-/// A row of iperf: `0.00-1.00 sec  1.22 MBytes  10.2 Mbits/sec ..`.
-pub(super) struct RowText<'a> {
-    /// Seconds from the begin of the test.
-    pub from: f64,
-    pub to: f64,
-    pub bytes: f64,
-    pub bits_per_second: f64,
-    /// The words behind its rate.
-    pub more: Vec<&'a str>,
-}
-
-impl<'a> RowText<'a> {
-    pub(super) fn read(interval: &str, results: &'a str) -> Option<Self> {
-        let (from, to) = interval.split_once('-')?;
-        let words: Vec<&str> = results.split_whitespace().collect();
-        let [bytes, bytes_unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
-        Some(RowText {
-            from: number(from.trim())?,
-            to: number(to.trim())?,
-            bytes: amount(&format!("{bytes} {bytes_unit}"), "Byte", 1024.0)?,
-            bits_per_second: bits_per_second(&format!("{rate} {rate_unit}"))?,
-            more: more.to_vec(),
-        })
-    }
-}
-
 /// A rate in bits per second, printed in bits or in bytes.
-fn bits_per_second(text: &str) -> Option<f64> {
+pub(super) fn bits_per_second(text: &str) -> Option<f64> {
     amount(text, "bit", 1000.0).or_else(|| Some(8.0 * amount(text, "Byte", 1024.0)?))
 }
 

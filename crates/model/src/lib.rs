@@ -60,7 +60,7 @@ pub use network::wire_cost::{LinkBucket, WireCost};
 pub use network::{LinkConfig, Links, OwnLink, RoutedKind, Topology};
 pub use random::SplitMix64;
 pub use record_load::{OtherLoad, RecordLoads};
-pub use text::decode_text;
+pub use text::{NotText, decode_text, read_text};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};

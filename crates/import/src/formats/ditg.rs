@@ -1,60 +1,118 @@
 //! Text of D-ITG's ITGDec, version 2.8. It tells neither the transport nor whether delays are of one way or of both.
 
+use super::forms::{Forms, Unread, find, not_understood};
 use crate::test::{Format, ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{ImportError, number, untold};
 use stacklab_model::{Metric, Probe, Value};
 use std::collections::BTreeMap;
 
+/// What a line is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Version,
+    Flow,
+    End,
+    /// A figure, by its name.
+    Figure(&'static str),
+    Total,
+    /// It has no figure that is read, and changes none.
+    Known,
+}
+
+const LINES: &Forms<Kind> = &[
+    (Kind::Version, "ITGDec version {version} {..}"),
+    (Kind::Known, "Compile-time options: {..}"),
+    (Kind::Known, "------------------------------{..}"),
+    (Kind::Known, "______________________________{..}"),
+    (Kind::Flow, "Flow number: {n}"),
+    (Kind::End, "From {end}"),
+    (Kind::End, "To {end}"),
+    (Kind::Total, "**************** TOTAL RESULTS ******************"),
+    (Kind::Figure("Total time"), "Total time = {figure} s"),
+    (Kind::Figure("Total packets"), "Total packets = {figure}"),
+    (Kind::Figure("Average delay"), "Average delay = {figure} s"),
+    (Kind::Figure("Average jitter"), "Average jitter = {figure} s"),
+    (Kind::Figure("Bytes received"), "Bytes received = {figure}"),
+    (Kind::Figure("Average bitrate"), "Average bitrate = {figure} Kbit/s"),
+    (Kind::Figure("Packets dropped"), "Packets dropped = {figure} ({n} %)"),
+    (Kind::Known, "Minimum delay = {n} s"),
+    (Kind::Known, "Maximum delay = {n} s"),
+    (Kind::Known, "Delay standard deviation = {n} s"),
+    (Kind::Known, "Average packet rate = {n} pkt/s"),
+    (Kind::Known, "Average loss-burst size = {n} pkt"),
+    (Kind::Known, "Number of flows = {n}"),
+    (Kind::Known, "Error lines = {n}"),
+];
+
+/// A flow: its line, its ends and figures, and why it is left out, if it is.
+#[derive(Default)]
+struct Flow<'t> {
+    place: usize,
+    ends: Vec<&'t str>,
+    figures: BTreeMap<&'static str, &'t str>,
+    left_out: Option<String>,
+}
+
 /// Reads the flows of a file: each is a test.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut version = None;
-    // The line of each, its ends, and its figures.
-    let mut flows: Vec<(usize, Vec<&str>, BTreeMap<&str, &str>)> = Vec::new();
-    let mut totals = false;
-    for (place, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if let Some(said) = line.strip_prefix("ITGDec version ") {
-            version = said.split_whitespace().next().map(str::to_owned);
-        } else if line.starts_with("Flow number:") {
-            ImportError::too_many(flows.len(), place)?;
-            if totals {
+    let mut flows: Vec<Flow> = Vec::new();
+    let mut has_totals = false;
+    let mut unread = Unread::default();
+    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let flow = flows.last_mut().filter(|_| !has_totals);
+        match (find(LINES, line.trim()), flow) {
+            (Some((Kind::Version, fields)), _) => version = Some(fields.text("version").to_owned()),
+            (Some((Kind::Flow, _)), _) if has_totals => {
                 return Err(ImportError::of_line(place, "no flow is expected here"));
             }
-            flows.push((place, Vec::new(), BTreeMap::new()));
-        } else if line.contains("TOTAL RESULTS") {
-            totals = true;
-        } else if let (Some((_, ends, figures)), false) = (flows.last_mut(), totals) {
-            if let Some(end) = line.strip_prefix("From ").or(line.strip_prefix("To ")) {
-                ends.push(end.trim().rsplit_once(':').map_or(end, |(address, _)| address));
-            } else if let Some((name, figure)) = line.split_once('=') {
-                figures.insert(name.trim(), figure.trim());
+            (Some((Kind::Flow, _)), _) => {
+                ImportError::too_many(flows.len(), place)?;
+                flows.push(Flow { place, ..Flow::default() });
             }
+            (Some((Kind::Total, _)), _) => has_totals = true,
+            (Some((Kind::Known, _)), _) => {}
+            (Some((Kind::End, fields)), Some(flow)) => {
+                let end = fields.text("end");
+                flow.ends.push(end.rsplit_once(':').map_or(end, |(address, _)| address));
+            }
+            (Some((Kind::Figure(name), fields)), Some(flow)) => {
+                flow.figures.insert(name, fields.text("figure"));
+            }
+            (None, Some(flow)) => {
+                flow.left_out.get_or_insert_with(|| not_understood(place, line));
+            }
+            // Figures of all flows are not read.
+            (Some(_), None) if has_totals => {}
+            (_, None) => unread.add(place, line),
         }
     }
-    if !totals {
+    if !has_totals {
         let reason = "the total results at the end are missing: the file is cut short, or not from ITGDec";
         return Err(ImportError::of_file(reason));
     }
     let mut tests = Vec::new();
-    for (place, ends, figures) in &flows {
-        tests.push(test(ends, figures).map_err(|reason| ImportError::of_line(*place, reason))?);
+    let mut left_out = Vec::new();
+    for flow in &flows {
+        match &flow.left_out {
+            Some(reason) => left_out.push(format!("the flow of line {}: {reason}", flow.place + 1)),
+            None => tests.push(
+                test(&flow.ends, &flow.figures).map_err(|reason| ImportError::of_line(flow.place, reason))?,
+            ),
+        }
     }
-    ToolFile::of_tests(Format::Ditg, version, tests, Vec::new())
+    left_out.extend(unread.describe());
+    ToolFile::of_tests(Format::Ditg, version, tests, left_out)
 }
 
 fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, String> {
     let figure = |name: &str| -> Result<f64, String> {
         let text = figures.get(name).ok_or_else(|| format!("this flow has no `{name}`"))?;
-        let first = text.split_whitespace().next().unwrap_or_default();
-        number(first).ok_or_else(|| format!("`{name}` of this flow is not a number"))
+        number(text).ok_or_else(|| format!("`{name}` of this flow is not a number"))
     };
     let (seconds, packets) = (figure("Total time")?, figure("Total packets")?);
     let (bytes, rate) = (figure("Bytes received")?, figure("Average bitrate")?);
     let dropped = figure("Packets dropped")?;
-    let unit = figures["Average bitrate"].split_whitespace().nth(1).unwrap_or_default();
-    if unit != "Kbit/s" {
-        return Err(format!("the unit of the bitrate is `{}`, and Kbit/s is expected", unit.escape_debug()));
-    }
     let mut test = ToolTest::new(Probe::Stream);
     test.family = if let [from, to] = ends { family(from, to) } else { None };
     test.duration_ns = nanoseconds(seconds);

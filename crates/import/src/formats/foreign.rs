@@ -26,7 +26,7 @@ const MAGICS: [(&[u8], &str, &str); 14] = [
 const TAR_MARK: std::ops::Range<usize> = 257..262;
 
 /// Words of a text, all of which are there, and the tool that writes it.
-const TOOLS: [(&[&str], &str); 26] = [
+const TOOLS: [(&[&str], &str); 31] = [
     (&["<ntttcp"], "XML of ntttcp"),
     (&["sockperf: "], "the text of sockperf"),
     (&["\"prb_id\""], "a result of RIPE Atlas other than its pings"),
@@ -49,6 +49,12 @@ const TOOLS: [(&[&str], &str); 26] = [
     (&["twping statistics"], "the text of twping"),
     (&["owping statistics"], "the text of owping"),
     (&[" ping statistics ---"], "the text of ping"),
+    (&[" ping6 statistics ---"], "the text of ping6"),
+    // One that was stopped has no statistics.
+    (&["PING ", " bytes of data"], "the text of ping"),
+    (&["PING ", " data bytes"], "the text of ping"),
+    (&["PING6("], "the text of ping6"),
+    (&[" bytes, ", " avg, ", "% loss)"], "the text of fping"),
     (&["xmt/rcv/%loss"], "the text of fping"),
     (&["traceroute to "], "the text of traceroute"),
     (&["Speedtest by Ookla"], "the text of speedtest"),

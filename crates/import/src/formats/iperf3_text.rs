@@ -1,10 +1,12 @@
 //! Text of iperf3, versions 3.1 to 3.21: what it prints without `-J`. A test becomes the document that `-J` would have
 //! written, as far as the text has it, and is read as that.
 
+use super::forms::{Fields, Unread, begin, cut_line, find, not_understood};
+use super::iperf3_lines::{End, Kind, LINES, ROWS};
 use crate::formats::iperf3_json;
 use crate::json::{self, Json};
-use crate::test::{Format, ToolFile};
-use crate::value::{ImportError, RowText, number};
+use crate::test::{Format, ToolFile, ToolTest};
+use crate::value::{ImportError, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -29,6 +31,11 @@ struct Test<'a> {
     cpu: Option<[[f64; 2]; 2]>,
     streams: BTreeMap<&'a str, Stream>,
     error: Option<&'a str>,
+    /// The line of an error that stands before its begin, and the error.
+    early: Option<(usize, &'a str)>,
+    is_behind_dashes: bool,
+    /// Why it is left out, if it is.
+    left_out: Option<String>,
 }
 
 #[derive(Default)]
@@ -52,130 +59,247 @@ struct Row {
 }
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut tests: Vec<Test> = Vec::new();
-    let (mut version, mut left_out) = (None, Vec::new());
-    // A table of a whole test comes behind a line of dashes.
-    let mut is_behind_dashes = false;
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.starts_with("Connecting to host ") || line.starts_with("Accepted connection from ") {
-            ImportError::too_many(tests.len(), number)?;
-            let is_server = line.starts_with('A');
-            tests.push(Test { line: number, is_server, ..Test::default() });
-            is_behind_dashes = false;
-        } else if let Some(found) = line.strip_prefix("iperf 3") {
-            version = Some(format!("3{}", found.split_whitespace().next().unwrap_or_default()));
-        }
-        if let Some(test) = tests.last_mut().filter(|_| line.starts_with("Server listening on ")) {
-            test.is_over = true;
-        }
-        let error = line.split_once("iperf3: ").map(|(_, error)| error.trim_start_matches("error - "));
-        let Some(test) = tests.last_mut().filter(|test| !test.is_over) else {
-            left_out.extend(error.map(|error| format!("line {}: {error}", number + 1)));
-            continue;
-        };
-        let is_error = line.contains("error") || line.contains("interrupt");
-        test.error = test.error.or(error.filter(|_| is_error));
-        is_behind_dashes |= line.starts_with("- - -");
-        take(test, line, is_behind_dashes)
-            .ok_or_else(|| ImportError::of_line(number, "these are not results of iperf3"))?;
+    let mut reader = Reader { cut: cut_line(text), ..Reader::default() };
+    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        ImportError::too_many(reader.tests.len(), place)?;
+        reader.read_line(place, line.trim()).map_err(|reason| ImportError::of_line(place, reason))?;
     }
+    reader.pass_over_pending();
+    reader.tell_early(None);
+    let Reader { tests, version, mut left_out, unread, .. } = reader;
     let mut found = Vec::new();
     for (number, test) in tests.iter().enumerate() {
-        let rows = |stream: &Stream| stream.sender.or(stream.receiver).or(stream.only).is_some();
-        match test.error {
-            _ if !test.streams.is_empty() && test.streams.values().all(rows) => {
-                let document = test.document()?;
-                if let Some(name) = iperf3_json::other_transport(&document) {
-                    left_out.push(format!("test {}: {name}: stacklab has no such transport", number + 1));
-                    continue;
-                }
-                let mut read = iperf3_json::test(&document);
-                read.warn(
-                    "tool_digits",
-                    "iperf3's text has three digits".to_owned(),
-                    "differences below 1 % may be rounding: take -J",
-                );
-                found.push(read);
-            }
-            Some(error) => left_out.push(format!("test {} failed: {error}", number + 1)),
-            None => {
-                let reason =
-                    format!("test {} has no results of the whole test: the file is cut short", number + 1);
-                return Err(ImportError::of_line(test.line, reason));
-            }
+        match test.read()? {
+            Ok(read) => found.push(read),
+            Err(reason) => left_out.push(format!("test {}{reason}", number + 1)),
         }
     }
+    left_out.extend(unread.describe());
     ToolFile::of_tests(Format::Iperf3Text, version, found, left_out)
 }
 
-/// Takes what a line says of a test; `None` if it has results that cannot be read.
-fn take<'a>(test: &mut Test<'a>, line: &'a str, is_behind_dashes: bool) -> Option<()> {
-    if line.starts_with("Reverse mode") {
-        test.is_reverse = true;
-    } else if line.starts_with('[') && (line.contains("Jitter") || line.contains("Total Datagrams")) {
-        test.is_udp = true;
-    } else if let Some((before, _)) = line.split_once(" byte blocks") {
-        let protocol = line.split_once("protocol: ").and_then(|(_, rest)| rest.split([',', ' ']).next());
-        test.protocol = protocol.or(test.protocol);
-        test.size = before.rsplit(' ').next().and_then(number);
-    } else if let Some(said) = line.strip_prefix("CPU Utilization: ") {
-        test.cpu = cpu(said);
-    } else if let Some((id, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-        let (id, rest) = (id.trim(), rest.trim_start());
-        // `[TX-C]`, `[RX-S]`
-        let (role, rest) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((role, rest)) => (Some(role.starts_with("TX")), rest.trim_start()),
-            None => (None, rest),
-        };
-        if id == "ID" || id == "SUM" {
-        } else if let Some(ends) = rest.strip_prefix("local ") {
-            let words: Vec<&str> = ends.split_whitespace().collect();
-            let [local, "port", _, "connected", "to", peer, ..] = words[..] else { return None };
-            test.hosts.get_or_insert([local, peer]);
-            test.streams.insert(id, Stream::default());
-        } else if let (Some(stream), Some((interval, results))) =
-            (test.streams.get_mut(id), rest.split_once(" sec "))
-        {
-            stream.sends = role.or(stream.sends);
-            let from = number(interval.split_once('-')?.0.trim())?;
-            if let Some(late) = results.trim().strip_suffix("datagrams received out-of-order") {
-                stream.late = number(late.trim())?;
-            } else if is_behind_dashes && from == 0.0 && !results.contains("(omitted)") {
-                let row = row(RowText::read(interval, results)?)?;
-                match results.split_whitespace().last() {
-                    Some("sender") => stream.sender = Some(row),
-                    Some("receiver") => stream.receiver = Some(row),
-                    _ if row.udp.is_some() => stream.only = Some(row),
-                    _ => {}
+#[derive(Default)]
+struct Reader<'a> {
+    tests: Vec<Test<'a>>,
+    version: Option<String>,
+    is_in_server_output: bool,
+    /// An error before its test: in a file it comes before the text that iperf3 still holds in a buffer.
+    early: Option<(usize, &'a str)>,
+    left_out: Vec<String>,
+    /// Lines that are not understood since the last one that is: within a test, or behind it.
+    pending: Vec<(usize, &'a str)>,
+    unread: Unread<'a>,
+    /// The line that the file may be cut in.
+    cut: Option<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn read_line(&mut self, place: usize, line: &'a str) -> Result<(), String> {
+        let found = find(LINES, line);
+        if self.is_in_server_output {
+            let is_over = matches!(found, Some((Kind::Client | Kind::Done, _)));
+            self.is_in_server_output = !is_over;
+            if !is_over {
+                return Ok(());
+            }
+        }
+        let Some((kind, fields)) = found else { return self.pass_over(place, line) };
+        match kind {
+            Kind::Client | Kind::Server => {
+                self.pass_over_pending();
+                let is_server = matches!(kind, Kind::Server);
+                let early = if is_server { None } else { self.early.take() };
+                self.tests.push(Test { line: place, is_server, early, ..Test::default() });
+            }
+            Kind::Waiting => {
+                self.pass_over_pending();
+                self.tests.last_mut().into_iter().for_each(|test| test.is_over = true);
+            }
+            Kind::Version => self.version = Some(format!("3{}", fields.text("version"))),
+            Kind::ServerOutput => {
+                self.is_in_server_output = true;
+                let what = "the server's output of the same test (--get-server-output): it counts once";
+                self.left_out.push(format!("line {}: {what}", place + 1));
+            }
+            Kind::Message | Kind::Warning => self.read_message(place, line, fields.text("tail")),
+            Kind::Done => {
+                if let Some(test) = self.tests.last_mut() {
+                    test.is_over = true;
+                    // A test that was completed has no error: it was of one before.
+                    let early = test.early.take();
+                    self.tell_early(early);
+                    self.tell_early(None);
+                }
+            }
+            Kind::Known => {}
+            _ => {
+                let Some(test) = self.tests.last_mut().filter(|test| !test.is_over) else {
+                    self.pending.push((place, line));
+                    return Ok(());
+                };
+                if let (Kind::Row | Kind::Connection, Some((place, line))) = (kind, self.pending.first()) {
+                    test.leave_out(not_understood(*place, line));
+                    self.pending.clear();
+                }
+                let was_understood = test.left_out.is_none();
+                test.read_line(kind, &fields, place, line);
+                if self.cut == Some(place) && was_understood && test.left_out.is_some() {
+                    return Err("this row is not understood: the file is cut short".to_owned());
                 }
             }
         }
+        Ok(())
     }
-    Some(())
-}
 
-/// `1.22 MBytes  10.2 Mbits/sec  0.106 ms  0/39 (0%)  receiver`, of a whole test.
-fn row(RowText { to, bits_per_second, more, .. }: RowText) -> Option<Row> {
-    let udp = match more[..] {
-        [jitter, "ms", lost, ..] => {
-            let (lost, all) = lost.split_once('/')?;
-            Some([number(jitter)?, number(lost)?, number(all)?])
+    /// An error makes its test invalid; all else is listed.
+    fn read_message(&mut self, place: usize, line: &'a str, text: &'a str) {
+        let said = text.trim_start_matches("error - ");
+        let is_error = line.starts_with("iperf3: ") && (text.contains("error") || text.contains("interrupt"));
+        match self.tests.last_mut().filter(|test| is_error && !test.is_over) {
+            Some(test) => test.error = test.error.or(Some(said)),
+            None if is_error => self.tell_early(Some((place, said))),
+            None => self.left_out.push(format!("line {}: {said}", place + 1)),
         }
-        _ => None,
-    };
-    let retransmits = more.first().and_then(|count| number(count)).filter(|_| udp.is_none());
-    Some(Row { seconds: to, bits_per_second, retransmits, udp })
+    }
+
+    /// Lists the error that came before, which is of no test, and keeps this one.
+    fn tell_early(&mut self, error: Option<(usize, &'a str)>) {
+        if let Some((place, said)) = std::mem::replace(&mut self.early, error) {
+            self.left_out.push(format!("line {}: {said}", place + 1));
+        }
+    }
+
+    /// Takes a line that is not understood. In brackets it is iperf3's.
+    fn pass_over(&mut self, place: usize, line: &'a str) -> Result<(), String> {
+        let test = self.tests.last_mut().filter(|test| !test.is_over);
+        let bracket = begin(&[((), "[ {id}]<[{role}]> ")], line);
+        match (test, bracket) {
+            (Some(test), Some((_, fields, rest))) if test.is_of(fields.text("id")) => {
+                if begin(&[((), "{from}- {to} sec")], rest).is_some() {
+                    return Err("these are not results of iperf3".to_owned());
+                }
+                test.leave_out(not_understood(place, line));
+            }
+            // `[1] 4711` and `[1]+ Done ..` are of a shell.
+            _ => self.pending.push((place, line)),
+        }
+        Ok(())
+    }
+
+    /// Counts lines that stand in no test.
+    fn pass_over_pending(&mut self) {
+        for (place, line) in self.pending.drain(..) {
+            self.unread.add(place, line);
+        }
+    }
 }
 
-/// `local/sender 26.9% (0.9%u/26.0%s), remote/receiver 41.2% (2.5%u/38.7%s)`.
-fn cpu(text: &str) -> Option<[[f64; 2]; 2]> {
-    let host = |part: &str| {
-        let (all, user) = part.split_once(' ')?.1.split_once("% (")?;
-        Some([number(user.split_once("%u")?.0)?, number(all)?])
-    };
-    let (local, remote) = text.split_once(", ")?;
-    Some([host(local)?, host(remote)?])
+impl<'a> Test<'a> {
+    /// Leaves it out for a reason; the first one counts.
+    fn leave_out(&mut self, reason: String) {
+        self.left_out.get_or_insert(reason);
+    }
+
+    /// Whether a row with this number is one of its rows.
+    fn is_of(&self, id: &str) -> bool {
+        id == "SUM" || self.streams.contains_key(id)
+    }
+
+    /// Takes what a line says of a test.
+    fn read_line(&mut self, kind: Kind, fields: &Fields<'a>, place: usize, line: &str) {
+        let id = fields.text("id");
+        match kind {
+            Kind::Dashes => self.is_behind_dashes = true,
+            Kind::Reverse => self.is_reverse = true,
+            Kind::UdpHeading => self.is_udp = true,
+            Kind::Setting => {
+                self.protocol = Some(fields.text("protocol"));
+                self.size = fields.number("size");
+            }
+            Kind::Cpu => {
+                let percents =
+                    ["user", "all", "remote_user", "remote_all"].map(|name| number(fields.text(name)));
+                if let [Some(user), Some(all), Some(remote_user), Some(remote_all)] = percents {
+                    self.cpu = Some([[user, all], [remote_user, remote_all]]);
+                }
+            }
+            Kind::Connection => {
+                self.hosts.get_or_insert([fields.text("local"), fields.text("peer")]);
+                self.streams.insert(id, Stream::default());
+            }
+            Kind::Row | Kind::Late if id == "SUM" => {}
+            Kind::Row | Kind::Late => {
+                let is_behind_dashes = self.is_behind_dashes;
+                let Some(stream) = self.streams.get_mut(id) else {
+                    self.leave_out(format!("line {}: connection {id} was not begun", place + 1));
+                    return;
+                };
+                let role = fields.text("role");
+                stream.sends = Some(role.starts_with("TX")).filter(|_| !role.is_empty()).or(stream.sends);
+                match fields.number("late") {
+                    Some(late) => stream.late = late,
+                    None if !stream.read_row(fields, is_behind_dashes) => {
+                        self.leave_out(not_understood(place, line));
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The test as its document has it. The inner error is why it is left out.
+    fn read(&self) -> Result<Result<ToolTest, String>, ImportError> {
+        if let Some(reason) = &self.left_out {
+            return Ok(Err(format!(": {reason}")));
+        }
+        let has_rows = |stream: &Stream| stream.sender.or(stream.receiver).or(stream.only).is_some();
+        if self.streams.is_empty() || !self.streams.values().all(has_rows) {
+            let Some(error) = self.error.or(self.early.map(|(_, error)| error)) else {
+                let reason = "this test has no results of the whole test: the file is cut short";
+                return Err(ImportError::of_line(self.line, reason));
+            };
+            return Ok(Err(format!(" failed: {error}")));
+        }
+        let document = self.document()?;
+        if let Some(name) = iperf3_json::other_transport(&document) {
+            return Ok(Err(format!(": {name}: stacklab has no such transport")));
+        }
+        let mut read = iperf3_json::test(&document);
+        read.warn(
+            "tool_digits",
+            "iperf3's text has three digits".to_owned(),
+            "differences below 1 % may be rounding: take -J",
+        );
+        // One that was interrupted ends with the results until then.
+        if let Some((place, error)) = self.early {
+            read.invalid.push(format!("iperf3 says in line {}, before this test: {error}", place + 1));
+        }
+        Ok(Ok(read))
+    }
+}
+
+impl Stream {
+    /// Takes a row; false if it is not understood.
+    fn read_row(&mut self, fields: &Fields, is_behind_dashes: bool) -> bool {
+        let Some((end, more)) = find(ROWS, fields.text("tail")) else { return false };
+        let (Some(from), Some(seconds), Some(bits_per_second)) =
+            (fields.number("from"), fields.number("to"), fields.rate())
+        else {
+            return false;
+        };
+        let udp = more.number("jitter").zip(more.number("lost")).zip(more.number("all"));
+        let udp = udp.map(|((jitter, lost), all)| [jitter, lost, all]);
+        let row = Some(Row { seconds, bits_per_second, retransmits: more.number("retries"), udp });
+        match end {
+            _ if !is_behind_dashes || from != 0.0 => {}
+            End::Sender => self.sender = row,
+            End::Receiver => self.receiver = row,
+            End::Unnamed if udp.is_some() => self.only = row,
+            End::Unnamed | End::Omitted => {}
+        }
+        true
+    }
 }
 
 impl Row {

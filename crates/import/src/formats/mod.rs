@@ -5,17 +5,22 @@ pub(crate) mod csv;
 mod ditg;
 mod flent;
 mod foreign;
+mod forms;
 mod iperf3_json;
+mod iperf3_lines;
 mod iperf3_text;
 mod iperf_csv;
+mod iperf_lines;
+mod iperf_tests;
 mod iperf_text;
 mod irtt;
 mod netperf;
+mod netperf_lines;
 mod prefix;
 
 use crate::test::{Format, ToolFile};
 use crate::value::{At, ImportError, MOST_BYTES};
-use std::borrow::Cow;
+use stacklab_model::{NotText, read_text};
 use std::io::Read;
 
 pub use csv::{read_rows, starts_rows};
@@ -64,7 +69,10 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
     if let Some(kind) = foreign::binary(bytes) {
         return Err(ImportError::of_file(kind));
     }
-    let decoded = decoded(bytes)?;
+    let decoded = read_text(bytes).map_err(|NotText { at, is_wide }| {
+        let encoding = if is_wide { "UTF-16" } else { "UTF-8, or UTF-16 with a byte order mark" };
+        ImportError::new(At::Byte(at), format!("this is not text ({encoding})"))
+    })?;
     let bare = prefix::take_off(&decoded);
     let text = bare.as_ref().map_or(decoded.as_ref(), |bare| &bare.text);
     if text.trim().is_empty() {
@@ -83,33 +91,6 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
             .insert(0, format!("what stands before each line, such as `{}`", bare.prefix.trim_end()));
     }
     Ok(file)
-}
-
-/// A file's text: UTF-8 or UTF-16, with a byte order mark or without one, as PowerShell and editors write it.
-fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
-    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units = bytes.chunks(2).map(|pair| pair.try_into().map_or(0xfffd, unit));
-        char::decode_utf16(units)
-            .enumerate()
-            .map(|(at, unit)| {
-                unit.map_err(|_| ImportError::new(At::Byte(2 * at + 2), "this is not text (UTF-16)"))
-            })
-            .collect::<Result<String, ImportError>>()
-            .map(Cow::Owned)
-    };
-    match bytes {
-        [0xff, 0xfe, text @ ..] => return wide(text, u16::from_le_bytes),
-        [0xfe, 0xff, text @ ..] => return wide(text, u16::from_be_bytes),
-        // Without a byte order mark: text of tools begins with letters of ASCII.
-        [1..=255, 0, 1..=255, 0, ..] => return wide(bytes, u16::from_le_bytes),
-        [0, 1..=255, 0, 1..=255, ..] => return wide(bytes, u16::from_be_bytes),
-        _ => {}
-    }
-    let text = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
-    std::str::from_utf8(text).map(Cow::Borrowed).map_err(|error| {
-        let reason = "this is not text (UTF-8, or UTF-16 with a byte order mark)";
-        ImportError::new(At::Byte(error.valid_up_to()), reason)
-    })
 }
 
 /// The content of a file that gzip compressed; `None` of another one.

@@ -1,6 +1,8 @@
 //! Text of netperf, version 2.4 to 2.7: tables of `-v 1` and `-v 2`, and `KEY=VALUE` lines of omni tests (`-k`). It has
 //! no version. The line `.. TEST from ..` tells test and family; `-P 0` leaves it out.
 
+use super::forms::{Unread, find, not_understood, quote};
+use super::netperf_lines::{Columns, HEADINGS, Heading, columns, key_of, megabits_of};
 use crate::test::{Format, ToolFile, ToolTest, family, nanoseconds, write_size};
 use crate::value::{ImportError, loss, number, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
@@ -35,22 +37,6 @@ pub(crate) fn is_text(text: &str) -> bool {
     })
 }
 
-/// Mbit/s of a unit (`-f`); `None` of another one. Bits are in powers of 1000, bytes in powers of 1024.
-fn megabits_of(unit: &str) -> Option<f64> {
-    const KIBI: f64 = 1024.0;
-    Some(match unit.strip_suffix("ec").unwrap_or(unit) {
-        "bits/s" | "10^0bits/s" => 1e-6,
-        "10^3bits/s" => 1e-3,
-        "10^6bits/s" => 1.0,
-        "10^9bits/s" => 1e3,
-        "Bytes/s" => 8e-6,
-        "KBytes/s" => 8e-6 * KIBI,
-        "MBytes/s" => 8e-6 * KIBI * KIBI,
-        "GBytes/s" => 8e-6 * KIBI * KIBI * KIBI,
-        _ => return None,
-    })
-}
-
 const DIFFERENT: &str = "requests and answers differ in length: stacklab has no such probe";
 /// The most lines in which the table of an omni test (`-O`) is looked for.
 const MOST_HEADINGS: usize = 16;
@@ -60,69 +46,42 @@ struct Lines<'a> {
     place: usize,
     banner: Option<&'a str>,
     assignments: BTreeMap<&'a str, &'a str>,
+    /// Whether its figures stand under headings of an omni test.
+    is_omni_table: bool,
+    columns: Option<(Columns, usize, usize)>,
+    /// The unit of its rate.
+    unit: Option<&'a str>,
+    is_doubtful: bool,
     rows: Vec<Vec<f64>>,
-    headings: Vec<&'a str>,
+    /// Lines that are not understood, and how many rows came before.
+    strange: Vec<(usize, &'a str, usize)>,
     all: Vec<&'a str>,
     /// The keys that the line before named (`-o`).
     names: Option<Vec<Option<&'static str>>>,
 }
 
-/// The key of a figure by its name in netperf's CSV (`-o`).
-fn key_of(name: &str) -> Option<&'static str> {
-    Some(match name.trim() {
-        "Throughput" => "THROUGHPUT",
-        "Throughput Units" => "THROUGHPUT_UNITS",
-        "Elapsed Time (sec)" | "Elapsed Time" => "ELAPSED_TIME",
-        "Protocol" => "PROTOCOL",
-        "Direction" => "DIRECTION",
-        "Request Size Bytes" => "REQUEST_SIZE",
-        "Response Size Bytes" => "RESPONSE_SIZE",
-        "Initial Burst Requests" => "BURST_SIZE",
-        "Round Trip Latency usec/tran" => "RT_LATENCY",
-        "Mean Latency Microseconds" => "MEAN_LATENCY",
-        "50th Percentile Latency Microseconds" => "P50_LATENCY",
-        "99th Percentile Latency Microseconds" => "P99_LATENCY",
-        "Local Send Size" => "LOCAL_SEND_SIZE",
-        "Remote Send Size" => "REMOTE_SEND_SIZE",
-        "Local Bytes Sent" => "LOCAL_BYTES_SENT",
-        "Remote Bytes Sent" => "REMOTE_BYTES_SENT",
-        "Local Bytes Received" => "LOCAL_BYTES_RECVD",
-        "Remote Bytes Received" => "REMOTE_BYTES_RECVD",
-        "Local Recv Throughput" => "LOCAL_RECV_THROUGHPUT",
-        "Remote Recv Throughput" => "REMOTE_RECV_THROUGHPUT",
-        "Local CPU Util %" => "LOCAL_CPU_UTIL",
-        "Remote CPU Util %" => "REMOTE_CPU_UTIL",
-        "Local Service Demand" => "LOCAL_SD",
-        "Remote Service Demand" => "REMOTE_SD",
-        "Local Transport Retransmissions" => "LOCAL_TRANSPORT_RETRANS",
-        "Remote Transport Retransmissions" => "REMOTE_TRANSPORT_RETRANS",
-        _ => return None,
-    })
-}
+impl Lines<'_> {
+    fn is_test(&self) -> bool {
+        self.banner.is_some() || !self.assignments.is_empty()
+    }
 
-/// The figures of an omni test's table (`-O`): names run downwards over their values, in columns of one width.
-fn columns<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
-    let of_row = |(row, values): (usize, &&'a str)| {
-        let ends = values.split_whitespace().map(|value| value.as_ptr() as usize - values.as_ptr() as usize);
-        let starts: Vec<usize> = ends.collect();
-        let known = starts.iter().enumerate().filter_map(|(column, start)| {
-            let next = starts.get(column + 1).copied().unwrap_or(usize::MAX);
-            let parts = lines[..row].iter().filter_map(|line| line.get(*start..next.min(line.len())));
-            let words: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
-            Some((key_of(&words.join(" "))?, values[*start..].split_whitespace().next()?))
-        });
-        let known: BTreeMap<_, _> = known.collect();
-        // A line of headings is not a line of values.
-        let is_text = |key: &str| ["THROUGHPUT_UNITS", "PROTOCOL", "DIRECTION"].contains(&key);
-        let is_value = |(key, value): (&&str, &&str)| is_text(key) || number(value).is_some();
-        (known.len() > 1 && known.iter().all(is_value)).then_some(known)
-    };
-    lines.iter().enumerate().skip(1).find_map(of_row).unwrap_or_default()
+    fn cut_short(&self) -> String {
+        let strange = self
+            .strange
+            .last()
+            .map(|(place, line, _)| format!("; {} is not understood", quote(*place, line)));
+        format!("the figures of this test are missing: the file is cut short{}", strange.unwrap_or_default())
+    }
+
+    /// Whether a line is within the table, by how many rows stand before it.
+    fn is_within(&self, rows_before: usize) -> bool {
+        self.banner.is_some() && self.assignments.is_empty() && rows_before < self.rows.len()
+    }
 }
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut found: Vec<Lines> = Vec::new();
-    for (place, raw) in text.lines().enumerate() {
+    for (place, raw) in text.lines().enumerate().filter(|(_, raw)| !raw.trim().is_empty()) {
         let line = raw.trim();
         let begins = line.contains(" TEST from ");
         // Without banners each omni test begins with a key that it has already.
@@ -150,23 +109,48 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             None if line.contains(',') && !is_assignment(line) => {
                 let names: Vec<Option<&str>> = line.split(',').map(key_of).collect();
                 test.names = Some(names).filter(|names| names.iter().any(Option::is_some));
+                if test.names.is_none() {
+                    test.read_heading(place, line);
+                }
             }
             _ if is_assignment(line) => {
                 test.assignments.extend(line.split_once('='));
             }
             Some(numbers) if !numbers.is_empty() => test.rows.push(numbers),
-            _ => test.headings.push(line),
+            _ => test.read_heading(place, line),
         }
     }
     let (mut tests, mut left_out) = (Vec::new(), Vec::new());
+    let mut unread = Unread::default();
     for lines in found.iter_mut().filter(|lines| lines.assignments.is_empty()) {
         lines.assignments = columns(&lines.all);
+        lines.is_omni_table = !lines.assignments.is_empty();
     }
-    for lines in found.iter().filter(|lines| lines.banner.is_some() || !lines.assignments.is_empty()) {
+    for lines in &found {
+        // Headings of an omni test's table are its figures' names.
+        for (place, line, before) in lines.strange.iter().filter(|_| !lines.is_omni_table) {
+            if !lines.is_within(*before) {
+                unread.add(*place, line);
+            }
+        }
+        if !lines.is_test() {
+            continue;
+        }
         let failed = |reason: String| ImportError::of_line(lines.place, reason);
-        let test = if lines.assignments.is_empty() { tabled(lines) } else { assigned(lines) };
+        let test = if lines.assignments.is_empty() { read_table(lines) } else { assigned(lines) };
         match test.map_err(failed)? {
-            Ok(test) => tests.push(test),
+            Ok(mut test) => {
+                if lines.is_doubtful {
+                    let text =
+                        "netperf says that the confidence which was asked for was not achieved (!!! WARNING)";
+                    test.warn(
+                        "tool_confidence",
+                        text.to_owned(),
+                        "its figures vary: measure longer, or more often",
+                    );
+                }
+                tests.push(test);
+            }
             Err(what) => left_out.push(format!("line {}: {what}", lines.place + 1)),
         }
     }
@@ -174,7 +158,23 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         let reason = "it has no line `.. TEST from ..` and no KEY=VALUE: run netperf without -P 0";
         return Err(ImportError::of_file(reason));
     }
+    left_out.extend(unread.describe());
     ToolFile::of_tests(Format::Netperf, None, tests, left_out)
+}
+
+impl<'a> Lines<'a> {
+    /// Takes a line without figures.
+    fn read_heading(&mut self, place: usize, line: &'a str) {
+        match find(HEADINGS, line) {
+            Some((Heading::Columns(columns, first, second), fields)) => {
+                self.columns = Some((columns, first, second));
+                self.unit = Some(fields.text("unit")).filter(|unit| !unit.is_empty());
+            }
+            Some((Heading::Doubtful, _)) => self.is_doubtful = true,
+            Some((Heading::Known, _)) => {}
+            None => self.strange.push((place, line, self.rows.len())),
+        }
+    }
 }
 
 /// The family of `.. TEST from A (..) port N AF_INET to B (..) port N AF_INET6 ..`.
@@ -222,28 +222,40 @@ fn has_burst(banner: Option<&str>) -> bool {
 type Found = Result<ToolTest, String>;
 
 /// A table. The inner error is a test that is none of stacklab's.
-fn tabled(lines: &Lines) -> Result<Found, String> {
+fn read_table(lines: &Lines) -> Result<Found, String> {
     let banner = lines.banner.unwrap_or_default();
     let name = test_name(banner);
     let (transport, kind) = match (transport(name), name.split_once(' ')) {
         (Some(transport), Some((_, kind))) => (transport, kind),
         _ => return Ok(Err(format!("{}: stacklab has no such test", name.escape_debug()))),
     };
-    let row = |place: usize, least: usize| {
-        let row = lines.rows.get(place).filter(|row| row.len() >= least);
-        row.ok_or_else(|| "the figures of this test are missing: the file is cut short".to_owned())
+    let mut test = match kind {
+        "STREAM" | "MAERTS" => ToolTest::new(Probe::Stream),
+        "REQUEST/RESPONSE" => ToolTest::new(Probe::Echo),
+        _ => return Ok(Err(format!("{}: stacklab has no such test", name.escape_debug()))),
     };
-    let unit = lines.headings.iter().flat_map(|line| line.split_whitespace()).find_map(megabits_of);
+    if let Some((place, line, _)) = lines.strange.iter().find(|(_, _, before)| lines.is_within(*before)) {
+        return Ok(Err(not_understood(*place, line)));
+    }
+    let Some((columns, first, second)) = lines.columns else {
+        return match lines.rows.first() {
+            Some(_) => Ok(Err("the headings of its columns are not understood".to_owned())),
+            None => Err(lines.cut_short()),
+        };
+    };
+    let row = |place: usize, count: usize| match lines.rows.get(place) {
+        Some(row) if row.len() == count => Ok(row),
+        Some(row) if row.len() > count => {
+            Err(format!("a row has {} columns, and {count} are known", row.len()))
+        }
+        _ => Err(lines.cut_short()),
+    };
+    let unit = lines.unit.and_then(megabits_of);
     let rate = |rate: f64| match unit {
         Some(megabits) => Value::Measured(rate * megabits),
         None => {
             Value::Missing("its unit is none of bits or bytes per second: run netperf without -f".to_owned())
         }
-    };
-    let mut test = match kind {
-        "STREAM" | "MAERTS" => ToolTest::new(Probe::Stream),
-        "REQUEST/RESPONSE" => ToolTest::new(Probe::Echo),
-        _ => return Ok(Err(format!("{}: stacklab has no such test", name.escape_debug()))),
     };
     (test.transport, test.family) = (Some(transport), banner_family(banner));
     if kind == "MAERTS" {
@@ -251,7 +263,7 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
     }
     match (kind, transport) {
         ("REQUEST/RESPONSE", _) => {
-            let row = row(0, 6)?;
+            let row = row(0, first)?;
             test.size = write_size(row[2]);
             test.duration_ns = nanoseconds(row[4]);
             if row[2] != row[3] {
@@ -261,11 +273,12 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             let latency = lines.rows.iter().skip(2).find(|row| row.len() == 8).map(|row| row[4]);
             // With one request at a time the mean round trip is what a transaction takes: -v 2 prints the same.
             // With a unit of data (-f) the rate is none of transactions.
-            let by_rate = Some(row[5]).filter(|rate| *rate > 0.0 && unit.is_none()).map(|rate| 1e6 / rate);
+            let is_rate = columns == Columns::Transactions && row[5] > 0.0;
+            let by_rate = Some(row[5]).filter(|_| is_rate).map(|rate| 1e6 / rate);
             set_round_trip(&mut test, latency.or(by_rate), has_burst(lines.banner));
         }
         (_, Transport::Tcp) => {
-            let row = row(0, 5)?;
+            let row = row(0, first)?;
             test.size = write_size(row[2]);
             test.duration_ns = nanoseconds(row[3]);
             test.set(Metric::Throughput, rate(row[4]));
@@ -279,7 +292,8 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             }
         }
         (_, Transport::Udp) => {
-            let (sent, received) = (row(0, 6)?, row(1, 4)?);
+            let sent = row(0, first)?;
+            let received = row(1, second)?;
             test.size = write_size(sent[1]);
             test.duration_ns = nanoseconds(received[1]);
             test.set(Metric::Throughput, rate(received[3]));

@@ -63,7 +63,9 @@ fn of_container(text: &str) -> Option<String> {
     if !text.trim_start().starts_with("{\"log\":") {
         return None;
     }
-    text.lines().filter(|line| !line.trim().is_empty()).map(log_text).collect()
+    text.lines()
+        .map(|line| if line.trim().is_empty() { Some("\n".to_owned()) } else { log_text(line) })
+        .collect()
 }
 
 /// What a line of such a log says.

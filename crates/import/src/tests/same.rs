@@ -1,8 +1,8 @@
 //! One test in several files, and what is left out with its reason.
 
 use super::{V6, file, is_missing, is_near, one, read, tests, told};
-use crate::{Content, Format, ToolFile, leave_out_repeats};
-use stacklab_model::{Direction, Metric, Transport};
+use crate::{Content, Format, ToolFile, leave_out_empty, leave_out_repeats, runs};
+use stacklab_model::{Direction, Metric, SizeOf, Transport};
 
 fn count(files: &[ToolFile]) -> usize {
     let mut count = 0;
@@ -201,6 +201,10 @@ fn files_that_are_not_read_are_named_by_their_kind() {
         (b"PK\x03\x04", "zip"),
         (b"Run Statistics\nHostname  Throughput   Operations\n", "uperf"),
         (b"  ------ Forward statistics for port 0 ------\nThroughput (since last show)\n", "testpmd"),
+        (b"PING 192.0.2.2 (192.0.2.2): 56 data bytes\n64 bytes from 192.0.2.2: seq=0 ttl=64 time=0.083 ms\n", "text of ping"),
+        (b"[1780315200.123] PING h (192.0.2.2) 56(84) bytes of data.\nno answer yet for icmp_seq=1\n", "text of ping"),
+        (b"PING6(56=40+8+8 bytes) fe80::1%en0 --> fe80::2%en0\n", "text of ping6"),
+        (b"192.0.2.2 : [0], 64 bytes, 0.05 ms (0.05 avg, 0% loss)\n", "text of fping"),
         (b"ID=7\nNAME=abc\nTHREADS=4\n", "unknown format"),
     ] {
         let said = read(bytes, None).unwrap_err().to_string();
@@ -251,4 +255,47 @@ fn rows_of_an_export_are_read_one_after_another() {
         crate::read_rows(endless.as_bytes()).unwrap_err().to_string().contains("a row is longer than 1 MiB")
     );
     assert_eq!(file(text.as_bytes()).format, Format::Csv);
+}
+
+/// Two files of iperf3, of UDP over IPv4 and IPv6, with these sizes.
+fn datagrams(sizes: [u32; 2]) -> Vec<ToolFile> {
+    let file_of = |bytes: &[u8], size: u32| {
+        let mut found = file(bytes);
+        let Content::Tests(tests) = &mut found.content else { panic!() };
+        tests[0].size = Some(size);
+        found
+    };
+    vec![
+        file_of(sample!("iperf3-3.21-udp4.json"), sizes[0]),
+        file_of(sample!("iperf3-3.12-udp6.json"), sizes[1]),
+    ]
+}
+
+#[test]
+fn datagrams_whose_packets_are_as_long_are_compared_by_their_frame() {
+    let cells = |files: &[ToolFile]| {
+        let runs = runs(files).unwrap();
+        runs.into_iter().map(|(_, run, _)| (run.trial.cell.size_of, run.trial.cell.size)).collect::<Vec<_>>()
+    };
+    assert_eq!(cells(&datagrams([1448, 1428])), [(SizeOf::Frame, 1494); 2]);
+    assert_eq!(cells(&datagrams([1200, 1200])), [(SizeOf::Write, 1200); 2]);
+    assert_eq!(cells(&datagrams([1448, 1400])), [(SizeOf::Write, 1448), (SizeOf::Write, 1400)]);
+    // Where one family has both sizes, those that are the same are paired.
+    let both = [datagrams([1448, 1428]), datagrams([1448, 1448])].concat();
+    assert!(cells(&both).iter().all(|(size_of, _)| *size_of == SizeOf::Write));
+    let run = &runs(&datagrams([1448, 1428])).unwrap()[0].1;
+    assert!(run.warnings.iter().any(|warning| warning.code == "tool_size"), "{:?}", run.warnings);
+}
+
+#[test]
+fn metrics_that_no_run_has_a_figure_of_are_left_out() {
+    let files = datagrams([1448, 1428]);
+    let mut all = runs(&files).unwrap();
+    let empty = leave_out_empty(&files, &mut all, &[Metric::Jitter]);
+    assert!(empty.contains_key(&(Transport::Udp, Metric::OneWayDelay)), "{empty:?}");
+    for (_, run, _) in &all {
+        assert!(!run.values.contains_key(&Metric::OneWayDelay) && run.values.contains_key(&Metric::Jitter));
+        assert!(run.values[&Metric::Throughput].measured().is_some());
+        assert_eq!(run.spec.probe.metrics, run.values.keys().copied().collect::<Vec<_>>());
+    }
 }

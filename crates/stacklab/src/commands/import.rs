@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use stacklab_campaign::record::{IMPORTED, ImportedStudy};
 use stacklab_campaign::sources::StudySource;
 use stacklab_import::{
-    Content, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, leave_out_repeats, read, read_rows,
-    runs, starts_rows,
+    Content, EmptyMetrics, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, leave_out_empty,
+    leave_out_repeats, read, read_rows, runs, starts_rows,
 };
 use stacklab_model::{Family, Metric, Transport, printable_text};
 use stacklab_store::{Campaign, Imported, Origin, Record};
@@ -91,14 +91,17 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     let names: Vec<String> = origins.iter().map(|origin| printable_text(&origin.file)).collect();
     leave_out_repeats(&mut files, &names);
-    let runs = runs(&files).map_err(|(file, test)| untold(&options.files[file], &files[file], test))?;
+    let mut runs = runs(&files).map_err(|(file, test)| untold(&options.files[file], &files[file], test))?;
     let left_out = files.iter().zip(&origins).flat_map(|(file, origin)| {
-        file.left_out.iter().map(|what| format!("left out of {}: {what}\n", printable_text(&origin.file)))
+        file.left_out
+            .iter()
+            .map(|what| format!("left out of {}: {}\n", printable_text(&origin.file), printable_text(what)))
     });
     let left_out: String = std::iter::once(copies).chain(left_out).collect();
     if runs.is_empty() {
         return Err(Failure::new(IMPORT, format!("{left_out}no test to import: nothing was written")));
     }
+    let left_out = left_out + &describe_empty(&leave_out_empty(&files, &mut runs, &options.metrics));
     let text = said(&origins);
     let title = options.title.clone().unwrap_or_else(|| format!("Imported: {text}"));
     let study = ImportedStudy::new(title, f64::from(options.margin) / 100.0, options.metrics.clone());
@@ -218,6 +221,19 @@ fn untold(path: &Path, file: &ToolFile, number: usize) -> Failure {
         path.display(),
         number + 1
     ))
+}
+
+/// The metrics that no run has a figure of, and why, on one line; nothing if there are none.
+fn describe_empty(empty: &EmptyMetrics) -> String {
+    let metrics: Vec<String> = empty
+        .iter()
+        .map(|((transport, metric), reason)| format!("{metric} over {transport} ({reason})"))
+        .collect();
+    if metrics.is_empty() {
+        String::new()
+    } else {
+        format!("left out, without any figure: {}\n", metrics.join("; "))
+    }
 }
 
 /// `iperf3 3.12 (a.json, b.json and 2 more)`.
