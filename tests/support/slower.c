@@ -7,7 +7,7 @@
 #include <time.h>
 
 enum { DESCRIPTORS = 65536, LEVELS = 64 };
-static const double SHARES[LEVELS] = {[8] = 0.005, [16] = 0.01, [24] = 0.02, [32] = 0.05};
+static const double SHARES[LEVELS] = {[8] = 0.005, [16] = 0.01, [24] = 0.02, [32] = 0.05, [40] = 0.03};
 // A longer time between calls was another arm's turn, nanoseconds.
 static const long PAUSE = 100000;
 static unsigned char dscp[DESCRIPTORS];

@@ -1,5 +1,6 @@
 //! Campaigns that tempt the rule to claim something false: comparisons that end when their intervals are narrow or
-//! when time is up, noise in two states, parts of the blocks that are worse in one arm, rare bursts of loss.
+//! when time is up, noise in two states, parts of the blocks that are worse in one arm, coarse figures, rare bursts of
+//! loss.
 
 use crate::campaign::{Ended, Rule, campaign, campaign_until_precise, question};
 use crate::families::MARGIN;
@@ -15,6 +16,8 @@ pub enum Noise {
     TwoStates(f64),
     /// The candidate is 20 % slower in this share of the blocks; a standard deviation of 0.5 %.
     SlowPart(f64),
+    /// Figures are counts of ticks: 20 of the baseline and 20.4 of the candidate, with a standard deviation of 0.1.
+    Ticks,
     /// About 0.015 % of messages are lost, and 3 % in one trial of 50 of the baseline, and of 17 of the candidate.
     Bursts,
 }
@@ -78,6 +81,12 @@ pub fn all() -> Vec<Stress> {
         }
     }
     all.push(Stress {
+        name: "1 in ticks of 5 %".to_owned(),
+        comparisons: 1,
+        noise: Noise::Ticks,
+        until: Until::Verdict(RULE),
+    });
+    all.push(Stress {
         name: "1 with bursts of loss".to_owned(),
         comparisons: 1,
         noise: Noise::Bursts,
@@ -110,8 +119,9 @@ impl Stress {
     fn is_false(&self, verdict: &Verdict) -> bool {
         match (self.noise, verdict) {
             // Its mean, and true difference, is beyond the margin.
-            (Noise::SlowPart(_) | Noise::Bursts, Verdict::Equivalent) => true,
+            (Noise::SlowPart(_) | Noise::Ticks | Noise::Bursts, Verdict::Equivalent) => true,
             (Noise::SlowPart(_) | Noise::Bursts, Verdict::Better(level)) => level == "ipv6",
+            (Noise::Ticks, Verdict::Better(level)) => level == "ipv4",
             (_, Verdict::Better(_)) => true,
             _ => false,
         }
@@ -132,6 +142,11 @@ fn next_pair(noise: Noise, simulation: &mut Simulation) -> (f64, f64) {
             if simulation.uniform() < share {
                 log_ratio -= 0.2;
             }
+        }
+        Noise::Ticks => {
+            let baseline = (20.0 + 0.1 * simulation.normal()).round();
+            let candidate = (20.4 + 0.1 * simulation.normal()).round();
+            return (baseline, candidate);
         }
         Noise::Bursts => {
             let baseline = next_loss(1.0 / 50.0, simulation);

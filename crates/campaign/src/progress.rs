@@ -64,6 +64,13 @@ impl Progress {
         }
     }
 
+    /// Shows nothing, as of simulated campaigns.
+    pub fn hidden() -> Self {
+        let mut progress = Progress::new(true);
+        progress.bar = Some(ProgressBar::hidden());
+        progress
+    }
+
     pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
         let blocks_left = u64::from(study.rule.max - schedule.block);
         self.at_most = self.passed + blocks_left * trials.len() as u64;

@@ -2,9 +2,9 @@
 //!
 //! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
-use stacklab_simulation::{families, fleets, interleaved, records, stress};
+use stacklab_simulation::{families, fleets, interleaved, nulls, records, resumed, stress};
 
-const PARTS: [&str; 5] = ["families", "fleets", "records", "recorded", "stress"];
+const PARTS: [&str; 7] = ["families", "nulls", "stress", "resumed", "fleets", "records", "recorded"];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -22,8 +22,14 @@ fn main() {
         families::print(count);
         families::print_ranges(count);
     }
+    if is_asked("nulls") {
+        nulls::print(count);
+    }
     if is_asked("stress") {
         stress::print(count);
+    }
+    if is_asked("resumed") {
+        resumed::print(count);
     }
     if is_asked("fleets") {
         fleets::print(count);

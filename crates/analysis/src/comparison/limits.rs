@@ -56,6 +56,31 @@ fn last_digit(figure: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::BLOCKS_WHEN_NARROW;
+
+    #[test]
+    fn the_document_has_the_rule_once_with_these_numbers() {
+        let document = include_str!("../../../../docs/method.md");
+        let chapters = document.split("\n## ");
+        let rules: Vec<&str> =
+            chapters.filter(|chapter| chapter.starts_with("The rule of every verdict")).collect();
+        let [rule] = rules.as_slice() else { panic!("one chapter has the rule, not {}", rules.len()) };
+        let lines = rule.lines().count();
+        assert!(lines <= 120, "the rule has {lines} lines");
+        let rule = rule.split_whitespace().collect::<Vec<&str>>().join(" ");
+        assert_eq!((RUNNING, ENDED, MAX_LOST), (0.025, 0.025, 0.1));
+        for stated in [
+            "2.5 % while it measures (`RUNNING`)".to_owned(),
+            "2.5 % at its end (`ENDED`)".to_owned(),
+            "more than a tenth of the blocks (`MAX_LOST`)".to_owned(),
+            format!("for {BLOCKS_WHEN_NARROW} blocks more (`BLOCKS_WHEN_NARROW`)"),
+            format!("{MIN_PAIRS} (`MIN_PAIRS`)"),
+            format!("{MIN_EQUIVALENT_PAIRS} (`MIN_EQUIVALENT_PAIRS`)"),
+            format!("{MIN_EQUIVALENT_EVENTS} (`MIN_EQUIVALENT_EVENTS`"),
+        ] {
+            assert!(rule.contains(&stated), "docs/method.md does not say: {stated}");
+        }
+    }
 
     #[test]
     fn sees_steps_coarser_than_the_margin() {
