@@ -54,6 +54,12 @@ fn shape(line: &str) -> String {
     let mut masked = String::new();
     let mut words = line.split_whitespace().peekable();
     while let Some(word) = words.next() {
+        // A mean has both ends of its interval where one of them is not possible, and that depends on the machine.
+        if word == "±" {
+            words.next();
+            masked += " [#, #]";
+            continue;
+        }
         let bare = word.trim_matches(|mark| matches!(mark, '[' | ']' | ',' | '(' | ')'));
         let number = bare.trim_end_matches('x').parse::<f64>().is_ok() || bare.starts_with("──");
         let word = match bare {

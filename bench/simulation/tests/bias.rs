@@ -35,6 +35,8 @@ fn compared(metric: Metric) -> Comparison {
         baseline_estimate: Estimate::default(),
         candidate_estimate: Estimate::default(),
         effect: None,
+        unpaired: None,
+        is_bound_wide: false,
         fitted: None,
         tests: None,
         explained: None,

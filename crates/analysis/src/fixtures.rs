@@ -73,6 +73,8 @@ pub(crate) fn comparison(question: Question) -> Comparison {
         claimed_interval: None,
         stop_reason: StopReason::Cap,
         more_blocks: None,
+        unpaired: None,
+        is_bound_wide: false,
         remarks: Vec::new(),
     }
 }

@@ -33,12 +33,15 @@ pub fn pair_answers(
         settle(&mut settled, questions, &evidence);
     }
     let conclusions = conclude(&settled, questions, &mut evidence, ending(is_whole));
-    let answer = |(found, conclusion): (Evidence, Conclusion)| PairAnswer {
-        verdict: conclusion.verdict,
-        effect: found.paired.ok().map(|paired| paired.effect()),
-        claimed_interval: conclusion.claimed_interval,
-    };
-    evidence.into_iter().zip(conclusions).map(answer).collect()
+    let mut answers = Vec::new();
+    for ((found, conclusion), question) in evidence.into_iter().zip(conclusions).zip(questions) {
+        answers.push(PairAnswer {
+            verdict: conclusion.verdict,
+            effect: found.paired.ok().map(|paired| paired.effect().clip_to_possible(question.metric)),
+            claimed_interval: conclusion.claimed_interval,
+        });
+    }
+    answers
 }
 
 /// Answers of many pairs of hosts, added one after the other. Its size does not depend on the number of runs.
@@ -113,7 +116,7 @@ fn state_claim(comparison: &FleetComparison, units: &[Unit]) -> FleetComparison 
     if let (Some(pooled), true) = (&mut stated.pooled, units.len() < MIN_PAIRS_OF_MEAN) {
         let scale = comparison.question.metric.scale();
         let typical = typical_pair(&distances(units), pooled.effect.error, pooled.effect.degrees_of_freedom);
-        pooled.effect = effect_of(scale, units.len(), &typical);
+        pooled.effect = effect_of(scale, units.len(), &typical).clip_to_possible(comparison.question.metric);
     }
     stated
 }
@@ -218,10 +221,12 @@ fn pooled_effect(question: &Question, found: RandomEffects, evidence: &Evidence)
     let tests = evidence.tests.as_ref()?;
     let pairs = evidence.paired.as_ref().ok()?.pairs();
     Some(PooledEffect {
-        effect: effect_of(scale, pairs, &found.mean),
+        effect: effect_of(scale, pairs, &found.mean).clip_to_possible(question.metric),
         spread: found.spread,
         spread_interval: found.spread_interval,
-        prediction: found.prediction.map(|interval| interval_back(scale, interval)),
+        prediction: found
+            .prediction
+            .map(|interval| interval_back(scale, interval).clip_to(question.metric.possible_effects())),
         p: tests.p,
         adjusted_p: tests.adjusted_p,
         equivalence_p: tests.equivalence_p,

@@ -41,10 +41,12 @@ pub(crate) fn figure(run: &RunRecord, metric: Metric) -> Option<f64> {
 }
 
 /// Summarises the runs of one cell, in the metric's unit. Only valid runs with a figure count. `missing` is the first
-/// reason if any valid run has no figure, or says why there is no valid run.
+/// reason if any valid run has no figure, or says why there is no valid run. The interval is one of possible figures.
 pub fn estimate(runs: &[&RunRecord], metric: Metric) -> Estimate {
     let figures: Vec<f64> = runs.iter().filter_map(|run| figure(run, metric)).collect();
-    Estimate { missing: missing(runs, metric), ..estimate_of(&figures) }
+    let found = estimate_of(&figures);
+    let interval = found.interval.map(|interval| interval.clip_to(metric.possible_figures()));
+    Estimate { missing: missing(runs, metric), interval, ..found }
 }
 
 /// Summarises finite figures: mean, standard deviation (n - 1), median, and the 95 % t interval of the mean. Standard
@@ -105,6 +107,23 @@ mod tests {
         assert_eq!((one.n, one.mean, one.sd, one.interval), (1, Some(7.0), None, None));
         let none = estimate_of(&[]);
         assert_eq!((none.n, none.mean, none.median, none.interval), (0, None, None, None));
+    }
+
+    #[test]
+    fn an_interval_has_possible_figures_only() {
+        fn of(metric: Metric, figures: [f64; 2]) -> (f64, f64) {
+            let cell = cell(Family::Ipv4, 128);
+            let records: Vec<RunRecord> =
+                (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, figure)).collect();
+            let found = estimate(&records.iter().collect::<Vec<_>>(), metric);
+            let interval = found.interval.unwrap();
+            (interval.low, interval.high)
+        }
+        assert_eq!(of(Metric::Loss, [0.075, 0.284]), (0.0, 1.0));
+        let (low, high) = of(Metric::Throughput, [1.2, 4.8]);
+        assert_eq!(low, 0.0);
+        assert!((high - 25.87).abs() < 0.01, "{high}");
+        assert!(of(Metric::PacingError, [1.0, 5.0]).0 < 0.0);
     }
 
     #[test]

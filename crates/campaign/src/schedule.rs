@@ -24,6 +24,8 @@ pub struct Schedule<'a> {
     stop_reasons: Vec<Option<StopReason>>,
     /// The verdict of each settled question: a report says the same.
     settled: Vec<Option<Verdict>>,
+    /// Questions that are no longer measured, whose events are not surely rarer than the margin: no answer.
+    without_answer: HashSet<usize>,
     /// The block at which each interval was as narrow as the target for the first time.
     narrow_at: Vec<Option<u32>>,
     /// The differences so far, with their metrics; none if many questions are asked.
@@ -41,6 +43,7 @@ impl<'a> Schedule<'a> {
             plan,
             stop_reasons: vec![None; questions.len()],
             settled: vec![None; questions.len()],
+            without_answer: HashSet::new(),
             narrow_at: vec![None; questions.len()],
             questions,
             differences: Vec::new(),
@@ -126,6 +129,9 @@ impl<'a> Schedule<'a> {
         for (number, arms) in none_seen {
             if arms.iter().any(|arm| settled.contains(arm)) && !arms.iter().any(|arm| open.contains(arm)) {
                 self.stop_reasons[number] = Some(StopReason::Decided);
+                if !evidence[number].may_claim {
+                    self.without_answer.insert(number);
+                }
             }
         }
     }
@@ -147,7 +153,8 @@ impl<'a> Schedule<'a> {
 
     /// The number of questions, and how many of them are settled.
     pub(crate) fn answered(&self) -> (usize, usize) {
-        (self.questions.len(), self.stop_reasons.iter().flatten().count())
+        let stopped = self.stop_reasons.iter().flatten().count();
+        (self.questions.len(), stopped - self.without_answer.len())
     }
 
     /// The verdicts of the settled questions with their counts, the most common first.

@@ -298,6 +298,8 @@ fn comparison(
         claimed_interval,
         stop_reason: StopReason::Decided,
         more_blocks: None,
+        unpaired: None,
+        is_bound_wide: false,
         remarks: Vec::new(),
     }
 }

@@ -40,6 +40,7 @@ pub use tidy::{HAS_PARQUET, tidy, tidy_slices};
 #[cfg(feature = "parquet")]
 pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 
+use crate::findings::empty::without_empty;
 use crate::findings::groups::Group;
 use crate::findings::{comparisons, csv, estimates, groups, heading, matrix, notes, verdicts};
 use crate::rendering::text::render as render_document;
@@ -53,7 +54,7 @@ pub fn render(findings: &Findings, format: OutputFormat, width: Width) -> String
     match format {
         OutputFormat::Csv | OutputFormat::RawCsv => csv::render(findings, format),
         OutputFormat::Json => versioned_json(FORMAT_VERSION, findings),
-        _ => render_document(&document(findings, width), format, width),
+        _ => render_document(&document(&without_empty(findings), width), format, width),
     }
 }
 
@@ -66,6 +67,7 @@ pub fn document_text(blocks: &[Block], is_markdown: bool, width: Width) -> Strin
 /// The answer for one screen: the sentence, the verdicts and the notes that change what is made of them. The complete
 /// text has tables, hosts and checks.
 pub fn brief(findings: &Findings, width: Width) -> String {
+    let findings = &*without_empty(findings);
     let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
     let mut blocks = heading::short(findings);
     blocks.extend(matrices(&groups, &is_many, width));

@@ -176,7 +176,7 @@ impl DiffTable<'_> {
         let mut notes = Footnotes::default();
         let cells: Vec<&Cell> = rows.iter().map(|row| &row.cell).collect();
         let mut table = labelled(&cells, &self.factors);
-        let fitted = |row: &&MetricDiff| at([row.a.clone(), row.b.clone()], row.fitted, self.metric.scale());
+        let fitted = |row: &&MetricDiff| at([row.a.clone(), row.b.clone()], row.fitted, self.metric);
         let fitted: Vec<[Estimate; 2]> = rows.iter().map(fitted).collect();
         let distances: Vec<_> = rows.iter().map(|row| row.effect.as_ref().map(Distance::from)).collect();
         push_pair(&mut table, ["A", "B"], &fitted, &distances, shown, &mut notes);

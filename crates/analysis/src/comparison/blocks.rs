@@ -2,7 +2,7 @@
 
 use crate::runs::{Runs, figure, missing};
 use stacklab_model::{
-    ArmFigure, Better, BlockFigures, BlockSummary, Length, Metric, Question, RunRecord, Scale,
+    ArmFigure, Better, BlockFigures, BlockSummary, Length, Metric, Pacing, Question, RunRecord, Scale,
 };
 use std::collections::BTreeMap;
 
@@ -119,8 +119,21 @@ fn messages(run: &RunRecord) -> Option<f64> {
             let seconds = ns as f64 / 1e9;
             let of_bits =
                 || Some(measured(Metric::Throughput)? * 1e6 / 8.0 / f64::from(run.spec.message_bytes));
-            Some(seconds * measured(Metric::MessageRate).or_else(of_bits)?)
+            let rate = measured(Metric::MessageRate).or_else(of_bits);
+            Some(seconds * rate.or_else(|| derive_rate(run))?)
         }
+    }
+}
+
+/// Messages per second by the pacing of a probe: of round trips no rate is measured.
+fn derive_rate(run: &RunRecord) -> Option<f64> {
+    match run.spec.probe.pacing {
+        Pacing::Schedule(per_second) => Some(per_second),
+        Pacing::Lockstep => {
+            let mean = run.values.get(&Metric::RttMean).or(run.values.get(&Metric::Rtt));
+            Some(1000.0 / mean?.measured()?)
+        }
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::statistics::{
     Moments, e_value, e_value_inside, signed_rank_p, signed_rank_p_above, symmetric_e_value,
     symmetric_e_value_above, t_quantile,
 };
-use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict, count};
+use stacklab_model::{Better, Effect, Question, Scale, Tests, Unit, Verdict, count};
 
 /// With fewer pairs, figures that are all alike prove nothing.
 const MIN_ALIKE: usize = 5;
@@ -24,7 +24,8 @@ pub struct Evidence {
     pub tests: Option<Tests>,
     /// The verdict on a comparison without tests, or without a claim.
     pub verdict: Verdict,
-    /// Whether it has enough pairs for a claim, whatever its tests.
+    /// Whether it has enough pairs for a claim, whatever its tests. Of events of which none was seen: whether their
+    /// bound is within the margin, too.
     pub may_claim: bool,
 }
 
@@ -46,7 +47,11 @@ impl Evidence {
         };
         match without_tests(question, &paired, blocks.messages) {
             None => Self::tested(question, paired),
-            Some(verdict) => Evidence { paired: Ok(paired), tests: None, verdict, may_claim: false },
+            Some(verdict) => {
+                let is_none_seen = matches!(verdict, Verdict::NoneSeen(_));
+                let may_claim = is_none_seen && bounds_events(question, &paired, blocks.messages);
+                Evidence { paired: Ok(paired), tests: None, verdict, may_claim }
+            }
         }
     }
 
@@ -152,6 +157,14 @@ fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Op
     none.then(|| Verdict::NoneSeen(none_seen(paired, messages)))
 }
 
+/// Whether events of which none was seen are surely rarer than the margin: by the bound on messages, if a figure is a
+/// share of them. Others are counts of a trial, and six trials have a bound of 40 %.
+fn bounds_events(question: &Question, paired: &Paired, messages: [f64; 2]) -> bool {
+    let is_of_messages = matches!(question.metric.unit(), Unit::Ratio | Unit::PerMessage);
+    let bound = if is_of_messages { 3.0 / messages[0].min(messages[1]) } else { 0.0 };
+    paired.pairs() >= MIN_PAIRS && bound <= question.margin
+}
+
 /// The bounds on events of which none was seen, 95 %: on the share of trials, `1 - 0.05^(1/n)`, and on the share of
 /// messages, the rule of three.
 fn none_seen(paired: &Paired, messages: [f64; 2]) -> String {
@@ -222,6 +235,25 @@ mod tests {
         // 1 - 0.05^(1/8).
         assert!(text.contains("in 8 trials") && text.contains("at most 31 % of trials"), "{text}");
         assert_eq!(found.tests, None);
+    }
+
+    #[test]
+    fn none_seen_is_an_answer_within_the_margin_only() {
+        fn may_claim(pairs: &[(f64, f64)], sent: f64, margin: f64) -> bool {
+            let mut blocks = Blocks::of_pairs(pairs);
+            blocks.messages = [sent, 2.0 * sent];
+            let found = Evidence::of_blocks(&question(Metric::Loss, margin), &blocks);
+            assert!(matches!(found.verdict, Verdict::NoneSeen(_)), "{found:?}");
+            found.may_claim
+        }
+        // 3 of 3000 messages are 0.1 %.
+        assert!(may_claim(&[(0.0, 0.0); 6], 3000.0, 0.001));
+        assert!(!may_claim(&[(0.0, 0.0); 6], 2999.0, 0.001));
+        assert!(!may_claim(&[(0.0, 0.0); 2], 1e6, 0.001), "at most 78 % of trials");
+        assert!(!may_claim(&[(0.0, 0.0); 60], 0.0, 0.001), "nobody counted the messages");
+        // Stalls are counted in a trial: the bound of six trials is 39 %, and the margin is half of one.
+        assert!(evidence(Metric::Stalls, 0.5, &[(0.0, 0.0); 6]).may_claim);
+        assert!(!evidence(Metric::Stalls, 0.5, &[(0.0, 0.0); 5]).may_claim);
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn conclude_precise(questions: &[Question], evidence: &[Evidence]) -> Vec<Conclu
         .zip(evidence)
         .map(|(settled, found)| settled.clone().unwrap_or_else(|| found.verdict.clone()))
         .collect();
-    let claimed_intervals = claimed_intervals(&verdicts, &settled, evidence);
+    let claimed_intervals = claimed_intervals(questions, &verdicts, &settled, evidence);
     let all = verdicts.into_iter().zip(claimed_intervals);
     all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
 }
@@ -129,7 +129,7 @@ fn conclude_once(
         let verdict = known(number).cloned().or_else(at_the_end);
         verdicts.push(verdict.unwrap_or_else(|| found.verdict.clone()));
     }
-    let claimed_intervals = claimed_intervals(&verdicts, settled, evidence);
+    let claimed_intervals = claimed_intervals(questions, &verdicts, settled, evidence);
     let all = verdicts.into_iter().zip(claimed_intervals);
     all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
 }
@@ -137,6 +137,7 @@ fn conclude_once(
 /// The range of each claim. Those of each kind are counted separately: among many arms that are equivalent, the few
 /// that differ would have ranges as if none had been selected.
 fn claimed_intervals(
+    questions: &[Question],
     verdicts: &[Verdict],
     settled: &[Option<Verdict>],
     evidence: &[Evidence],
@@ -150,6 +151,7 @@ fn claimed_intervals(
             Some(_) => paired.interval_at_any_time(level)?,
             None => paired.interval(1.0 - level),
         };
+        let interval = interval.clip_to(questions[number].metric.possible_effects());
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     };
     evidence.iter().enumerate().map(of).collect()

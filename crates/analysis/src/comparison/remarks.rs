@@ -20,6 +20,7 @@ pub(crate) fn list_remarks(
     question: &Question,
     paired: &Paired,
     verdict: &Verdict,
+    is_bound_wide: bool,
     stop_reason: StopReason,
     needed: usize,
     comparisons: usize,
@@ -30,10 +31,16 @@ pub(crate) fn list_remarks(
     if stop_reason == StopReason::Precise {
         remarks.push(PRECISE.to_owned());
     }
+    let needed = needed.max(MIN_PAIRS);
+    if is_bound_wide {
+        remarks.push(match pairs < needed {
+            true => format!("no answer yet: too few blocks ({pairs} of {needed})"),
+            false => "no answer yet: the bound is above the margin".to_owned(),
+        });
+    }
     if *verdict != Verdict::Inconclusive {
         return remarks;
     }
-    let needed = needed.max(MIN_PAIRS);
     if stop_reason == StopReason::Unfinished && tests(paired, question.margin).p <= ENDED {
         remarks.push(describe_appearance(paired));
         return remarks;
@@ -131,6 +138,19 @@ mod tests {
     }
 
     #[test]
+    fn none_seen_without_an_answer_says_why() {
+        fn of(blocks: usize, is_bound_wide: bool) -> Vec<String> {
+            let question = question(Metric::Loss, 0.001);
+            let none = Paired::of(Scale::Difference, &vec![(0.0, 0.0); blocks]).unwrap();
+            let verdict = Verdict::NoneSeen(String::new());
+            list_remarks(&question, &none, &verdict, is_bound_wide, StopReason::Cap, 6, 1)
+        }
+        assert_eq!(of(2, true), ["no answer yet: too few blocks (2 of 6)"]);
+        assert_eq!(of(8, true), ["no answer yet: the bound is above the margin"]);
+        assert_eq!(of(8, false), [""; 0]);
+    }
+
+    #[test]
     fn names_blocks_far_on_one_side() {
         let mut logs: Vec<f64> = (0..16).map(|block| 0.001 * f64::from(block % 5)).collect();
         assert_eq!(describe_one_sided(&paired(&logs)), None);
@@ -150,7 +170,7 @@ mod tests {
         let logs: Vec<f64> = (0..8).map(|block| -0.2 + 0.001 * f64::from(block % 5)).collect();
         let list = |stop_reason| {
             let question = question(Metric::Throughput, 0.02);
-            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, stop_reason, 8, 1)
+            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, false, stop_reason, 8, 1)
         };
         let looks = "looks lower by 17.9 to 18.1 %: no claim before the campaign has ended (--resume)";
         assert_eq!(list(StopReason::Unfinished), [looks]);
@@ -162,7 +182,7 @@ mod tests {
         assert_eq!([1, 6, 21, 300].map(blocks_for_signs), [7, 9, 11, 15]);
         let question = question(Metric::Throughput, 0.02);
         let seven = paired(&[-0.2, -0.21, -0.19, -0.2, -0.22, -0.2, -0.18]);
-        let said = list_remarks(&question, &seven, &Verdict::Inconclusive, StopReason::Budget, 6, 6);
+        let said = list_remarks(&question, &seven, &Verdict::Inconclusive, false, StopReason::Budget, 6, 6);
         assert_eq!(said, ["all 7 blocks agree; a claim among 6 comparisons needs 9 that do"]);
     }
 
@@ -171,7 +191,7 @@ mod tests {
         let logs: Vec<f64> = (0..8).map(|block| 0.001 * f64::from(block % 3)).collect();
         let list = |metric, needed| {
             let question = question(metric, 0.02);
-            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, StopReason::Cap, needed, 1)
+            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, false, StopReason::Cap, needed, 1)
         };
         let alike = "alike but for another state in fewer than 32 % of trials, which 8 do not exclude";
         assert_eq!(list(Metric::Throughput, 8), [alike]);

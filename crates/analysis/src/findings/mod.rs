@@ -9,7 +9,7 @@ use crate::comparison::remarks::list_remarks;
 use crate::findings::overall::overall;
 use crate::findings::same_arm::{arm_order, carry_over, same_arm};
 use crate::rate_limit::RateLimit;
-use crate::records::unpaired::unpaired_sentence;
+use crate::records::unpaired::{compare_arms, unpaired_sentence};
 use crate::runs::{Runs, estimate};
 use stacklab_model::{
     Cell, CellEstimate, Comparison, CpuScope, Explanation, Findings, HostFacts, LinkConfig, ProbeSpec,
@@ -146,14 +146,20 @@ fn compare(
 ) -> Comparison {
     let arms = question.cells().map(|cell| runs.of(cell, question.metric));
     let [baseline_estimate, candidate_estimate] = arms.map(|runs| estimate(runs, question.metric));
-    let verdict = match (verdict, &evidence.paired) {
-        (Verdict::Nothing(reason), Err(_)) => Verdict::Nothing(match unpaired_sentence(question, arms) {
-            Some(unpaired) => format!("{reason}; {unpaired}"),
-            None => reason,
-        }),
+    let unpaired = match (&verdict, &evidence.paired) {
+        (Verdict::Nothing(_), Err(_)) => compare_arms(question, arms),
+        _ => None,
+    };
+    let verdict = match (verdict, &unpaired) {
+        (Verdict::Nothing(reason), Some(found)) => {
+            let runs = [baseline_estimate.n, candidate_estimate.n];
+            Verdict::Nothing(format!("{reason}; {}", unpaired_sentence(question, found, runs)))
+        }
         (verdict, _) => verdict,
     };
-    let effect = evidence.paired.as_ref().ok().map(|paired| paired.effect());
+    let is_bound_wide = matches!(verdict, Verdict::NoneSeen(_)) && !evidence.may_claim;
+    let effect = evidence.paired.as_ref().ok();
+    let effect = effect.map(|paired| paired.effect().clip_to_possible(question.metric));
     let fitted = evidence.paired.as_ref().ok().map(|paired| paired.arms());
     let means = fitted.map_or([baseline_estimate.mean, candidate_estimate.mean], |fitted| fitted.map(Some));
     let limit = RateLimit::of(campaign.topology, campaign.link_config);
@@ -163,6 +169,7 @@ fn compare(
             question,
             paired,
             &verdict,
+            is_bound_wide,
             stop_reason,
             campaign.rule.min as usize,
             campaign.questions.len(),
@@ -175,8 +182,10 @@ fn compare(
         tests: evidence.tests,
         explained: limit.explain(question, effect.as_ref(), means),
         verdict,
+        is_bound_wide,
         claimed_interval,
         effect,
+        unpaired,
         fitted,
         baseline_estimate,
         candidate_estimate,

@@ -5,7 +5,8 @@ use crate::comparison::{effect_of, to_distance};
 use crate::records::unpaired::is_beyond;
 use crate::statistics::Student;
 use stacklab_model::{
-    Comparison, Effect, Factor, Findings, FleetComparison, Headline, Interval, Question, Verdict,
+    Comparison, Effect, Factor, Findings, FleetComparison, Headline, Interval, Question, UnpairedRange,
+    Verdict,
 };
 use std::collections::BTreeMap;
 use std::mem::discriminant;
@@ -15,13 +16,24 @@ pub(crate) struct Answered<'a> {
     question: &'a Question,
     effect: Option<&'a Effect>,
     verdict: &'a Verdict,
+    is_answer: bool,
+    /// The estimate of runs that are not paired, and how many runs each arm has.
+    unpaired: Option<(f64, [usize; 2])>,
     claimed_interval: Option<Interval>,
 }
 
 impl<'a> From<&'a Comparison> for Answered<'a> {
     fn from(of: &'a Comparison) -> Self {
         let Comparison { question, effect, verdict, claimed_interval, .. } = of;
-        Answered { question, effect: effect.as_ref(), verdict, claimed_interval: *claimed_interval }
+        let runs = [of.baseline_estimate.n, of.candidate_estimate.n];
+        Answered {
+            question,
+            effect: effect.as_ref(),
+            verdict,
+            is_answer: of.is_answer(),
+            unpaired: of.unpaired.as_ref().map(|found| (found.estimate, runs)),
+            claimed_interval: *claimed_interval,
+        }
     }
 }
 
@@ -29,7 +41,9 @@ impl<'a> From<&'a FleetComparison> for Answered<'a> {
     fn from(of: &'a FleetComparison) -> Self {
         let FleetComparison { question, pooled, verdict, claimed_interval, .. } = of;
         let effect = pooled.as_ref().map(|pooled| &pooled.effect);
-        Answered { question, effect, verdict, claimed_interval: *claimed_interval }
+        let is_answer = of.is_answer();
+        let claimed_interval = *claimed_interval;
+        Answered { question, effect, verdict, is_answer, unpaired: None, claimed_interval }
     }
 }
 
@@ -66,10 +80,11 @@ fn over(group: &[Answered]) -> Headline {
         metric: question.metric,
         transport: (question.factor != Factor::Transport).then_some(question.baseline.transport),
         comparisons: group.len(),
-        answered: group.iter().filter(|comparison| comparison.verdict.is_answer()).count(),
+        answered: group.iter().filter(|comparison| comparison.is_answer).count(),
         verdict,
         range: range(group),
-        effect: effects.map(|effects| mean(&effects)),
+        unpaired: unpaired_range(group),
+        effect: effects.map(|effects| mean(&effects).clip_to_possible(question.metric)),
         margin: question.margin,
     }
 }
@@ -87,17 +102,29 @@ fn at_each(group: &[Answered]) -> Verdict {
 
 /// The lowest and the highest estimate of those that are answered; of all, if none is.
 fn range(group: &[Answered]) -> Option<[f64; 2]> {
-    let is_any_answered = group.iter().any(|comparison| comparison.verdict.is_answer());
+    let is_any_answered = group.iter().any(|comparison| comparison.is_answer);
     let mut estimates = Vec::new();
     for comparison in group {
         if let Some(effect) = comparison.effect
-            && (comparison.verdict.is_answer() || !is_any_answered)
+            && (comparison.is_answer || !is_any_answered)
         {
             estimates.push(effect.estimate);
         }
     }
     estimates.sort_by(f64::total_cmp);
     Some([*estimates.first()?, *estimates.last()?])
+}
+
+/// The lowest and the highest estimate of runs that are not paired.
+fn unpaired_range(group: &[Answered]) -> Option<UnpairedRange> {
+    let found: Vec<(f64, [usize; 2])> = group.iter().filter_map(|comparison| comparison.unpaired).collect();
+    let (_, first_runs) = *found.first()?;
+    let mut range = [f64::INFINITY, f64::NEG_INFINITY];
+    for (estimate, _) in &found {
+        range = [range[0].min(*estimate), range[1].max(*estimate)];
+    }
+    let is_alike = found.iter().all(|(_, runs)| *runs == first_runs);
+    Some(UnpairedRange { range, runs: is_alike.then_some(first_runs) })
 }
 
 fn claimed_range(group: &[Answered]) -> Option<Interval> {

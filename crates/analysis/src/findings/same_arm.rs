@@ -43,7 +43,7 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<Control> {
             cell: Cell { replica: String::new(), ..cell.clone() },
             estimates,
             fitted: paired.arms(),
-            effect: paired.effect(),
+            effect: paired.effect().clip_to_possible(metric),
             p: paired.moments.student().p(),
         });
     }
@@ -52,7 +52,8 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<Control> {
 
 fn check(metric: Metric, transport: Transport, scale: Scale, pairs: &[(f64, f64)]) -> Option<SameArm> {
     let paired = Paired::of(scale, pairs).ok()?;
-    Some(SameArm { metric, transport, effect: paired.effect(), p: paired.moments.student().p() })
+    let effect = paired.effect().clip_to_possible(metric);
+    Some(SameArm { metric, transport, effect, p: paired.moments.student().p() })
 }
 
 /// What the order of two arms of one cell makes, by metric and transport: of the arms of the A/A check, and of replicas

@@ -19,7 +19,6 @@ pub(crate) fn against(
     allowed: Option<f64>,
 ) -> MetricDiff {
     let [a, b] = runs.map(|runs| estimate(runs, metric));
-    let scale = metric.scale();
     let samples = runs.map(|runs| sample(runs, metric));
     // A cell that is no longer measured fails the comparison. Others fail when all are judged.
     let fails = allowed.is_some() && samples[0].is_ok() && samples[1].is_err();
@@ -27,7 +26,7 @@ pub(crate) fn against(
         (_, Some(unlike)) => Err(unlike),
         ([Err(reason), _], None) => Err(format!("A: {reason}")),
         ([_, Err(reason)], None) => Err(format!("B: {reason}")),
-        ([Ok(first), Ok(second)], None) => match unpaired(scale, &first, &second, margin) {
+        ([Ok(first), Ok(second)], None) => match unpaired(metric, &first, &second, margin) {
             Some(found) => Ok(found),
             None => Err("no figures".to_owned()),
         },
@@ -50,14 +49,21 @@ pub(crate) fn against(
 }
 
 /// The difference of two arms whose runs are not paired, for a reader; not a verdict.
-pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
-    let Question { metric, margin, factor, ref baseline, ref candidate } = *question;
-    let [Ok(first), Ok(second)] = arms.map(|runs| sample(runs, metric)) else { return None };
-    let (found, _) = unpaired(metric.scale(), &first, &second, margin)?;
-    let [baseline, candidate] = [baseline, candidate].map(|cell| cell.level(factor));
+pub(crate) fn compare_arms(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<Unpaired> {
+    let [Ok(first), Ok(second)] = arms.map(|runs| sample(runs, question.metric)) else { return None };
+    let (found, _) = unpaired(question.metric, &first, &second, question.margin)?;
+    Some(found)
+}
+
+/// The same in words, with the number of runs of each arm.
+pub(crate) fn unpaired_sentence(
+    question: &Question,
+    found: &Unpaired,
+    [first, second]: [usize; 2],
+) -> String {
+    let [baseline, candidate] = question.cells().map(|cell| cell.level(question.factor));
     let Interval { low, high } = found.interval95;
-    let (first, second) = (first.len(), second.len());
-    Some(match found.scale {
+    match found.scale {
         Scale::Ratio => format!(
             "unpaired, {candidate} is {:.4} times {baseline} (95 % interval {low:.4} to {high:.4}, Yuen-Welch; {first} and {second} runs)",
             found.estimate
@@ -65,9 +71,9 @@ pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -
         Scale::Difference => format!(
             "unpaired, {candidate} minus {baseline} is {:.4} {unit} (95 % interval {low:.4} to {high:.4}, Welch; {first} and {second} runs)",
             found.estimate,
-            unit = metric.unit().symbol()
+            unit = question.metric.unit().symbol()
         ),
-    })
+    }
 }
 
 /// The figures of runs, or why they cannot be compared.
@@ -91,7 +97,8 @@ fn sample(runs: &[&RunRecord], metric: Metric) -> Result<Vec<f64>, String> {
 /// As of pairs, the logarithms of a ratio have 20 % trimmed means, and differences plain ones. A difference also has
 /// to show in the ranks: where one record is quiet and the other one noisy and skewed, the t distribution alone makes
 /// twice as many false claims as allowed.
-fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<(Unpaired, [f64; 2])> {
+fn unpaired(metric: Metric, first: &[f64], second: &[f64], margin: f64) -> Option<(Unpaired, [f64; 2])> {
+    let scale = metric.scale();
     let moments = |figures: &[f64]| {
         let distances: Vec<f64> = figures.iter().map(|figure| to_distance(scale, *figure)).collect();
         if scale == Scale::Ratio { Moments::trimmed(&distances) } else { Moments::of(&distances) }
@@ -109,7 +116,7 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
         error: found.error,
         degrees_of_freedom: found.degrees_of_freedom,
         claimed_interval: None,
-        interval95: interval_back(scale, found.interval(0.95)),
+        interval95: interval_back(scale, found.interval(0.95)).clip_to(metric.possible_effects()),
         p,
         adjusted_p: p,
         equivalence_p,
@@ -168,8 +175,9 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
         [effect.adjusted_p, effect.adjusted_equivalence_p] = *adjusted;
         let Unpaired { scale, estimate, error, degrees_of_freedom, .. } = *effect;
         let distance = Student { estimate: to_distance(scale, estimate), error, degrees_of_freedom };
+        let possible = figure.metric.possible_effects();
         effect.claimed_interval =
-            claim.map(|claim| interval_back(scale, distance.interval(1.0 - level(claim))));
+            claim.map(|claim| interval_back(scale, distance.interval(1.0 - level(claim))).clip_to(possible));
         let is_better = (distance.estimate > 0.0) == (figure.metric.better() == Better::Higher);
         figure.change = match claim {
             Some(Claim::Different) if is_better => Change::Better,

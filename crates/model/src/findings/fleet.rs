@@ -1,6 +1,6 @@
 //! The findings of a fleet: the same questions asked of many pairs of hosts.
 
-use crate::{Effect, Headline, Interval, Question, Verdict};
+use crate::{Effect, Headline, Interval, MIN_FLEET_PAIRS, Question, Verdict};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,14 @@ pub struct FleetComparison {
     pub verdict: Verdict,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_interval: Option<Interval>,
+}
+
+impl FleetComparison {
+    /// Whether its question has an answer: nothing is claimed of few pairs, not even that events are rare.
+    pub fn is_answer(&self) -> bool {
+        let is_none_seen = matches!(self.verdict, Verdict::NoneSeen(_));
+        self.verdict.is_answer() && (!is_none_seen || self.counted >= MIN_FLEET_PAIRS)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

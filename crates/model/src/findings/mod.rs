@@ -3,6 +3,7 @@
 pub(crate) mod fleet;
 pub(crate) mod records;
 
+use crate::findings::records::Unpaired;
 use crate::names::named;
 use crate::{Cell, CpuScope, Explanation, Factor, Metric, Scale, Topology, Transport, Warning};
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,13 @@ pub struct Findings {
     pub is_sampled: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explanation>,
+}
+
+impl Findings {
+    /// Whether its runs are of other tools, or read from rows: nothing was measured for it.
+    pub fn is_import(&self) -> bool {
+        self.testbed_description.starts_with("imported, ")
+    }
 }
 
 /// A comparison asked for by a study: two levels of one factor, all else equal.
@@ -236,6 +244,9 @@ pub struct Comparison {
     pub candidate_estimate: Estimate,
     /// The difference between both; `None` with fewer than two pairs.
     pub effect: Option<Effect>,
+    /// The difference of runs that are not paired, such as imported ones: for a reader, and never a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpaired: Option<Unpaired>,
     /// Figures of baseline and candidate that fit the difference, in the metric's unit: what tables print.
     #[serde(default)]
     pub fitted: Option<[f64; 2]>,
@@ -245,6 +256,9 @@ pub struct Comparison {
     /// The part that headers or airtime explain, for throughput and message rate.
     pub explained: Option<Explained>,
     pub verdict: Verdict,
+    /// Of events of which none was seen: their bound is above the margin, or the blocks are too few for an answer.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub is_bound_wide: bool,
     /// Where the verdict is `better` or `equivalent`. It allows for the selection: of the ranges of a report, at most
     /// one in twenty is expected to miss the true difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,6 +272,13 @@ pub struct Comparison {
     /// What a reader has to know of the verdict: why nothing is claimed, or what it leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+}
+
+impl Comparison {
+    /// Whether its question has an answer.
+    pub fn is_answer(&self) -> bool {
+        self.verdict.is_answer() && !self.is_bound_wide
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -277,7 +298,8 @@ pub struct Headline {
     /// The transport; `None` if it is the factor.
     pub transport: Option<Transport>,
     pub comparisons: usize,
-    /// Number of comparisons that say which arm is better, or that they are equivalent.
+    /// Number of comparisons that say which arm is better, that they are equivalent, or that events are rarer than the
+    /// margin.
     pub answered: usize,
     /// Mean of the comparisons' effects (of their logarithms, for ratios) with equal weights; `None` if one has none.
     pub effect: Option<Effect>,
@@ -289,7 +311,19 @@ pub struct Headline {
     /// Where one arm is better in each comparison: from the lowest to the highest end of their ranges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_range: Option<Interval>,
+    /// Of comparisons whose runs are not paired, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpaired: Option<UnpairedRange>,
     pub margin: f64,
+}
+
+/// Differences of runs that are not paired.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct UnpairedRange {
+    /// The lowest and the highest estimate.
+    pub range: [f64; 2],
+    /// How many runs the baseline and the candidate have, if each comparison has the same.
+    pub runs: Option<[usize; 2]>,
 }
 
 /// Replica labels of the two arms by which an interleaved campaign measures a cell against itself, in every block.

@@ -1,5 +1,6 @@
 //! Every metric, in one table.
 
+mod possible;
 pub(crate) mod unit;
 
 use crate::names::named;

@@ -4,7 +4,10 @@ use crate::findings::claims::of_overall;
 use crate::findings::groups::{MANY, capital, grouped};
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
-use stacklab_model::{Effect, Explanation, Factor, Findings, Headline, Metric, Scale, Verdict, once_each};
+use stacklab_model::{
+    Effect, Explanation, Factor, Findings, Headline, Metric, Scale, StopReason, UnpairedRange, Verdict,
+    once_each,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `Over UDP, IPv6 has 3.9 to 4.9 % lower throughput and 0.8 to 1.4 % higher RTT than IPv4; equivalent in loss. 40 of
@@ -12,7 +15,20 @@ use std::collections::{BTreeMap, BTreeSet};
 /// runs that were sampled only that. Many levels compared with one baseline have a sentence together. `None` without
 /// comparisons.
 pub(crate) fn answer(findings: &Findings) -> Option<String> {
+    if has_no_data_yet(findings) {
+        return Some("No data yet.".to_owned());
+    }
     of_headlines(&findings.overall, &findings.explanations, findings.is_sampled)
+}
+
+/// Whether a campaign is in its first seconds, so that nothing can be said of any comparison.
+fn has_no_data_yet(findings: &Findings) -> bool {
+    !findings.is_sampled
+        && findings.blocks < 2
+        && !findings.comparisons.is_empty()
+        && findings.comparisons.iter().all(|one| {
+            one.stop_reason == StopReason::Unfinished && one.effect.is_none() && one.unpaired.is_none()
+        })
 }
 
 /// The same of differences over all cells, wherever they are from.
@@ -57,6 +73,9 @@ fn over(one: &Headline) -> Option<String> {
     one.transport.map(|of| format!("over {}", Factor::Transport.level_label(of.name())))
 }
 
+/// The outcome of imported runs.
+const NOT_PAIRED: &str = "runs not paired";
+
 /// The outcome over all cells, as sentences name it.
 fn outcome(one: &Headline) -> &'static str {
     match &one.verdict {
@@ -64,6 +83,7 @@ fn outcome(one: &Headline) -> &'static str {
         Verdict::Better(_) => "better",
         Verdict::Equivalent => "equivalent",
         Verdict::NoneSeen(_) => "none seen",
+        Verdict::Nothing(_) if one.unpaired.is_some() => NOT_PAIRED,
         Verdict::Nothing(_) => "nothing to compare",
         Verdict::Inconclusive if one.answered == one.comparisons => "differing by case",
         Verdict::Inconclusive if one.answered > 0 => "answered in part",
@@ -77,11 +97,23 @@ fn sentence(group: &[&Headline]) -> String {
     let [candidate, baseline] =
         [&first.candidate, &first.baseline].map(|level| first.factor.level_label(level));
     let mut parts = Vec::new();
-    for words in [OPEN[0], OPEN[1], "equivalent in", "none seen of", "undecided in", "nothing to compare in"]
-    {
+    let not_paired = format!("{NOT_PAIRED}, so no verdict:");
+    for words in [
+        OPEN[0],
+        OPEN[1],
+        "equivalent in",
+        "none seen of",
+        "undecided in",
+        not_paired.as_str(),
+        "nothing to compare in",
+    ] {
         let mut metrics = Vec::new();
         for one in group.iter().filter(|one| words.starts_with(outcome(one))) {
-            metrics.push(if OPEN.contains(&words) { by_cell(one) } else { one.metric.label() });
+            metrics.push(match &one.unpaired {
+                _ if OPEN.contains(&words) => by_cell(one),
+                Some(found) if words == not_paired => not_paired_by(one, found),
+                _ => one.metric.label(),
+            });
         }
         if !metrics.is_empty() {
             parts.push(format!("{words} {}", metrics.join(", ")));
@@ -113,6 +145,7 @@ fn of_many(group: &[&Headline]) -> String {
             "equivalent",
             "none seen",
             "undecided",
+            NOT_PAIRED,
         ];
         let count =
             |name: &&str| group.iter().filter(|one| one.metric == metric && outcome(one) == *name).count();
@@ -130,17 +163,26 @@ fn of_many(group: &[&Headline]) -> String {
 
 /// `throughput (-10.0 to +0.1 %, 3 of 6 answered)`: what holds at one size does not at another.
 fn by_cell(one: &Headline) -> String {
-    let unit = DisplayUnit::of(one.metric);
-    let range = one.range.map_or_else(String::new, |[low, high]| match is_factor(one.metric.scale(), high) {
-        true => format!("{} to {}, ", factor(low), factor(high)),
-        false => {
-            let [low, high] =
-                [low, high].map(|figure| signed(unit.difference(one.metric.scale(), figure), 1));
-            let unit = unit.difference_unit;
-            if low == high { format!("{low} {unit}, ") } else { format!("{low} to {high} {unit}, ") }
-        }
-    });
+    let range = one.range.map_or_else(String::new, |range| format!("{}, ", range_text(one.metric, range)));
     format!("{} ({range}{} of {} answered)", one.metric.label(), one.answered, one.comparisons)
+}
+
+/// `throughput (+13.0 %, 2 and 2 runs)`.
+fn not_paired_by(one: &Headline, found: &UnpairedRange) -> String {
+    let runs = found.runs.map_or_else(String::new, |[first, second]| format!(", {first} and {second} runs"));
+    format!("{} ({}{runs})", one.metric.label(), range_text(one.metric, found.range))
+}
+
+/// `-10.0 to +0.1 %`, or `2.10x to 3.50x`.
+fn range_text(metric: Metric, [low, high]: [f64; 2]) -> String {
+    let unit = DisplayUnit::of_differences(metric, metric.scale(), [low, high].into_iter());
+    let [from, to] = match is_factor(metric.scale(), high) {
+        true => [low, high].map(factor),
+        false => [low, high].map(|figure| signed(unit.difference(metric.scale(), figure), 1)),
+    };
+    let unit =
+        if is_factor(metric.scale(), high) { String::new() } else { format!(" {}", unit.difference_unit) };
+    if from == to { format!("{from}{unit}") } else { format!("{from} to {to}{unit}") }
 }
 
 /// `throughput 4.4 ± 0.3 % lower`.
@@ -185,6 +227,7 @@ mod tests {
             }),
             range: Some([estimate - 0.02, estimate + 0.01]),
             claimed_range: Some(Interval { low: estimate - 0.005, high: estimate + 0.005 }),
+            unpaired: None,
             verdict,
             margin: 0.02,
         }
@@ -208,6 +251,36 @@ mod tests {
              22 of 30 comparisons answered."
         );
         assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
+    }
+
+    #[test]
+    fn runs_that_are_not_paired_have_their_difference() {
+        fn of(metric: Metric, unpaired: Option<UnpairedRange>) -> Headline {
+            let nothing = Verdict::Nothing("no block has both".into());
+            let one = overall(metric, Transport::Tcp, 1.0, nothing);
+            Headline { answered: 0, comparisons: 1, range: None, unpaired, ..one }
+        }
+        let overall = vec![
+            of(Metric::Throughput, Some(UnpairedRange { range: [1.13, 1.13], runs: Some([2, 2]) })),
+            of(Metric::Rtt, Some(UnpairedRange { range: [0.98, 1.04], runs: None })),
+            of(Metric::Retransmits, None),
+        ];
+        assert_eq!(
+            answer(&Findings { overall, ..findings() }).unwrap(),
+            "IPv6 vs IPv4 over TCP: runs not paired, so no verdict: throughput (+13.0 %, 2 and 2 runs), RTT (-2.0 to \
+             +4.0 %); nothing to compare in retransmits. 0 of 3 comparisons answered."
+        );
+    }
+
+    #[test]
+    fn campaign_in_its_first_seconds_has_no_data_yet() {
+        let mut found = Findings { blocks: 1, ..findings() };
+        for one in &mut found.comparisons {
+            (one.stop_reason, one.effect) = (StopReason::Unfinished, None);
+        }
+        assert_eq!(answer(&found).unwrap(), "No data yet.");
+        found.comparisons[0].stop_reason = StopReason::Cap;
+        assert_ne!(answer(&found).unwrap_or_default(), "No data yet.");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::findings::control::{self, CONTROL};
 use crate::findings::groups::{Group, control_arms, level};
 use crate::findings::verdicts::{answered, verdict};
-use crate::rendering::document::{Block, Footnotes, Table};
+use crate::rendering::document::{Block, Footnotes, Table, split_mark};
 use crate::rendering::numbers::{
     DisplayUnit, Distance, NONE, aligned, decimals, difference_heading, difference_places, differences,
     fixed, percent, signed,
@@ -43,10 +43,10 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     for group in groups {
         let shown = group.shown();
         let places = difference_places(distances(&group.rows).flatten(), &shown);
-        let unit = |cell: String| match cell.split_once(" [") {
+        let unit = |cell: String| match split_mark(&cell) {
             _ if cell.starts_with(NONE) => cell,
-            Some((figure, mark)) => format!("{figure} {} [{mark}", shown.unit),
-            None => format!("{cell} {}", shown.unit),
+            (figure, "") => format!("{figure} {}", shown.unit),
+            (figure, mark) => format!("{figure} {} {mark}", shown.unit),
         };
         for row in &group.rows {
             let estimates = fitted(row);
@@ -133,8 +133,11 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         table.push_optional(format!("{by}, %"), column(|explained| explained.ratio, &mut notes));
         table.push_optional("rest, %", column(|explained| explained.residual, &mut notes));
     }
-    let pairs =
-        |row: &&Comparison| row.effect.as_ref().map_or(NONE.to_owned(), |effect| effect.pairs.to_string());
+    let pairs = |row: &&Comparison| match (&row.effect, &row.unpaired) {
+        (Some(effect), _) => effect.pairs.to_string(),
+        (None, Some(_)) => format!("{}, {}", row.baseline_estimate.n, row.candidate_estimate.n),
+        (None, None) => NONE.to_owned(),
+    };
     let control_pairs = group.controls.iter().map(|control| control.effect.pairs.to_string());
     table.push_optional("n", rows.iter().map(pairs).chain(control_pairs).collect());
     let mut verdicts: Vec<String> = rows.iter().map(|row| verdict(row, &mut notes)).collect();
@@ -170,7 +173,7 @@ pub(crate) fn push_pair(
 /// trials were disturbed.
 pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
     let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
-    at(estimates, row.fitted, row.question.metric.scale())
+    at(estimates, row.fitted, row.question.metric)
 }
 
 /// Where no arm had an event there is no difference, and an interval without width would not be true.
@@ -180,26 +183,42 @@ fn control_distance(control: &Control) -> Option<Distance> {
 
 /// The figure of a control in the column of its arm. Its second arm is the same, and has no column.
 fn control_estimates(group: &Group, control: &Control) -> [Estimate; 2] {
-    let [figure, _] = at(control.estimates.clone(), Some(control.fitted), control.metric.scale());
+    let [figure, _] = at(control.estimates.clone(), Some(control.fitted), control.metric);
     let level = level(&control.cell, group.factor);
     [&group.baseline, &group.candidate]
         .map(|arm| if *arm == level { figure.clone() } else { Estimate::default() })
 }
 
 /// Estimates at other figures, if there are any.
-pub(crate) fn at(estimates: [Estimate; 2], figures: Option<[f64; 2]>, scale: Scale) -> [Estimate; 2] {
+pub(crate) fn at(estimates: [Estimate; 2], figures: Option<[f64; 2]>, metric: Metric) -> [Estimate; 2] {
     let Some(figures) = figures else { return estimates };
     let [baseline, candidate] = estimates;
     [(baseline, figures[0]), (candidate, figures[1])].map(|(estimate, figure)| {
         // An interval of a rate or a time is as wide in relation to its figure.
-        let times = match (scale, estimate.mean) {
+        let times = match (metric.scale(), estimate.mean) {
             (Scale::Ratio, Some(mean)) if mean > 0.0 => figure / mean,
             _ => 1.0,
         };
-        let half = estimate.interval.map(|interval| interval.half_width() * times);
+        let half = half_width(&estimate).map(|half| half * times);
         let interval = half.map(|half| Interval { low: figure - half, high: figure + half });
+        let interval = interval.map(|interval| interval.clip_to(metric.possible_figures()));
         Estimate { mean: Some(figure), interval, ..estimate }
     })
+}
+
+/// Half of the interval of a mean: of one that ends where figures are no longer possible, its longer side.
+fn half_width(estimate: &Estimate) -> Option<f64> {
+    let mean = estimate.mean?;
+    let Interval { low, high } = estimate.interval?;
+    Some((high - mean).max(mean - low))
+}
+
+/// The interval of a mean that is not its middle: it ends where figures are no longer possible.
+fn cut_interval(estimate: &Estimate) -> Option<Interval> {
+    let mean = estimate.mean?;
+    let Interval { low, high } = estimate.interval?;
+    let is_middle = ((high - mean) - (mean - low)).abs() <= 1e-6 * (high - low) + 1e-9 * mean.abs();
+    (!is_middle).then_some(Interval { low, high })
 }
 
 pub(crate) fn mean_decimals<'a>(
@@ -207,12 +226,11 @@ pub(crate) fn mean_decimals<'a>(
     shown: &DisplayUnit,
 ) -> usize {
     let means = estimates.clone().filter_map(|estimate| estimate.mean);
-    let half_widths =
-        estimates.filter_map(|estimate| estimate.interval).map(|interval| interval.half_width());
+    let half_widths = estimates.filter_map(half_width);
     decimals(means.map(|mean| shown.factor * mean), half_widths.map(|half_width| shown.factor * half_width))
 }
 
-/// `58.72 ± 0.05`, with a mark if some runs have no figure.
+/// `58.72 ± 0.05`, with a mark if some runs have no figure; `3 [0, 26]` where figures below zero are not possible.
 pub(crate) fn means(
     estimates: &[&Estimate],
     shown: &DisplayUnit,
@@ -220,16 +238,18 @@ pub(crate) fn means(
     notes: &mut Footnotes,
 ) -> Vec<String> {
     let write = |figure: f64| fixed(shown.factor * figure, places);
-    let half_width = |estimate: &&Estimate| {
-        estimate.interval.map_or(NONE.to_owned(), |interval| write(interval.half_width()))
-    };
+    let halves = || estimates.iter().map(|estimate| half_width(estimate).map_or(NONE.to_owned(), write));
     // The sign is outside the padding.
-    let measured = estimates.iter().filter(|estimate| estimate.mean.is_some());
-    let widest = measured.map(|estimate| half_width(estimate).len()).max().unwrap_or(0);
-    let parts: Vec<Option<[String; 2]>> = estimates
-        .iter()
-        .map(|estimate| Some([write(estimate.mean?), format!(" ± {:>widest$}", half_width(estimate))]))
-        .collect();
+    let with_half = estimates.iter().zip(halves()).filter(|(estimate, _)| cut_interval(estimate).is_none());
+    let widest = with_half.filter(|(estimate, _)| estimate.mean.is_some()).map(|(_, half)| half.len()).max();
+    let widest = widest.unwrap_or(0);
+    let mut parts: Vec<Option<[String; 2]>> = Vec::new();
+    for (estimate, half) in estimates.iter().zip(halves()) {
+        parts.push(estimate.mean.map(|mean| match cut_interval(estimate) {
+            Some(Interval { low, high }) => [write(mean), format!(" [{}, {}]", write(low), write(high))],
+            None => [write(mean), format!(" ± {half:>widest$}")],
+        }));
+    }
     let cell = |(estimate, cell): (&&Estimate, Option<String>)| {
         let cell = cell.unwrap_or_else(|| NONE.to_owned());
         match &estimate.missing {
@@ -243,9 +263,14 @@ pub(crate) fn means(
     estimates.iter().zip(aligned(&parts)).map(cell).collect()
 }
 
+/// How far the arms of a row are apart, whether their runs are paired or not.
+pub(crate) fn distance(row: &Comparison) -> Option<Distance> {
+    row.effect.as_ref().map(Distance::from).or(row.unpaired.as_ref().map(Distance::from))
+}
+
 /// How far the arms of each row are apart.
 pub(crate) fn distances(rows: &[&Comparison]) -> impl Iterator<Item = Option<Distance>> {
-    rows.iter().map(|row| row.effect.as_ref().map(Distance::from))
+    rows.iter().map(|row| distance(row))
 }
 
 fn explained(
@@ -266,6 +291,22 @@ fn explained(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mean_has_both_ends_where_its_interval_was_cut() {
+        fn of(mean: f64, low: f64, high: f64) -> Estimate {
+            Estimate { n: 2, mean: Some(mean), interval: Some(Interval { low, high }), ..Estimate::default() }
+        }
+        let shown = DisplayUnit::of(Metric::Throughput);
+        let all = [of(3.0, 0.0, 26.0), of(58.7, 58.6, 58.8)];
+        let cells = means(&all.each_ref(), &shown, 1, &mut Footnotes::default());
+        assert_eq!(cells, [" 3.0 [0.0, 26.0]", "58.7       ± 0.1"]);
+        // At the figure that fits the difference it is as wide, and ends at zero again.
+        let [cut, _] = at(all, Some([2.0, 58.7]), Metric::Loss);
+        assert_eq!(cut.interval, Some(Interval { low: 0.0, high: 1.0 }));
+        let [cut, _] = at([of(3.0, 0.0, 26.0), of(1.0, 0.9, 1.1)], Some([1.5, 1.0]), Metric::Throughput);
+        assert_eq!(cut.interval, Some(Interval { low: 0.0, high: 13.0 }));
+    }
 
     #[test]
     fn what_the_ends_run_says_nothing_of_routers() {

@@ -2,7 +2,7 @@
 //! depends on it.
 
 use crate::findings::groups::{control_arms, level};
-use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
+use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, fixed, signed};
 use stacklab_model::{Control, Factor};
 
 /// What stands in the column of verdicts.
@@ -12,9 +12,6 @@ pub(crate) const CONTROL: &str = "control";
 pub(crate) const LEGEND: &str = "control: one arm measured against itself, ± half of the 95 % interval; chance and the \
      method make this difference, and no verdict depends on it";
 
-/// Of an interval whose ends differ by a factor of more than 100.
-const TOO_WIDE: &str = "too wide";
-
 /// The difference in a few characters: `+0.1 ± 0.6 %`, or `0` where neither arm had an event.
 pub(crate) fn sign(control: &Control) -> String {
     if control.is_none_seen() {
@@ -22,7 +19,7 @@ pub(crate) fn sign(control: &Control) -> String {
     }
     let unit = DisplayUnit::of(control.metric);
     let distance = Distance::from(&control.effect);
-    if distance.is_too_wide() {
+    if distance.is_too_wide(&unit) {
         return TOO_WIDE.to_owned();
     }
     let half = distance.half_width(&unit);
@@ -65,7 +62,7 @@ fn width(control: &Control) -> String {
     let distance = Distance::from(&control.effect);
     let [_, low, high] = distance.within(&unit);
     let most = low.abs().max(high.abs());
-    if distance.is_too_wide() || !most.is_finite() {
+    if distance.is_too_wide(&unit) || !most.is_finite() {
         return format!("an interval that is {TOO_WIDE}");
     }
     let decimals = decimals(most);

@@ -70,13 +70,20 @@ pub(crate) fn fields(comparison: Option<&Comparison>, cell: Option<&CellEstimate
     let baseline = comparison.map(|one| &one.baseline_estimate).or(cell.map(|cell| &cell.estimate));
     let candidate = comparison.map(|one| &one.candidate_estimate);
     let effect = comparison.and_then(|one| one.effect.as_ref());
+    // Of runs that are not paired, the difference has no pairs.
+    let unpaired = comparison.and_then(|one| one.unpaired.as_ref());
+    let apart = effect
+        .map(|effect| (effect.scale, effect.pairs, effect.estimate, effect.interval95))
+        .or(unpaired.map(|found| (found.scale, 0, found.estimate, found.interval95)));
     let fitted = |arm: usize| Some(comparison?.fitted?[arm]);
     let explained = comparison.and_then(|one| one.explained.as_ref());
     let verdict = comparison.map(|one| &one.verdict);
     let remarks = comparison.map(|one| one.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
     let (better, reason) = match verdict {
         Some(Verdict::Better(level)) => (Some(level.as_str()), remarks),
-        Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => (None, Some(reason.clone())),
+        Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => {
+            (None, Some(std::iter::once(reason.clone()).chain(remarks).collect::<Vec<_>>().join("; ")))
+        }
         _ => (None, remarks),
     };
     let settled = comparison.map(|one| match one.stop_reason {
@@ -98,11 +105,11 @@ pub(crate) fn fields(comparison: Option<&Comparison>, cell: Option<&CellEstimate
     row.extend(estimate("baseline_", baseline));
     row.extend(estimate("candidate_", candidate));
     row.extend([
-        field("effect_scale", effect.map(|effect| scale(effect.scale))),
-        field("pairs", effect.map(|effect| effect.pairs as u64)),
-        field("effect", effect.map(|effect| effect.estimate)),
-        field("low95", effect.map(|effect| effect.interval95.low)),
-        field("high95", effect.map(|effect| effect.interval95.high)),
+        field("effect_scale", apart.map(|(of, ..)| scale(of))),
+        field("pairs", apart.map(|(_, pairs, ..)| pairs as u64)),
+        field("effect", apart.map(|(_, _, estimate, _)| estimate)),
+        field("low95", apart.map(|(.., interval)| interval.low)),
+        field("high95", apart.map(|(.., interval)| interval.high)),
         field("baseline_fitted", fitted(0)),
         field("candidate_fitted", fitted(1)),
         field("explained", explained.and_then(|explained| explained.ratio)),

@@ -24,6 +24,8 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     let is_nothing = |row: &Comparison| matches!(row.verdict, Verdict::Nothing(_));
     let lacks_some = groups.iter().flat_map(|group| &group.rows).any(|row| is_nothing(row));
     let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
+    let is_any_unpaired = groups.iter().flat_map(|group| &group.rows).any(|row| row.unpaired.is_some());
+    let nothing = if is_any_unpaired { format!("{nothing}, or runs not paired") } else { nothing };
     let controls = control_legend(&groups);
     vec![
         Block::Heading("Verdicts".to_owned()),

@@ -5,6 +5,7 @@ pub(crate) mod claims;
 pub(crate) mod comparisons;
 pub(crate) mod control;
 pub(crate) mod csv;
+pub(crate) mod empty;
 pub(crate) mod estimates;
 pub(crate) mod groups;
 pub(crate) mod heading;

@@ -3,7 +3,7 @@
 use crate::findings::claims::{Claimed, of_row};
 use crate::findings::groups::{Group, grouped, level};
 use crate::rendering::document::{Block, Footnotes};
-use crate::rendering::numbers::{DisplayUnit, NONE, factor, fixed, is_factor, percent, range, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, factor, fixed, is_factor, percent, percent_range, range};
 use stacklab_model::{Comparison, Factor, LimitedBy, StopReason, Verdict};
 
 /// The name of a verdict in CSV and metrics.
@@ -27,6 +27,10 @@ pub(crate) fn words(verdict: &Verdict, arm: impl Fn(&str) -> String) -> String {
     }
 }
 
+/// The reason of a row whose runs are not paired.
+const NOT_PAIRED: &str = "the runs of the arms are not paired: the difference is between 20 % trimmed means (Yuen and Welch), n \
+     are the runs of each arm, and there is no verdict";
+
 fn arm(row: &Comparison, better: &str) -> String {
     let factor = row.question.factor;
     let cells = [&row.question.baseline, &row.question.candidate];
@@ -37,6 +41,9 @@ fn arm(row: &Comparison, better: &str) -> String {
 pub(crate) fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
     let mut text = match &row.verdict {
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
+        Verdict::Nothing(_) if row.unpaired.is_some() => {
+            return format!("no verdict {}", notes.mark(NOT_PAIRED));
+        }
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
         verdict => words(verdict, |level| arm(row, level)),
     };
@@ -49,6 +56,7 @@ pub(crate) fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
 /// The verdict, and why the measurement ended if the interval was not the reason.
 pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
     let ended = match row.stop_reason {
+        _ if row.unpaired.is_some() => "",
         StopReason::Precise | StopReason::Decided => "",
         StopReason::Cap => " (most blocks)",
         StopReason::Budget => " (time was up)",
@@ -88,7 +96,10 @@ pub(crate) fn blocks(groups: &[Group]) -> Vec<Block> {
 
 /// `throughput, TCP, IPv6 vs IPv4: IPv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
 pub(crate) fn sentence(group: &Group) -> String {
-    let outcome = |row: &Comparison| words(&row.verdict, |level| arm(row, level));
+    let outcome = |row: &Comparison| match &row.unpaired {
+        Some(_) => "no verdict, runs not paired".to_owned(),
+        None => words(&row.verdict, |level| arm(row, level)),
+    };
     let mut outcomes = grouped(group.rows.iter().map(|row| (outcome(row), *row)));
     // The most frequent outcome first; among equals the most informative one.
     outcomes.sort_by_key(|(_, rows)| (std::cmp::Reverse(rows.len()), rank(&rows[0].verdict)));
@@ -111,6 +122,18 @@ pub(crate) fn sentence(group: &Group) -> String {
         .collect();
     let label = format!("{}, {}{where_}", group.subject(), group.arms());
     format!("{label}: {}{}", phrases.join(", "), headers(group))
+}
+
+/// `headers explain -3.2 %, leaving +5.6 % to the stacks`: to what the arms are.
+pub(crate) fn explained_part(by: LimitedBy, factor: Factor, part: &str, rest: &str) -> String {
+    let whose = match factor {
+        Factor::Family | Factor::Os => "the stacks".to_owned(),
+        Factor::Generator | Factor::Programs | Factor::Mechanism | Factor::Translator => {
+            format!("the {}", factor.plural())
+        }
+        _ => "other causes".to_owned(),
+    };
+    format!("{} {part}, leaving {rest} to {whose}", explain(by))
 }
 
 /// The most informative verdict is the first.
@@ -138,7 +161,7 @@ pub(crate) fn is_within_margin(group: &Group, row: &Comparison) -> bool {
 }
 
 /// `headers explain`, or `airtime explains`.
-pub(crate) fn explain(by: LimitedBy) -> &'static str {
+fn explain(by: LimitedBy) -> &'static str {
     match by {
         LimitedBy::Headers => "headers explain",
         LimitedBy::Airtime => "airtime explains",
@@ -154,10 +177,21 @@ fn headers(group: &Group) -> String {
     if ratios.is_empty() || residual.is_empty() {
         return String::new();
     }
-    format!(
-        "; {} {} %, leaving {} % to the stacks",
-        explain(by),
-        range(&ratios, signed),
-        range(&residual, signed)
-    )
+    let said = explained_part(by, group.factor, &percent_range(&ratios), &percent_range(&residual));
+    format!("; {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_is_of_what_the_arms_are() {
+        fn of(factor: Factor) -> String {
+            explained_part(LimitedBy::Headers, factor, "-1.3 %", "nothing")
+        }
+        assert_eq!(of(Factor::Family), "headers explain -1.3 %, leaving nothing to the stacks");
+        assert_eq!(of(Factor::Generator), "headers explain -1.3 %, leaving nothing to the generators");
+        assert_eq!(of(Factor::Size), "headers explain -1.3 %, leaving nothing to other causes");
+    }
 }

@@ -185,6 +185,7 @@ mod tests {
             effect: Some(effect),
             range: None,
             claimed_range: None,
+            unpaired: None,
             verdict: Verdict::Inconclusive,
             margin: 0.25,
         }];

@@ -21,6 +21,7 @@ pub use source::{PageSource, Published, TestbedDrawing};
 pub use verdicts::fleet_verdicts;
 pub use why::exact_page;
 
+use crate::findings::empty::without_empty;
 use crate::findings::{answer, groups, heading, notes};
 use crate::page::cells::Index;
 use stacklab_model::{Change, Findings, RecordDiff, RecordLoads, StopReason};
@@ -30,6 +31,7 @@ const HEADLINE: usize = 300;
 
 /// What a campaign says, in a line of a list.
 pub fn headline(findings: &Findings) -> Headline {
+    let findings = &*without_empty(findings);
     let answer = answer::answer(findings).unwrap_or_default();
     let is_long = answer.chars().count() > HEADLINE;
     let text = if is_long { format!("{}.", forest::answered(findings)) } else { answer };
@@ -42,7 +44,7 @@ fn is_finished(findings: &Findings) -> bool {
 
 /// Makes the document. The same source always gives the same one.
 pub fn page(source: &PageSource) -> Page {
-    let findings = source.findings;
+    let findings = &*without_empty(source.findings);
     let index = Index::new(findings, source.runs);
     let groups = groups::groups(findings);
     let pairs = forest::Pairs::new(findings);

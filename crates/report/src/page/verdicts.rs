@@ -1,10 +1,12 @@
 //! Comparisons by their numbers: sentences, the matrix, and each alone. And a fleet: what holds over pairs, and the
 //! verdicts of each.
 
-use crate::findings::comparisons::distances;
+use crate::findings::comparisons::{distance, distances};
 use crate::findings::groups::Group;
 use crate::findings::matrix::{Line, lines, sizes};
-use crate::findings::verdicts::{answered, explain, is_within_margin, magnitude, sentence, sign, verdict};
+use crate::findings::verdicts::{
+    answered, explained_part, is_within_margin, magnitude, sentence, sign, verdict,
+};
 use crate::fleet::{
     Column, LEGEND, answer, columns, compared, facts, groups, over_pairs_blocks, terms, unit,
 };
@@ -15,7 +17,7 @@ use crate::page::document::{
 use crate::page::forest::{self, Pairs, margin};
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::{
-    DisplayUnit, NONE, difference_places, differences, p_value, percent, signed,
+    DisplayUnit, NONE, difference_places, differences, p_value, percent, percent_range,
 };
 use stacklab_model::{Comparison, Factor, FleetFindings, Verdict};
 use std::collections::HashMap;
@@ -82,10 +84,8 @@ fn view(
     let question = &row.question;
     let effect = row.effect.as_ref();
     let adjusted_p = row.tests.as_ref().and_then(|tests| tests.adjusted_p);
-    let of = |figure: Option<f64>| {
-        let effect = effect?;
-        Some(shown.difference(effect.scale, figure?)).filter(|figure| figure.is_finite())
-    };
+    let ends = distance(row).map(|distance| distance.within(shown));
+    let of = |end: usize| Some(ends?[end]).filter(|figure| figure.is_finite());
     ComparisonView {
         metric: index.metric(question.metric).unwrap_or_default(),
         factor: index.factor(question.factor),
@@ -97,18 +97,20 @@ fn view(
         sign: sign(group, row, true),
         words: without_mark(&verdict(row, &mut Footnotes::default())),
         reason: match &row.verdict {
-            Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => Some(reason.clone()),
+            Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => {
+                Some([std::slice::from_ref(reason), &row.remarks[..]].concat().join("; "))
+            }
             _ if row.remarks.is_empty() => None,
             _ => Some(row.remarks.join("; ")),
         },
-        difference: of(effect.map(|effect| effect.estimate)),
-        low: of(effect.map(|effect| effect.interval95.low)),
-        high: of(effect.map(|effect| effect.interval95.high)),
+        difference: of(0),
+        low: of(1),
+        high: of(2),
         shown: differences(distances(&[row]), shown, places).remove(0),
         margin: margin(question.metric, question.margin, shown),
         pairs: effect.map_or(0, |effect| effect.pairs),
         adjusted_p: adjusted_p.filter(|p| p.is_finite()).map(p_value),
-        headers: headers(row, places),
+        headers: headers(row),
     }
 }
 
@@ -124,15 +126,20 @@ fn strength(group: &Group, row: &Comparison) -> u8 {
     }
 }
 
-fn headers(row: &Comparison, places: usize) -> Option<String> {
+fn headers(row: &Comparison) -> Option<String> {
     let explained = row.explained.as_ref()?;
-    let part = |ratio: Option<f64>| ratio.map_or(NONE.to_owned(), |ratio| signed(percent(ratio), places));
+    let part = |ratio: Option<f64>| {
+        ratio.map_or_else(|| format!("{NONE} %"), |ratio| percent_range(&[percent(ratio)]))
+    };
     Some(match explained.ratio {
         Some(_) => format!(
-            "{} {} %, leaving {} % to the stacks ({})",
-            explain(explained.by),
-            part(explained.ratio),
-            part(explained.residual),
+            "{} ({})",
+            explained_part(
+                explained.by,
+                row.question.factor,
+                &part(explained.ratio),
+                &part(explained.residual)
+            ),
             explained.because
         ),
         None => explained.because.clone(),

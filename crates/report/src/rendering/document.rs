@@ -111,9 +111,20 @@ impl Footnotes {
     }
 }
 
-/// A text without its footnote mark, for a footnote that is shown elsewhere.
+/// A text without its footnote mark and what follows it, for a footnote that is shown elsewhere.
 pub(crate) fn without_mark(text: &str) -> String {
-    text.split(" [").next().unwrap_or_default().to_owned()
+    split_mark(text).0.to_owned()
+}
+
+/// A text before its first footnote mark, and the rest with that mark: `3 [0, 26]` and `[1]`.
+pub(crate) fn split_mark(text: &str) -> (&str, &str) {
+    for (place, _) in text.match_indices(" [") {
+        let number = text[place + 2..].split(']').next().unwrap_or_default();
+        if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return (&text[..place], &text[place + 1..]);
+        }
+    }
+    (text, "")
 }
 
 /// On one line and without control characters, also those that change the direction of text: titles, names and reasons
@@ -174,6 +185,14 @@ mod tests {
             ("[1]".into(), "[2]".into(), "[1]".into())
         );
         assert_eq!(notes.0, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_mark_is_a_number_alone() {
+        assert_eq!(split_mark("58 ± 3 [1]"), ("58 ± 3", "[1]"));
+        assert_eq!(split_mark("3 [0, 26] [1] [2]"), ("3 [0, 26]", "[1] [2]"));
+        assert_eq!(split_mark("3 [0, 26]"), ("3 [0, 26]", ""));
+        assert_eq!(without_mark("none seen [1] (most blocks)"), "none seen");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Documents of headings, prose and tables, and their formats.
 
 pub(crate) mod csv;
+pub(crate) mod distance;
 pub(crate) mod document;
 pub(crate) mod format;
 pub(crate) mod latex;

@@ -1,6 +1,9 @@
 //! How figures are written: how many decimals, in which unit, and aligned.
 
-use stacklab_model::{Effect, Metric, Scale, Unit, Unpaired};
+pub(crate) use crate::rendering::distance::{
+    Distance, TOO_WIDE, difference_heading, difference_places, differences,
+};
+use stacklab_model::{Metric, Scale, Unit};
 
 pub(crate) const NONE: &str = "-";
 
@@ -139,8 +142,8 @@ pub(crate) fn signed(figure: f64, decimals: usize) -> String {
 
 /// A ratio of more than this is said as a factor.
 const FACTOR_FROM: f64 = 2.0;
-/// An interval whose ends differ by this factor says nothing.
-const TOO_WIDE: f64 = 100.0;
+/// Less of a difference in per cent is not printed: no measurement is so precise.
+const MIN_PERCENT: f64 = 0.0005;
 
 pub(crate) fn is_factor(scale: Scale, ratio: f64) -> bool {
     scale == Scale::Ratio && ratio > FACTOR_FROM
@@ -149,94 +152,6 @@ pub(crate) fn is_factor(scale: Scale, ratio: f64) -> bool {
 /// `15.7x`.
 pub(crate) fn factor(ratio: f64) -> String {
     format!("{}x", significant(ratio, 3))
-}
-
-/// How far two arms are apart: the estimate, and both ends of its 95 % interval.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Distance {
-    scale: Scale,
-    ends: [f64; 3],
-}
-
-impl From<&Effect> for Distance {
-    fn from(Effect { scale, estimate, interval95, .. }: &Effect) -> Self {
-        Distance { scale: *scale, ends: [*estimate, interval95.low, interval95.high] }
-    }
-}
-
-impl From<&Unpaired> for Distance {
-    fn from(Unpaired { scale, estimate, interval95, .. }: &Unpaired) -> Self {
-        Distance { scale: *scale, ends: [*estimate, interval95.low, interval95.high] }
-    }
-}
-
-impl Distance {
-    /// An estimate on this scale with both ends of its interval.
-    pub(crate) fn new(scale: Scale, ends: [f64; 3]) -> Self {
-        Distance { scale, ends }
-    }
-
-    /// In the difference's unit.
-    pub(crate) fn within(&self, unit: &DisplayUnit) -> [f64; 3] {
-        self.ends.map(|end| unit.difference(self.scale, end))
-    }
-
-    pub(crate) fn half_width(&self, unit: &DisplayUnit) -> f64 {
-        let [_, low, high] = self.within(unit);
-        (high - low) / 2.0
-    }
-
-    pub(crate) fn is_factor(&self) -> bool {
-        is_factor(self.scale, self.ends[0])
-    }
-
-    /// Whether the ends differ by a factor that says nothing.
-    pub(crate) fn is_too_wide(&self) -> bool {
-        let [_, low, high] = self.ends;
-        self.scale == Scale::Ratio && low > 0.0 && high / low > TOO_WIDE
-    }
-
-    /// In three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above 100 %.
-    pub(crate) fn parts(&self, unit: &DisplayUnit, places: usize) -> [String; 3] {
-        let [estimate, low, high] = self.ends;
-        let write = |figure: f64| match self.is_factor() {
-            true => factor(figure),
-            false => signed(unit.difference(self.scale, figure), places),
-        };
-        if self.is_too_wide() {
-            return [write(estimate), " [too ".to_owned(), "wide]".to_owned()];
-        }
-        [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
-    }
-}
-
-/// Decimals for differences, but for those that are said as factors: two if an interval is narrower than a tenth either
-/// way, otherwise one.
-pub(crate) fn difference_places(distances: impl IntoIterator<Item = Distance>, unit: &DisplayUnit) -> usize {
-    let mut percents = distances.into_iter().filter(|distance| !distance.is_factor());
-    if percents.any(|distance| distance.half_width(unit) < 0.1) { 2 } else { 1 }
-}
-
-/// A column of differences: `-8.41 [-8.43, -8.39]`.
-pub(crate) fn differences(
-    distances: impl Iterator<Item = Option<Distance>>,
-    unit: &DisplayUnit,
-    places: usize,
-) -> Vec<String> {
-    let parts: Vec<_> = distances.map(|distance| Some(distance?.parts(unit, places))).collect();
-    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
-}
-
-pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
-    let is_factor = |cell: &String| cell.split_whitespace().next().is_some_and(|first| first.ends_with('x'));
-    let has_figure = |cell: &&String| cell.contains('[');
-    let mut figures = cells.iter().filter(has_figure).peekable();
-    let unit = match (cells.iter().any(is_factor), figures.peek().is_some() && figures.all(is_factor)) {
-        (true, true) => "factor".to_owned(),
-        (true, false) => format!("{unit} or factor"),
-        (false, _) => unit.to_owned(),
-    };
-    format!("difference, {unit} [95 %]")
 }
 
 pub(crate) fn p_value(p: f64) -> String {
@@ -254,8 +169,16 @@ pub(crate) fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> St
         _ if largest < 0.01 && largest > 0.0 => (1 - digits(largest)).min(9) as usize,
         _ => 2,
     };
-    let (low, high) = (write(low, decimals), write(high, decimals));
+    let [low, high] = [low, high].map(|figure| write(figure, decimals));
     if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// Per cent, from the smallest to the largest, or `nothing`: no digit is left of a ratio that is computed.
+pub(crate) fn percent_range(percents: &[f64]) -> String {
+    if percents.iter().all(|percent| percent.abs() < MIN_PERCENT) {
+        return "nothing".to_owned();
+    }
+    format!("{} %", range(percents, signed))
 }
 
 /// Concatenates the parts of each row, each padded to the width of its column, to align decimal points.
@@ -271,17 +194,6 @@ pub(crate) fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn heading_of_differences_names_factors() {
-        let heading = |cells: &[&str]| {
-            difference_heading("%", &cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "-"]), "difference, % [95 %]");
-        assert_eq!(heading(&[" 15.7x [15.3x, 16.1x]", "-"]), "difference, factor [95 %]");
-        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "2.5x [too wide]"]), "difference, % or factor [95 %]");
-        assert_eq!(heading(&[]), "difference, % [95 %]");
-    }
 
     #[test]
     fn smallest_figure_gets_three_digits_and_largest_no_more_than_five() {
@@ -323,16 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn differences_above_100_per_cent_are_factors() {
-        let of =
-            |ends| Distance { scale: Scale::Ratio, ends }.parts(&DisplayUnit::of(Metric::Rtt), 1).concat();
-        assert_eq!(of([0.916, 0.914, 0.918]), "-8.4 [-8.6, -8.2]");
-        assert_eq!(of([1.9, 1.8, 2.1]), "+90.0 [+80.0, +110.0]");
-        assert_eq!(of([15.695, 15.28, 16.11]), "15.7x [15.3x, 16.1x]");
-        assert_eq!(of([3.6, 0.022, 598.5]), "3.60x [too wide]");
-        let points = Distance { scale: Scale::Difference, ends: [0.84, 0.8, 0.9] };
-        let points = points.parts(&DisplayUnit::of(Metric::Loss), 1);
-        assert_eq!(points.concat(), "+84.0 [+80.0, +90.0]");
+    fn what_is_left_of_a_ratio_has_its_digits() {
+        assert_eq!(percent_range(&[5.6]), "+5.6 %");
+        assert_eq!(percent_range(&[-0.03, 0.002]), "-0.03 to 0.00 %");
+        assert_eq!(percent_range(&[0.0, -2.2e-14]), "nothing");
     }
 
     #[test]

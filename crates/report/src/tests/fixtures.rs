@@ -82,6 +82,8 @@ pub(crate) fn compared(
         verdict,
         stop_reason: StopReason::Decided,
         more_blocks: None,
+        unpaired: None,
+        is_bound_wide: false,
         remarks: Vec::new(),
     }
 }

@@ -271,7 +271,7 @@ fn unseen(uncertain: usize, seen: usize, may_fail: bool) -> Option<String> {
     }
     let which = if seen == 0 { "nothing could be seen: all".to_owned() } else { format!("{uncertain} of") };
     Some(format!(
-        "{which} {}: too uncertain whether B is worse: measure more blocks (--set blocks.min) in both",
+        "{which} {}: too uncertain whether B is worse: measure longer in both (`run`: --set blocks.min, `measure`: -t)",
         count(all, "figure")
     ))
 }

@@ -97,7 +97,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
 /// Fails if a candidate is worse by more than is allowed, with a line for each comparison.
 fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
     let of = findings.comparisons.len();
-    let is_open = |comparison: &&Comparison| !comparison.verdict.is_answer();
+    let is_open = |comparison: &&Comparison| !comparison.is_answer();
     let open = findings.comparisons.iter().filter(is_open).count();
     if open > 0 {
         note(&format!(

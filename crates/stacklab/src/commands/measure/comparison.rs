@@ -255,6 +255,8 @@ mod tests {
             claimed_interval: None,
             stop_reason: StopReason::Decided,
             more_blocks: None,
+            unpaired: None,
+            is_bound_wide: false,
             remarks: Vec::new(),
         }
     }
