@@ -2,12 +2,14 @@
 
 use crate::support;
 
-use serde_json::Value;
+use stacklab_model::{HostReport, Role};
+use stacklab_store::Record;
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::leftovers::Scene;
-use support::program::{Program, code, record, require_root, signal};
+use support::program::{Program, code, require_root, signal};
+use support::records::side;
 
 /// A flood of small packets in one family. The series is so fine that a long run exceeds its maximum length.
 const STUDY: &str = r#"title = "endurance"
@@ -57,29 +59,24 @@ fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     signal(running.pid(), "INT");
     running.end(Duration::from_secs(10)).expect(code::INTERRUPTED);
 
-    let record = record(&program.work().join("x.stacklab"));
-    let first = |columns: &str, rest: &str| format!("SELECT {columns} FROM run {rest} AND block = 0");
-    let side = |role: &str| -> Value {
-        let query = first("report", "JOIN host_report ON host_report.run = run.id WHERE role = ?1");
-        let report: String = record.query_row(&query, [role], |row| row.get(0)).unwrap();
-        serde_json::from_str(&report).unwrap()
-    };
-    let (sender, receiver) = (side("sender"), side("receiver"));
-    let count = |value: &Value| value["measured"].as_u64().unwrap();
-    let (sent, received) = (count(&sender["sent"]), count(&receiver["received"]));
-    assert_eq!(sender["endpoint"]["family"], family);
+    let record = Record::read(&program.work().join("x.stacklab")).unwrap();
+    let runs = record.runs().unwrap();
+    let mut run = runs.into_iter().find(|run| run.trial.block == 0).expect("the first block was measured");
+    run.host_reports = record.host_reports(&run.trial).unwrap();
+    let [sender, receiver] = [Role::Sender, Role::Receiver].map(|role| side(&run, role));
+    let (sent, received) = (sender.sent.measured, receiver.received.measured);
+    assert_eq!(sender.endpoint.family.name(), family);
     assert_eq!(sent, packets, "all are sent");
     assert!(received > packets / 10, "hardly any arrived: {received}");
-    let rows = first("count(*)", "JOIN series ON series.run = run.id WHERE role = 'receiver'");
-    let rows: u32 = record.query_row(&rows, [], |row| row.get(0)).unwrap();
-    let peak = |side: &Value| side["peak_rss_kib"].as_u64().expect("an agent knows its peak");
-    let peaks = [("coordinator", coordinator), ("sender", peak(&sender)), ("receiver", peak(&receiver))];
+    let rows = receiver.series.len() as u64;
+    let peak = |side: &HostReport| side.peak_rss_kib.expect("an agent reports its peak");
+    let peaks = [("coordinator", coordinator), ("sender", peak(sender)), ("receiver", peak(receiver))];
     println!(
         "{family}, {packets} packets, {received} arrived: KiB {peaks:?}, {rows} rows, {:?}",
         start.elapsed()
     );
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(20));
-    (peaks, rows.into())
+    (peaks, rows)
 }
 
 /// A process's peak of resident memory, KiB; nothing if it has ended.

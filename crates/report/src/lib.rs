@@ -36,7 +36,7 @@ pub use rendering::format::{OutputFormat, versioned_json};
 pub use rendering::numbers::figure_text;
 pub use rendering::text::text;
 pub use stage_costs::stage_costs;
-pub use tidy::{HAS_PARQUET, tidy, tidy_slices};
+pub use tidy::{HAS_PARQUET, tidy, tidy_slices, write_tidy, write_tidy_slices};
 #[cfg(feature = "parquet")]
 pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 

@@ -3,7 +3,7 @@
 use crate::colour;
 use crate::failure::Failure;
 use stacklab_report::{WIDTH, Width};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,7 +13,39 @@ use std::time::{Duration, Instant};
 /// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
 /// atomically.
 pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-    let Some(path) = path else { return print_bytes(bytes) };
+    output_with(record, path, |to| Ok(to.write_all(bytes)?))
+}
+
+/// Why output that is made while it is written could not be.
+pub(crate) enum NotWritten {
+    Made(Failure),
+    Written(io::Error),
+}
+
+impl From<io::Error> for NotWritten {
+    fn from(error: io::Error) -> Self {
+        NotWritten::Written(error)
+    }
+}
+
+/// The same with output that is made while it is written.
+pub(crate) fn output_with(
+    record: &Path,
+    path: Option<&Path>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), NotWritten>,
+) -> Result<(), Failure> {
+    let failed = |error, attempted: String| match error {
+        NotWritten::Made(failure) => failure,
+        NotWritten::Written(reason) => Failure::step(attempted)(reason),
+    };
+    let Some(path) = path else {
+        let mut stdout = BufWriter::new(io::stdout());
+        PRINTED.store(true, Ordering::Relaxed);
+        return match write(&mut stdout).and_then(|()| Ok(stdout.flush()?)) {
+            Err(NotWritten::Written(reason)) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| failed(error, "write to standard output".to_owned())),
+        };
+    };
     let is_record =
         record.canonicalize().is_ok_and(|record| path.canonicalize().is_ok_and(|path| path == record));
     if is_record {
@@ -22,12 +54,8 @@ pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result
             path.display()
         )));
     }
-    replace(path, bytes)
-}
-
-/// Writes a whole file, or leaves the one that is there.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    stacklab_store::replace(path, bytes).map_err(Failure::step(format!("write {}", path.display())))
+    let written = stacklab_store::replace_with(path, |file| write(file));
+    written.map_err(|error| failed(error, format!("write {}", path.display())))
 }
 
 /// Whether something is on standard output.

@@ -1,7 +1,8 @@
 //! The campaign of a record: its row, its hosts, and where the runs of an imported one come from.
 
 use crate::open::{json, known, named, to_json};
-use crate::runs::{ReportId, insert, insert_series, select_series};
+use crate::runs::insert;
+use crate::series::{ReportId, insert_series, select_series};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};

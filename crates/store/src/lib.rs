@@ -5,18 +5,22 @@
 //! stacklab is refused with an error message.
 
 mod campaign;
+mod earlier;
 mod error;
 mod explanations;
 mod files;
 pub mod fuzzing;
 mod limits;
 mod open;
+mod packed;
 mod replace;
 mod runs;
+mod series;
+mod shared;
 
 pub use campaign::{Campaign, HostRow, Imported, Origin};
 pub use error::StoreError;
 pub use files::{check_files, lock_alone};
 pub use limits::{distrust, find_other_objects};
-pub use open::{FORMAT, Record};
-pub use replace::replace;
+pub use open::{FIRST_FORMAT, FORMAT, Record};
+pub use replace::{replace, replace_with};

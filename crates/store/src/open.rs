@@ -13,11 +13,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The record format that this crate writes and reads (PRAGMA user_version). Older ones were never released.
-pub const FORMAT: i64 = 7;
+/// The record format that this crate writes and reads (PRAGMA user_version).
+pub const FORMAT: i64 = 8;
+/// The first format that it reads. Older ones were never released.
+pub const FIRST_FORMAT: i64 = 7;
 /// Most rows of an explanation in a table, and the longest text of a row, bytes: no kernel has more.
 pub(crate) const MOST_ROWS: usize = 1 << 12;
 const LONGEST_TEXT: usize = 1 << 16;
+/// The tables that format 8 has more than format 7.
+const PACKED: &str = include_str!("format/packed.sql");
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
@@ -76,7 +80,7 @@ impl Record {
         let file = File::options().read(true).write(true).open(path).map_err(absent(path))?;
         let lock = lock_file(path, file)?;
         let record = Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))?;
-        record.verify_format()?.check_integrity()
+        record.verify_format()?.check_integrity()?.with_packed_tables()
     }
 
     /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length
@@ -183,9 +187,9 @@ impl Record {
                 "has record format {found}, and this version reads formats up to {FORMAT}: use the version that wrote it, or a newer one"
             ));
         }
-        if found < FORMAT {
+        if found < FIRST_FORMAT {
             return refused(format!(
-                "has record format {found} of an unreleased version, and this stacklab reads format {FORMAT}: measure again"
+                "has record format {found} of an unreleased version, and this stacklab reads formats {FIRST_FORMAT} to {FORMAT}: measure again"
             ));
         }
         match limits::find_other_objects(&self.connection).map_err(opening)? {
@@ -194,6 +198,17 @@ impl Record {
             }
             None => Ok(self),
         }
+    }
+
+    /// A record of format 7 gets the tables of this one for the runs to come; its own rows stay as they are.
+    fn with_packed_tables(mut self) -> Result<Self, StoreError> {
+        if !has_table(&self.connection, "packed_reports").map_err(|e| self.error(OPEN, e))? {
+            self.commit("change the format", |transaction| {
+                transaction.execute_batch(PACKED)?;
+                transaction.pragma_update(None, "user_version", FORMAT)
+            })?;
+        }
+        Ok(self)
     }
 
     pub(crate) fn check_integrity(self) -> Result<Self, StoreError> {
@@ -217,6 +232,7 @@ fn make_tables(campaign: &Campaign) -> rusqlite::Result<Connection> {
     memory.pragma_update(None, "application_id", APPLICATION)?;
     memory.pragma_update(None, "user_version", FORMAT)?;
     memory.execute_batch(include_str!("format/schema.sql"))?;
+    memory.execute_batch(PACKED)?;
     memory.execute(
         "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, testbed, cpu_scope, sample_period_ns)
          VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -252,6 +268,12 @@ fn lock_file(path: &Path, file: File) -> Result<File, StoreError> {
         // A file system without locks: the record's unique keys still stop two campaigns that write at once.
         Err(TryLockError::Error(_)) => Ok(file),
     }
+}
+
+pub(crate) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let mut query =
+        connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
+    query.exists([name])
 }
 
 pub(crate) fn to_json(value: &impl serde::Serialize) -> String {

@@ -6,6 +6,7 @@ use crate::rendering::document::{Block, plain};
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{Cell, Factor};
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// A column of a row: `docs/columns.md` and `docs/export.md` say what each holds.
 #[derive(Debug, Clone)]
@@ -95,6 +96,30 @@ pub(crate) fn render(
     lines(std::iter::once::<Vec<String>>(header).chain(rows), format)
 }
 
+/// Writes rows as they come; few are in memory at a time.
+pub(crate) fn write<E: From<io::Error>>(
+    columns: &[Field],
+    rows: impl Iterator<Item = Result<Vec<Field>, E>>,
+    format: OutputFormat,
+    to: impl Write,
+) -> Result<(), E> {
+    let mut writer = csv::Writer::from_writer(to);
+    writer.write_record(columns.iter().map(|column| column.name.as_bytes())).map_err(cause)?;
+    for row in rows {
+        let fields = row?.into_iter().map(|field| shown(field.value.text(), format));
+        writer.write_record(fields).map_err(cause)?;
+    }
+    Ok(writer.flush()?)
+}
+
+/// The reason itself: its kind says whether a pipe was closed.
+fn cause(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(reason) => reason,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
 /// Each table of a document below a line `# heading`, a blank line between them, without prose.
 pub(crate) fn tables(blocks: &[Block], format: OutputFormat) -> String {
     let mut text = String::new();
@@ -117,12 +142,15 @@ pub(crate) fn tables(blocks: &[Block], format: OutputFormat) -> String {
 fn lines(lines: impl Iterator<Item = Vec<String>>, format: OutputFormat) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in lines {
-        let is_raw = format == OutputFormat::RawCsv;
-        let line = line.into_iter().map(|field| if is_raw { field } else { guarded(field) });
+        let line = line.into_iter().map(|field| shown(field, format));
         writer.write_record(line).expect("every row has the header's columns, and memory can be written to");
     }
     let bytes = writer.into_inner().expect("memory can be written to");
     String::from_utf8(bytes).expect("CSV of strings is a string")
+}
+
+fn shown(field: String, format: OutputFormat) -> String {
+    if format == OutputFormat::RawCsv { field } else { guarded(field) }
 }
 
 fn guarded(field: String) -> String {

@@ -12,7 +12,8 @@ pub use fleet::{LakePair, comparisons_file, lake_files, read_comparisons};
 use crate::findings::csv::metric_fields;
 use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
 use crate::rendering::format::OutputFormat;
-use stacklab_model::{Metric, Role, RunRecord, RunStatus, Slice, Value};
+use stacklab_model::{HostReport, Metric, Role, RunRecord, RunStatus, Slice, Value};
+use std::io::{self, Write};
 
 /// Whether this build writes Parquet.
 pub const HAS_PARQUET: bool = cfg!(feature = "parquet");
@@ -22,7 +23,42 @@ pub const HAS_PARQUET: bool = cfg!(feature = "parquet");
 /// # Panics
 /// For Parquet, where [`HAS_PARQUET`] is false.
 pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
-    rendered(&metric_columns(), runs.iter().flat_map(metric_rows), format)
+    in_memory(runs, |runs, to| write_tidy(runs, format, to))
+}
+
+/// Writes runs as rows of CSV or Parquet as they come; few are in memory at a time.
+///
+/// # Errors
+/// Those of the runs, and of writing.
+///
+/// # Panics
+/// For Parquet, where [`HAS_PARQUET`] is false.
+pub fn write_tidy<E: From<io::Error>>(
+    runs: impl Iterator<Item = Result<RunRecord, E>>,
+    format: OutputFormat,
+    to: impl Write + Send,
+) -> Result<(), E> {
+    write(&metric_columns(), each_row(runs, |run| metric_rows(run).collect()), format, to)
+}
+
+/// Rows of each run in turn; of a run that cannot be read, the error.
+fn each_row<E>(
+    runs: impl Iterator<Item = Result<RunRecord, E>>,
+    rows: impl Fn(&RunRecord) -> Vec<Vec<Field>>,
+) -> impl Iterator<Item = Result<Vec<Field>, E>> {
+    runs.flat_map(move |run| match run {
+        Ok(run) => rows(&run).into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    })
+}
+
+fn in_memory(
+    runs: &[RunRecord],
+    write: impl FnOnce(&mut dyn Iterator<Item = io::Result<RunRecord>>, &mut Vec<u8>) -> io::Result<()>,
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut runs.iter().cloned().map(Ok), &mut bytes).expect("memory can be written to");
+    bytes
 }
 
 fn metric_columns() -> Vec<Field> {
@@ -44,21 +80,44 @@ fn metric_rows(run: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
 /// # Panics
 /// For Parquet, where [`HAS_PARQUET`] is false.
 pub fn tidy_slices(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
-    let reports = runs.iter().flat_map(|run| run.host_reports.iter().map(move |report| (run, report)));
-    let rows = reports.flat_map(|(run, report)| {
-        let row = move |slice| whole_row(Some(run), slice_fields(Some((report.role, slice))));
-        report.slices.iter().map(row)
-    });
-    rendered(&whole_row(None, slice_fields(None)), rows, format)
+    in_memory(runs, |runs, to| write_tidy_slices(runs, format, to))
 }
 
-fn rendered(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>, format: OutputFormat) -> Vec<u8> {
+/// Writes the slices of runs with their host reports as [`write_tidy`] writes runs.
+///
+/// # Errors
+/// Those of the runs, and of writing.
+///
+/// # Panics
+/// For Parquet, where [`HAS_PARQUET`] is false.
+pub fn write_tidy_slices<E: From<io::Error>>(
+    runs: impl Iterator<Item = Result<RunRecord, E>>,
+    format: OutputFormat,
+    to: impl Write + Send,
+) -> Result<(), E> {
+    write(&whole_row(None, slice_fields(None)), each_row(runs, slice_rows), format, to)
+}
+
+fn slice_rows(run: &RunRecord) -> Vec<Vec<Field>> {
+    let of_host = |report: &HostReport| {
+        let slices = report.slices.iter();
+        slices.map(|slice| whole_row(Some(run), slice_fields(Some((report.role, slice))))).collect::<Vec<_>>()
+    };
+    run.host_reports.iter().flat_map(of_host).collect()
+}
+
+fn write<E: From<io::Error>>(
+    columns: &[Field],
+    rows: impl Iterator<Item = Result<Vec<Field>, E>>,
+    format: OutputFormat,
+    to: impl Write + Send,
+) -> Result<(), E> {
     match format {
         #[cfg(feature = "parquet")]
-        OutputFormat::Parquet => parquet::render(columns, rows),
+        OutputFormat::Parquet => parquet::write(columns, rows, to),
         #[cfg(not(feature = "parquet"))]
         OutputFormat::Parquet => panic!("this build writes no Parquet: see HAS_PARQUET"),
-        _ => csv::render(columns, rows, format).into_bytes(),
+        _ => csv::write(columns, rows, format, to),
     }
 }
 

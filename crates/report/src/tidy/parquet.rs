@@ -10,16 +10,53 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
+use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows of a row group, which is held in memory.
-const GROUP: usize = 100_000;
+/// Rows of a row group, which is held in memory: as they are written, and the most that are read.
+const GROUP: usize = 10_000;
+const MAX_GROUP: usize = 100_000;
 
 pub(super) fn render(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
-    written(columns, rows).expect("the columns are of one schema, and memory can be written to")
+    let mut bytes = Vec::new();
+    let written = write::<io::Error>(columns, rows.map(Ok), &mut bytes);
+    written.expect("the columns are of one schema, and memory can be written to");
+    bytes
 }
 
-fn written(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Result<Vec<u8>> {
+pub(super) fn write<E: From<io::Error>>(
+    columns: &[Field],
+    mut rows: impl Iterator<Item = std::result::Result<Vec<Field>, E>>,
+    to: impl Write + Send,
+) -> std::result::Result<(), E> {
+    let mut writer = begin(columns, to).map_err(cause)?;
+    loop {
+        let mut values: Vec<Vec<FieldValue>> = columns.iter().map(|_| Vec::new()).collect();
+        let mut is_empty = true;
+        for row in rows.by_ref().take(GROUP) {
+            is_empty = false;
+            for (column, field) in values.iter_mut().zip(row?) {
+                column.push(field.value);
+            }
+        }
+        if is_empty {
+            break;
+        }
+        write_group(&mut writer, columns, &values).map_err(cause)?;
+    }
+    writer.close().map_err(cause)?;
+    Ok(())
+}
+
+/// The reason itself: its kind says whether a pipe was closed.
+fn cause(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(reason) => reason.downcast().map_or_else(io::Error::other, |reason| *reason),
+        other => io::Error::other(other),
+    }
+}
+
+fn begin<W: Write + Send>(columns: &[Field], to: W) -> Result<SerializedFileWriter<W>> {
     let fields = columns.iter().map(|Field { name, value, .. }| match value {
         FieldValue::Number(_) => format!("OPTIONAL INT64 {name};\n"),
         FieldValue::Figure(_) => format!("OPTIONAL DOUBLE {name};\n"),
@@ -27,46 +64,40 @@ fn written(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Result<
     });
     let schema = format!("message runs {{\n{}}}", fields.collect::<String>());
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut bytes = Vec::new();
-    let mut writer =
-        SerializedFileWriter::new(&mut bytes, Arc::new(parse_message_type(&schema)?), Arc::new(properties))?;
-    let mut rows = rows.peekable();
-    while rows.peek().is_some() {
-        let mut values: Vec<Vec<FieldValue>> = columns.iter().map(|_| Vec::new()).collect();
-        for row in rows.by_ref().take(GROUP) {
-            for (column, field) in values.iter_mut().zip(row) {
-                column.push(field.value);
-            }
+    SerializedFileWriter::new(to, Arc::new(parse_message_type(&schema)?), Arc::new(properties))
+}
+
+fn write_group<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    columns: &[Field],
+    values: &[Vec<FieldValue>],
+) -> Result<()> {
+    let mut group = writer.next_row_group()?;
+    for (column, Field { value: kind, .. }) in values.iter().zip(columns) {
+        let mut target =
+            group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
+        match kind {
+            FieldValue::Number(_) => write_column::<Int64Type>(&mut target, column, |value| match value {
+                FieldValue::Number(number) => *number,
+                _ => None,
+            })?,
+            FieldValue::Figure(_) => write_column::<DoubleType>(&mut target, column, |value| match value {
+                FieldValue::Figure(figure) => *figure,
+                _ => None,
+            })?,
+            FieldValue::Text(_) => write_column::<ByteArrayType>(&mut target, column, |value| match value {
+                FieldValue::Text(text) => text.as_deref().map(ByteArray::from),
+                _ => None,
+            })?,
         }
-        let mut group = writer.next_row_group()?;
-        for (column, Field { value: kind, .. }) in values.iter().zip(columns) {
-            let mut target = group
-                .next_column()?
-                .ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-            match kind {
-                FieldValue::Number(_) => write::<Int64Type>(&mut target, column, |value| match value {
-                    FieldValue::Number(number) => *number,
-                    _ => None,
-                })?,
-                FieldValue::Figure(_) => write::<DoubleType>(&mut target, column, |value| match value {
-                    FieldValue::Figure(figure) => *figure,
-                    _ => None,
-                })?,
-                FieldValue::Text(_) => write::<ByteArrayType>(&mut target, column, |value| match value {
-                    FieldValue::Text(text) => text.as_deref().map(ByteArray::from),
-                    _ => None,
-                })?,
-            }
-            target.close()?;
-        }
-        group.close()?;
+        target.close()?;
     }
-    writer.close()?;
-    Ok(bytes)
+    group.close()?;
+    Ok(())
 }
 
 /// Writes the values that there are, with Parquet's definition levels: 1 where there is one.
-fn write<T: DataType>(
+fn write_column<T: DataType>(
     target: &mut SerializedColumnWriter,
     column: &[FieldValue],
     value: impl Fn(&FieldValue) -> Option<T::T>,
@@ -102,9 +133,11 @@ impl<'a> Columns<'a> {
         let mut reader = get_typed_column_reader::<T>(self.0.get_column_reader(place)?);
         let (mut levels, mut values) = (Vec::new(), Vec::new());
         // No more than this program writes: a file may claim any number of empty rows.
-        reader.read_records(GROUP, Some(&mut levels), None, &mut values)?;
+        reader.read_records(MAX_GROUP, Some(&mut levels), None, &mut values)?;
         if usize::try_from(self.0.metadata().num_rows()) != Ok(levels.len()) {
-            return Err(ParquetError::General(format!("a group of rows has more than {GROUP}, or too few")));
+            return Err(ParquetError::General(format!(
+                "a group of rows has more than {MAX_GROUP}, or too few"
+            )));
         }
         let mut values = values.into_iter();
         Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())

@@ -1,7 +1,7 @@
 //! `stacklab report`, `stacklab export` and `stacklab compare`: what records hold.
 
 use crate::failure::{Failure, NOT_COMPARABLE, WORSE};
-use crate::output::{output, print_text, width};
+use crate::output::{NotWritten, output, output_with, print_text, width};
 use crate::quantities::{DOCUMENT, REPORT, compared, format};
 use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
@@ -10,10 +10,10 @@ use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, RunRecord
 use stacklab_report::page::html;
 use stacklab_report::{
     HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
-    render, stage_costs, tidy, tidy_slices,
+    render, stage_costs, write_tidy, write_tidy_slices,
 };
 use stacklab_serve::page::{ROOM, document};
-use stacklab_store::Record;
+use stacklab_store::{Record, StoreError};
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -159,14 +159,23 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
         return Err(Failure::usage("this build of stacklab leaves out Parquet: `make build` adds it"));
     }
     let record = Record::read(&options.record)?;
-    let runs = record.runs()?;
-    let rows = if options.slices {
-        let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
-        tidy_slices(&runs.into_iter().map(whole).collect::<Result<Vec<_>, Failure>>()?, options.format)
-    } else {
-        tidy(&runs, options.format)
-    };
-    output(&options.record, options.out.as_deref(), &rows)
+    output_with(&options.record, options.out.as_deref(), |to| {
+        let runs = record.runs_in_turn().map(|run| run.map_err(unread));
+        if options.slices {
+            let whole = runs.map(|run| with_reports(&record, run?).map_err(unread));
+            write_tidy_slices(whole, options.format, to)
+        } else {
+            write_tidy(runs, options.format, to)
+        }
+    })
+}
+
+fn with_reports(record: &Record, run: RunRecord) -> Result<RunRecord, StoreError> {
+    Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run })
+}
+
+fn unread(error: StoreError) -> NotWritten {
+    NotWritten::Made(error.into())
 }
 
 #[derive(Debug, Args)]

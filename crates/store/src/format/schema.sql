@@ -1,4 +1,4 @@
--- Format 7 of the record. docs/record.md says what each column holds.
+-- Format 8 of the record, with packed.sql. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,
@@ -54,25 +54,7 @@ CREATE TABLE value (
     PRIMARY KEY (run, metric)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE host_report (
-    run INTEGER NOT NULL REFERENCES run (id),
-    direction TEXT NOT NULL,
-    role TEXT NOT NULL,
-    report TEXT NOT NULL,
-    PRIMARY KEY (run, direction, role)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE delays (
-    run INTEGER NOT NULL REFERENCES run (id),
-    direction TEXT NOT NULL,
-    role TEXT NOT NULL,
-    mean_ns REAL NOT NULL,
-    jitter_ns REAL,
-    jitter_rfc3550_ns REAL,
-    buckets TEXT NOT NULL,
-    PRIMARY KEY (run, direction, role)
-) STRICT, WITHOUT ROWID;
-
+-- Empty but in records of `stacklab import`, and of format 7.
 CREATE TABLE series (
     run INTEGER NOT NULL REFERENCES run (id),
     direction TEXT NOT NULL,
@@ -82,22 +64,6 @@ CREATE TABLE series (
     bytes INTEGER NOT NULL,
     delay_mean_ns REAL,
     PRIMARY KEY (run, direction, role, start_ns)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE slice (
-    run INTEGER NOT NULL REFERENCES run (id),
-    direction TEXT NOT NULL,
-    role TEXT NOT NULL,
-    round INTEGER NOT NULL,
-    messages INTEGER NOT NULL,
-    at_first INTEGER NOT NULL,
-    first_ns INTEGER NOT NULL,
-    last_ns INTEGER NOT NULL,
-    delay_ns INTEGER,
-    jitter_ns REAL,
-    cpu_ns INTEGER,
-    waited_ns INTEGER,
-    PRIMARY KEY (run, direction, role, round)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE warning (

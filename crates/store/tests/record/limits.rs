@@ -102,11 +102,11 @@ fn reading_ends_where_a_records_tables_have_no_keys() {
     Connection::open(&path)
         .unwrap()
         .execute_batch(
-            "PRAGMA foreign_keys = OFF; DROP TABLE run; DROP TABLE host_report;
+            "PRAGMA foreign_keys = OFF; DROP TABLE run; DROP TABLE packed_reports;
              CREATE TABLE run (id INTEGER, block INTEGER, position INTEGER) STRICT;
-             CREATE TABLE host_report (run INTEGER, role TEXT, direction TEXT, report TEXT) STRICT;
+             CREATE TABLE packed_reports (run INTEGER, reports BLOB) STRICT;
              WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 20000) INSERT INTO run SELECT id, id, 0 FROM n;
-             INSERT INTO host_report VALUES (1, 'sender', 'forward', '{}')",
+             INSERT INTO packed_reports VALUES (1, x'')",
         )
         .unwrap();
     let refusal = soon(move || {
