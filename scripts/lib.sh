@@ -27,14 +27,26 @@ step() {
     printf '== took %d s: %s\n' $((SECONDS - began)) "$what" >&2
 }
 
-# with_signs COMMAND..: runs it, with a sign of life on standard error every five seconds, for commands that print nothing.
+# start_signs: a sign of life on standard error every four seconds, until stop_signs or the end of this script. Ended by a pipe: a
+# process that is killed as it starts would still run this script's trap at exit.
+start_signs() {
+    local began=$SECONDS
+    exec {signs}> >(until read -r -t 4; do
+        [ $? -gt 128 ] || break
+        say "still at it after $((SECONDS - began)) s"
+    done)
+}
+stop_signs() {
+    echo end >&"$signs"
+    exec {signs}>&-
+}
+
+# with_signs COMMAND..: runs it, with signs of life, for commands that print nothing. A function goes on after a failure within it.
 with_signs() {
-    local began=$SECONDS signs status=0
-    (while sleep 5; do say "still at it after $((SECONDS - began)) s"; done) &
-    signs=$!
+    local status=0
+    start_signs
     "$@" || status=$?
-    kill "$signs" 2>/dev/null
-    wait "$signs" 2>/dev/null || true
+    stop_signs
     return "$status"
 }
 

@@ -2,7 +2,7 @@
 # The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, install.sh, podman and docker: in a
 # root of Debian that has these clients and nothing of this machine, from a server of the test's own.
 
-clients=(ca-certificates curl docker.io file makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
+clients=(ca-certificates curl docker.io file libarchive-tools makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
 server=http://127.0.0.1:8080
 person=(setpriv --reuid 1000 --regid 1000 --init-groups env HOME=/home/person USER=person PATH=/home/person/.local/bin:/usr/local/bin:/usr/bin:/bin)
 as_root=(env HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -10,8 +10,7 @@ as_root=(env HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 # make_client_root SUITE: sets `root`. It has the packages in /srv, an ordinary user, and what clients make at their first use.
 make_client_root() {
     root=$work/$1-clients
-    mmdebstrap --quiet --variant=minbase --include="$(IFS=, && echo "${clients[*]}")" "$1" "$root" "$mirror" ||
-        die "mmdebstrap cannot make a root of $1 with ${clients[*]}"
+    make_minimal_root "$1" "$root" "${clients[@]}"
     cp -r "$dist" "$root/srv/dist"
     cp scripts/test-dist-server "$root/srv/serve"
     inside "$root" useradd --create-home --uid 1000 --shell /bin/bash person
@@ -28,8 +27,15 @@ by_person() { inside "$root" /srv/serve /srv/dist "${person[@]}" "$@"; }
 # answers WHO PROGRAM..: whether the quickstart has an answer.
 answers() { "$1" "${@:2}" "${quick[@]}" /tmp/a.stacklab; }
 
+# try_before COMMAND..: for the folders that a client makes at its first use and keeps, whatever comes of it.
+try_before() {
+    start_signs
+    "$@" >/dev/null 2>&1 || true
+    stop_signs
+}
+
 # begin_client: notes the files. end_client WHAT: whether they are the same again.
-begin_client() { files "$root" >"$work/before"; }
+begin_client() { start_signs && files "$root" >"$work/before" && stop_signs; }
 end_client() { check "$1 leaves nothing" same "$work/before" <(files "$root"); }
 # The same but for empty folders: pip and npm leave some, and pip removes some that were there.
 end_untidy_client() { check "$1 leaves no file" same <(grep -v ' d ' "$work/before") <(files "$root" | grep -v ' d '); }
@@ -59,8 +65,8 @@ try_pip() {
 }
 
 try_pipx() {
-    # pipx makes folders for itself, which it keeps.
-    by_person pipx install --pip-args=--no-cache-dir --index-url $server/simple stacklab >/dev/null 2>&1 && by_person pipx uninstall stacklab >/dev/null
+    try_before by_person pipx install --pip-args=--no-cache-dir --index-url $server/simple stacklab
+    try_before by_person pipx uninstall stacklab
     begin_client
     check 'pipx installs the wheel' by_person pipx install --pip-args=--no-cache-dir --index-url $server/simple stacklab
     check 'pipx: the quickstart answers a user' answers by_person stacklab
@@ -162,8 +168,8 @@ keeps_record() {
 
 try_podman() {
     for who in in_root by_person; do
-        # podman makes folders for itself, which it keeps.
-        in_podman $who -- --version >/dev/null 2>&1 && remove_from_podman $who >/dev/null 2>&1
+        try_before in_podman $who -- --version
+        try_before remove_from_podman $who
         begin_client
         check "podman, $who: loads the image, starts the program" says "stacklab $version" in_podman $who -- --version
         check "podman, $who: the quickstart answers without options" in_podman $who -- run --scale quick
@@ -199,5 +205,5 @@ try_docker() {
 in_client_root() {
     make_client_root "$1"
     for client in pip pipx npm rpm arch script podman docker; do "try_$client"; done
-    rm -rf "$root"
+    with_signs rm -rf "$root"
 }

@@ -1,11 +1,14 @@
 # shellcheck shell=bash
 # What the parts of scripts/test-dist share: checks, and roots of Debian to run them in. They use its variables.
 
-# check WHAT COMMAND..: runs it, and prints its output if it fails.
+# check WHAT COMMAND..: runs it, with signs of life, and prints its output if it fails.
 check() {
-    local what=$1
+    local what=$1 status=0
     shift
-    if "$@" </dev/null >"$work/output" 2>&1; then
+    start_signs
+    "$@" </dev/null >"$work/output" 2>&1 || status=$?
+    stop_signs
+    if [ "$status" -eq 0 ]; then
         passed=$((passed + 1))
         echo "ok      $what"
     else
@@ -13,6 +16,15 @@ check() {
         echo "FAILED  $what"
         tail -n 60 "$work/output" | sed 's/^/        /'
     fi
+}
+
+# make_minimal_root SUITE FOLDER [PACKAGE..]: a minimal Debian. It is thrown away, and needs no safe writes, which are slow on some disks.
+make_minimal_root() {
+    local suite=$1 folder=$2
+    shift 2
+    begin "a new root of $suite${1:+ with $*}" '1 min'
+    with_signs mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io ${1:+--include="$(IFS=, && echo "$*")"} "$suite" "$folder" "$mirror" ||
+        die "mmdebstrap cannot make a root of $suite (its reason is above)"
 }
 
 # says TEXT COMMAND..: whether the output has this text, whatever the exit code.
