@@ -259,7 +259,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
     Outcome::of(alone).expect(code::DONE);
     program.write("m.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
     let refused = program.run(&["run", "m.toml", "--in-vm=uml"]).expect(code::TESTBED).stderr;
-    assert!(refused.contains("(sit 6rd, wireguard)") && refused.contains("--in-vm=uml-full"), "{refused}");
+    assert!(refused.contains("(sit 6rd, wireguard)") && refused.contains("--in-vm=linux-6.1"), "{refused}");
     program.write("t.toml", study(SLOW, FLOOD, &["native", "nat64"], &[128]));
     let asked = ["run", "t.toml", "--set", "factors.translator=[\"jool\"]", "--in-vm=uml"];
     let refused = program.run(&asked).expect(code::TESTBED).stderr;

@@ -285,7 +285,7 @@ fn what_routers_lack_is_refused_before_anything_starts() {
         program.run(asked).expect(expected).says(words);
     };
     let run = ["run", "study.toml", "--out", "x.stacklab"];
-    let lacks = ["uml as a router lacks", "wireguard4: wireguard", "uml-full"];
+    let lacks = ["uml as a router lacks", "wireguard4: wireguard", "linux-6.1"];
     refused("uml", "wireguard4", &run, code::TESTBED, &lacks);
     refused("uml-none", "gre4", &run, code::TESTBED, &["stacklab image build uml-none"]);
     let inside = [&run[..], &["--in-vm"]].concat();
@@ -314,7 +314,7 @@ fn what_guests_behind_routers_cannot_have_is_refused_before_anything_starts() {
             "6in4 needs sit",
             "sudo modprobe sit",
             "factors.os",
-            "factors.router_os = [\"uml\"]",
+            "factors.router_os = [\"linux-6.1\"]",
         ] {
             assert!(said.contains(words), "{words}: {said}");
         }

@@ -167,7 +167,7 @@ fn a_plan_shows_delays_and_a_missing_image_is_said_before_anything_boots() {
     command.env("STACKLAB_CACHE", program.work().join("empty"));
     let outcome = Outcome::of(command).expect(code::TESTBED).says(&[
         "no image of it",
-        "stacklab image get gvisor, or run the study without it: --without gvisor",
+        "stacklab image get gvisor (some minutes), or run the study without it: --without gvisor",
     ]);
     assert!(!outcome.stderr.contains("booting"), "{outcome}");
     assert!(!program.work().join("a.stacklab").exists());

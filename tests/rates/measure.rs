@@ -92,7 +92,6 @@ fn what_does_not_go_against_a_family_is_refused_by_name() {
     for (args, word) in [
         (&["tcp", "127.0.0.1,::1", "-n", "10"][..], "-n"),
         (&["tcp", "127.0.0.1,::1", "--bidir"], "--bidir"),
-        (&["connect", "127.0.0.1,::1"], "connections"),
         (&["echo", "127.0.0.1,::1", "--pps", "10"], "--pps"),
         (&["udp", "127.0.0.1,::1", "-4"], "--ipv4"),
     ] {
@@ -101,6 +100,15 @@ fn what_does_not_go_against_a_family_is_refused_by_name() {
     }
     let missing = there.measure(&["udp", "127.0.0.1", "--against", "ipv4"]).expect(code::HOST);
     missing.says(&["127.0.0.1 has no ipv6 address", "192.0.2.7,2001:db8::7"]);
+    there.serves();
+}
+
+#[test]
+fn connect_times_of_both_families_are_compared() {
+    let there = Listening::start("", &[]);
+    let found =
+        there.measure(&["connect", "127.0.0.1,::1", "--against", "ipv4", "-t", "3s"]).expect(code::DONE);
+    assert!(found.stdout.contains("IPv6 vs IPv4") && found.stdout.contains("connect time"), "{found}");
     there.serves();
 }
 

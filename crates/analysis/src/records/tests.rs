@@ -247,7 +247,7 @@ fn the_places_are_told_apart() {
             ["testbed.rate", "no limit", "100 Mbit/s"],
             ["testbed.offloads", "off", "on"],
             ["CPU scope", "shared", "processors"],
-            ["probe.stream.length", "1 messages", "2 ms"]
+            ["probe.stream.length", "1 message", "2 ms"]
         ]
     );
     // CPU time of all hosts is not the CPU time of one.

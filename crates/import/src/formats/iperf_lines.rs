@@ -46,7 +46,10 @@ pub(super) const LINES: &Forms<Kind> = &[
     (Size, "Sending {size} byte datagrams<, IPG target: {n} us< (kalman adjust)>>"),
     (Buffer, "Write buffer size: {bytes}< (writetimer-enabled)>"),
     // Figures.
-    (Connection, "[ {id}] local {local} port {port} connected with {peer} port<:> {peer_port}<({n})> {tail}"),
+    (
+        Connection,
+        "[ <*>{id}] local {local} port {port} connected with {peer} port<:> {peer_port}<({n})> {tail}",
+    ),
     (Late, "[ <*>{id}] {from}- {to} sec {late} datagrams received out-of-order"),
     (Row, "[ <*>{id}] {from}- {to} sec {bytes} {rate} {tail}"),
     (ServerReport, "[ {id}] Server Report:"),

@@ -212,3 +212,17 @@ fn a_flow_of_ditg_with_a_strange_line_or_unit_is_left_out() {
         ["2 lines were not read: line 1: `$ ITGDec log` and 1 more"]
     );
 }
+
+/// iperf 2.1 marks the connection that a server begins by an asterisk.
+#[test]
+fn a_connection_that_a_server_begins_is_of_the_same_test() {
+    let log = "Server listening on TCP port 5001\n\
+        [  6] local 192.0.2.2%eth0 port 5001 connected with 192.0.2.1 port 49786 (sock=7) (peer 2.1.8)\n\
+        Client connecting to 192.0.2.1, TCP port 5001 with pid 3 (1 flows)\n\
+        [ *7] local 192.0.2.2%eth0 port 49794 connected with 192.0.2.1 port 5001 (reverse) (sock=5)\n\
+        [ ID] Interval            Transfer    Bandwidth       Reads=Dist\n\
+        [  6] 0.0000-1.0146 sec   325 MBytes  2.69 Gbits/sec  2639=17:1:0:18:24:1:0:2578\n\
+        [ *7] 0.0000-1.0152 sec   252 MBytes  2.08 Gbits/sec  2012/0         11     1534K/966(1788) us  268923\n";
+    let said = why_left_out(log);
+    assert!(said.contains("both directions were measured at once"), "{said}");
+}

@@ -101,7 +101,7 @@ fn reasons_that_runs_have_in_common_are_one_text() {
     )
     .unwrap();
     assert!(
-        read_all(&path).unwrap_err().to_string().contains("a shared text of 16404 bytes is out of bounds")
+        read_all(&path).unwrap_err().to_string().contains("a shared text of 16407 bytes is out of bounds")
     );
 }
 
