@@ -83,16 +83,29 @@ fn draw(recorded: &[Recorded], random: &mut SplitMix64) -> Vec<RunRecord> {
     runs
 }
 
+/// A figure, and the words behind its interval: `9.1 ± 0.1 ..`, or `9.1 [0, 26] ..`.
+fn read_arm<'w>(words: &'w [&'w str]) -> Option<(f64, &'w [&'w str])> {
+    let figure = words.first()?.parse().ok()?;
+    let behind = match *words.get(1)? {
+        "±" => 3,
+        begin if begin.starts_with('[') => 2 + words[1..].iter().position(|word| word.ends_with(']'))?,
+        _ => return None,
+    };
+    Some((figure, words.get(behind..)?))
+}
+
 /// The printed figures of both arms and their difference, of each row: `128 B  9.1 ± 0.1  9.0 ± 0.1  -1.1 [-1.3, ..`.
 fn printed(report: &str) -> Vec<[f64; 3]> {
-    let of = |line: &str| {
+    let mut rows = Vec::new();
+    for line in report.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let arms: Vec<usize> = (0..words.len()).filter(|place| words[*place] == "±").collect();
-        let [first, second] = arms[..] else { return None };
-        let figure = |place: usize| words.get(place)?.parse().ok();
-        Some([figure(first - 1)?, figure(second - 1)?, figure(second + 2)?])
-    };
-    report.lines().filter_map(of).collect()
+        rows.extend((0..words.len()).find_map(|place| {
+            let (baseline, behind) = read_arm(&words[place..])?;
+            let (candidate, behind) = read_arm(behind)?;
+            Some([baseline, candidate, behind.first()?.parse().ok()?])
+        }));
+    }
+    rows
 }
 
 #[test]

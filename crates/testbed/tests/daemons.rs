@@ -68,13 +68,15 @@ fn each_service_answers_over_both_families_and_only_when_it_is_asked() {
     let said = serving.describe();
     assert!(said.contains("dnsmasq 2.") && said.contains("slapd 2."), "{said}");
     for _ in 0..2 {
+        let began = Instant::now();
         serving.begin();
         sleep(Duration::from_millis(1000));
         let asked = serving.end().unwrap();
+        let most = began.elapsed().as_millis() as u64 / 100 + 1;
         assert_eq!(asked.keys().copied().collect::<Vec<_>>(), Service::ALL);
         for (service, count) in &asked {
-            // One query each tenth of a second, in both families; a loaded machine sends fewer.
-            assert!((4..=11).contains(&count.asked), "{service}: {count:?}");
+            // One query each tenth of a second, in both families; a loaded machine sends fewer, or sleeps longer.
+            assert!((4..=most).contains(&count.asked), "{service}: {count:?} of {most}");
             assert_eq!(count.answered, count.asked, "{service}");
         }
     }
