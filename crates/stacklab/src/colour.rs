@@ -1,5 +1,5 @@
 //! Verdicts in colour on a terminal: the last cell of a table's row, and the cells of the matrix of verdicts. Nothing
-//! is coloured in a pipe or a file, or where NO_COLOR is set (https://no-color.org).
+//! is coloured in a pipe or a file, or where NO_COLOR is set (<https://no-color.org>).
 
 use std::io::{IsTerminal, stdout};
 
