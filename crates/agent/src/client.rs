@@ -155,7 +155,7 @@ fn asking<T>(
     })
 }
 
-/// Opens a connection within [`CONNECT_TIMEOUT`], from this address if there is one.
+/// Opens a connection within five seconds, from this address if there is one.
 pub fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(from) = from {
