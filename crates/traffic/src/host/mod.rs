@@ -2,8 +2,8 @@
 
 pub(crate) mod cpu;
 pub mod facts;
-#[cfg(target_os = "linux")]
 pub mod names;
+#[cfg(target_os = "linux")]
 pub mod ping;
 pub mod zone;
 
