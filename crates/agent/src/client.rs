@@ -2,15 +2,13 @@
 
 use crate::auth::{AuthError, handshake, show_address};
 use crate::channel::Channel;
+pub use crate::connection::ReachError;
+use crate::connection::connect;
 use crate::key::Key;
 use crate::listen::ipv6_is_disabled;
 use crate::target::name_failures;
 pub use crate::target::{AgentAddress, Target, addresses, both_families};
 use crate::tls;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use stacklab_model::ScopedAddr;
-use stacklab_traffic::host::zone;
-use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::waiting::WaitNotice;
 use std::io::{self, BufWriter};
@@ -18,26 +16,10 @@ use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Time limit for opening the control connection to an agent's host.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handshakes that are tried when one is cut short.
 const HANDSHAKES: u32 = 2;
 /// Time limit for an agent's handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-
-/// Why no agent is reached.
-#[derive(Debug, thiserror::Error)]
-pub enum ReachError {
-    /// The request contradicts itself, or names something that does not exist.
-    #[error("{0}")]
-    Usage(String),
-    /// Nothing answers, or no agent.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The agent cannot be used.
-    #[error("{0}")]
-    Agent(#[from] AgentError),
-}
 
 /// Asks a person for the key of an agent, if there is one.
 pub type AskKey<'a> = &'a dyn Fn(&AgentAddress) -> Option<io::Result<String>>;
@@ -62,7 +44,7 @@ pub fn reach(
     let mut failed = Vec::new();
     for address in addresses(target)? {
         let from = target.source_to(&address.address);
-        let stream = match connect(&address, from) {
+        let stream = match connect(address.socket, from) {
             Ok(stream) => stream,
             Err(reason) => {
                 failed.push((address, reason));
@@ -72,7 +54,7 @@ pub fn reach(
         name_failures(&failed, &address);
         let mut tickets = Vec::new();
         for other in others.iter().filter(|other| **other != address) {
-            let open = || channel(connect(other, target.source_to(&other.address))?);
+            let open = || channel(connect(other.socket, target.source_to(&other.address))?);
             let (ticket, _) = asking(&mut key, (other, ask_key), open, |channel, key| {
                 show_address(channel, key, HANDSHAKE_LIMIT)
             })?;
@@ -80,7 +62,7 @@ pub fn reach(
         }
         // A person may have typed the key in between, for longer than the agent waits.
         let mut first = Some(stream).filter(|_| tickets.is_empty());
-        let again = || channel(first.take().map_or_else(|| connect(&address, from), Ok)?);
+        let again = || channel(first.take().map_or_else(|| connect(address.socket, from), Ok)?);
         let ((), channel) = asking(&mut key, (&address, ask_key), again, |channel, key| {
             handshake(channel, key, tickets.clone(), HANDSHAKE_LIMIT)
         })?;
@@ -153,19 +135,6 @@ fn asking<T>(
         AuthError::NoAgent => no_agent(there),
         error => ReachError::Unreachable(format!("could not use the agent on {there}: {error}")),
     })
-}
-
-/// Opens a connection within five seconds, from this address if there is one.
-pub fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
-    if let Some(from) = from {
-        socket.bind(&zone::socket_addr(from, 0)?.into())?;
-    }
-    limit_segments(&socket);
-    socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_TIMEOUT)?;
-    socket.set_tcp_nodelay(true)?;
-    notice_a_dead_peer(&socket)?;
-    Ok(socket.into())
 }
 
 fn no_agent(there: &AgentAddress) -> ReachError {

@@ -4,6 +4,7 @@
 pub mod auth;
 pub mod channel;
 pub mod client;
+mod connection;
 mod hex;
 pub mod key;
 mod listen;

@@ -1,6 +1,6 @@
 //! The host that a measurement goes to: its addresses, and those of this host to measure from.
 
-use crate::client::{ReachError, connect};
+use crate::connection::{ReachError, connect};
 use crate::source::SourceAddresses;
 use crate::tls::Fingerprint;
 use stacklab_model::{Family, ScopedAddr};
@@ -182,7 +182,7 @@ fn first_that_accepts(target: &Target, all: Vec<AgentAddress>) -> AgentAddress {
     }
     let mut failed = Vec::new();
     for address in all {
-        match connect(&address, target.source_to(&address.address)) {
+        match connect(address.socket, target.source_to(&address.address)) {
             Ok(_) => {
                 name_failures(&failed, &address);
                 return address;
