@@ -98,6 +98,15 @@ pub fn prepare_testbeds() {
     load_modules(|name| !name.contains("virtio"));
 }
 
+/// Fails if this kernel will never have that port: it has no driver for it as a module, and none built in.
+pub fn check_channel() -> io::Result<()> {
+    let modules = fs::read_dir(MODULES).into_iter().flatten().flatten();
+    match modules.into_iter().any(|file| file.file_name().to_string_lossy().contains("virtio")) {
+        true => Ok(()),
+        false => wait_for(None).map(drop),
+    }
+}
+
 /// Opens the virtual machine's port named `stacklab` in such a system. Until then its kernel has no device that the
 /// machine outside drives.
 pub fn open_channel() -> io::Result<File> {
@@ -177,19 +186,25 @@ const NAME: &str = "stacklab";
 const PORTS: &str = "/sys/class/virtio-ports";
 
 fn open(device: Option<&Path>) -> io::Result<File> {
+    let path = wait_for(device)?;
+    let file = OpenOptions::new().read(true).write(true).open(&path);
+    let file = file.map_err(|error| {
+        io::Error::new(error.kind(), format!("could not open {}: {error}", path.display()))
+    })?;
+    // A serial line would echo its input and convert line ends.
+    if file.is_terminal() {
+        make_raw(&file)?;
+    }
+    Ok(file)
+}
+
+/// The file of a device, or of the port, once the kernel has found it.
+fn wait_for(device: Option<&Path>) -> io::Result<PathBuf> {
     let start = Instant::now();
     loop {
         let found = device.map(Path::to_owned).or_else(port).filter(|path| path.exists());
         if let Some(path) = found {
-            let file = OpenOptions::new().read(true).write(true).open(&path);
-            let file = file.map_err(|error| {
-                io::Error::new(error.kind(), format!("could not open {}: {error}", path.display()))
-            })?;
-            // A serial line would echo its input and convert line ends.
-            if file.is_terminal() {
-                make_raw(&file)?;
-            }
-            return Ok(file);
+            return Ok(path);
         }
         if start.elapsed() > PATIENCE {
             let what =

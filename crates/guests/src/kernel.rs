@@ -115,6 +115,16 @@ fn digest<const N: usize>(parts: [&[u8]; N]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Whether a folder is the source of Linux.
+pub fn check_source(tree: &Path) -> Result<(), TestbedError> {
+    match tree.join(MAKEFILE).exists() {
+        true => Ok(()),
+        false => {
+            Err(TestbedError(format!("{} is not a Linux source tree: it has no {MAKEFILE}", tree.display())))
+        }
+    }
+}
+
 /// Compiles the kernel of a source tree, which is not modified, and copies it to a file. Objects stay in a folder for
 /// the next build; a second build in that folder waits. Returns the kernel's release.
 pub fn build_kernel(
@@ -125,10 +135,7 @@ pub fn build_kernel(
     interrupted: &AtomicBool,
 ) -> Result<String, BuildError> {
     let tree = &tree.canonicalize().map_err(TestbedError::file(tree))?;
-    if !tree.join(MAKEFILE).exists() {
-        let reason = format!("{} is not a Linux source tree: it has no {MAKEFILE}", tree.display());
-        return Err(TestbedError(reason).into());
-    }
+    check_source(tree)?;
     check_programs(&PROGRAMS, LIBRARY, GET_PROGRAMS)?;
     build_tree(tree, folder, into, step, interrupted)
 }

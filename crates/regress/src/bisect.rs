@@ -79,7 +79,7 @@ fn search(
     let last = counter.count_commit(repository, &bad)?;
     let [built_for_ends, _] = counter.effort();
     let conditions = match conditions {
-        [] => derived(&baseline, &last)?,
+        [] => derive_condition(&baseline, &last)?,
         given => given.to_vec(),
     };
     let names: Vec<String> = conditions.iter().map(Condition::to_string).collect();
@@ -88,7 +88,9 @@ fn search(
         return Err(RegressError::Usage(format!("{} is not bad by {}", last.name, names.join(", "))));
     }
     counter.say(&format!("bad means {}", names.join(", ")));
-    let (mut goods, mut skipped, mut steps) = (vec![good], Vec::new(), Vec::new());
+    let mut goods = vec![good];
+    let mut skipped = Vec::new();
+    let mut steps = Vec::new();
     let among = loop {
         let suspects = repository.suspects(&bad, &goods)?;
         counter.say(&format!("commits that may be the first bad one: {}", suspects.len()));
@@ -113,16 +115,8 @@ fn search(
     };
     let found = match among.len() {
         1 => {
-            let parent = repository.parent(&bad)?;
-            let verified = match counter.count_commit(repository, &parent) {
-                Ok(before) => {
-                    let after = counter.count_commit(repository, &bad)?;
-                    Some(Box::new(Comparison::new(&before, &after, &conditions)))
-                }
-                Err(RegressError::Kernel(_)) => None,
-                Err(error) => return Err(error),
-            };
-            Found::Commit(bad, verified)
+            let verified = compare_with_parent(counter, repository, &bad, &conditions)?;
+            Found::Commit(bad, verified.map(Box::new))
         }
         _ => Found::Among(among.iter().map(|hash| repository.commit(hash)).collect::<Result<_, _>>()?),
     };
@@ -130,24 +124,40 @@ fn search(
     Ok(Bisection { conditions: names, ends, found, steps, built: [built_for_ends, built], known })
 }
 
+/// The commit that was found against its parent; `None` if the parent cannot be built or booted.
+fn compare_with_parent(
+    counter: &mut impl CountCommits,
+    repository: &Repository,
+    found: &Commit,
+    conditions: &[Condition],
+) -> Result<Option<Comparison>, RegressError> {
+    let parent = repository.parent(found)?;
+    let before = match counter.count_commit(repository, &parent) {
+        Ok(before) => before,
+        Err(RegressError::Kernel(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let after = counter.count_commit(repository, found)?;
+    Ok(Some(Comparison::new(&before, &after, conditions)))
+}
+
 /// Half of the largest change between the ends as a limit: of the gap between the families if that grew noticeably,
 /// else of a family.
-fn derived(good: &Counted, bad: &Counted) -> Result<Vec<Condition>, RegressError> {
+fn derive_condition(good: &Counted, bad: &Counted) -> Result<Vec<Condition>, RegressError> {
     let ends = Comparison::new(good, bad, &[]);
-    let grown = |quantity| {
-        let (cell, change) = ends.largest(quantity).filter(|(_, change)| *change > NOTICEABLE)?;
-        Some((quantity, cell, change))
-    };
-    let found = [Quantity::Gap, Quantity::Ipv6, Quantity::Ipv4].into_iter().find_map(grown);
-    let (quantity, cell, change) = found.ok_or_else(|| {
-        RegressError::Usage(format!(
-            "{} takes no more instructions than {}: {} changed by more than {NOTICEABLE} per message",
-            bad.name,
-            good.name,
-            ends.outcome.name()
-        ))
-    })?;
-    Ok(vec![Condition::above(Some(&cell.name), quantity, (change / 2.0).round())])
+    for quantity in [Quantity::Gap, Quantity::Ipv6, Quantity::Ipv4] {
+        if let Some((cell, change)) = ends.largest(quantity)
+            && change > NOTICEABLE
+        {
+            return Ok(vec![Condition::above(Some(&cell.name), quantity, (change / 2.0).round())]);
+        }
+    }
+    Err(RegressError::Usage(format!(
+        "{} takes no more instructions than {}: {} changed by more than {NOTICEABLE} per message",
+        bad.name,
+        good.name,
+        ends.outcome.name()
+    )))
 }
 
 #[cfg(test)]
@@ -225,8 +235,9 @@ mod tests {
     #[test]
     fn the_ends_give_the_condition() {
         let good = counted("a", [1000, 2000], [3000, 4000]);
-        let condition =
-            |udp, tcp| derived(&good, &counted("b", udp, tcp)).map(|conditions| conditions[0].to_string());
+        let condition = |udp, tcp| {
+            derive_condition(&good, &counted("b", udp, tcp)).map(|conditions| conditions[0].to_string())
+        };
         // A slowdown of both families hides a larger one of IPv6.
         assert_eq!(condition([1500, 3500], [3000, 4000]).unwrap(), "udp/128 gap > 50");
         assert_eq!(condition([1500, 2500], [3000, 4000]).unwrap(), "udp/128 ipv6 > 25");

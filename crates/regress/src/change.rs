@@ -5,7 +5,7 @@ use stacklab_model::{ExactCell, ExactCounts, ExactProbe};
 use std::collections::BTreeMap;
 
 /// Changes of functions below this are not listed, instructions per message.
-const LEAST: f64 = 0.5;
+const MIN_LISTED_CHANGE: f64 = 0.5;
 
 /// What a condition looks at: the change of a family, or of the difference between IPv6 and IPv4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,37 +71,43 @@ impl CellChange {
     }
 }
 
-/// The changes of the cells that both kernels have.
-pub(crate) fn changes(baseline: &ExactCounts, candidate: &ExactCounts) -> Vec<CellChange> {
-    let same = |name: &str| candidate.cells.iter().find(|cell| cell_name(cell) == name);
-    let both = baseline.cells.iter().filter_map(|cell| Some((cell, same(&cell_name(cell))?)));
-    both.map(|(before, after)| {
-        let mut functions: BTreeMap<&str, [[f64; 2]; 2]> = BTreeMap::new();
-        for (side, cell) in [before, after].into_iter().enumerate() {
-            for function in &cell.functions {
-                let of = &mut functions.entry(&function.name).or_default()[side];
-                *of = function.instructions.map(|count| cell.per_message(count));
-            }
-        }
-        let change = |(name, [baseline, candidate]): (&str, [[f64; 2]; 2])| FunctionChange {
-            name: name.to_owned(),
-            baseline,
-            candidate,
-        };
-        let changed = functions.into_iter().map(change).filter(|function| function.largest() >= LEAST);
-        let mut functions: Vec<FunctionChange> = changed.collect();
-        functions.sort_by(|a, b| b.largest().total_cmp(&a.largest()).then_with(|| a.name.cmp(&b.name)));
-        CellChange {
-            name: cell_name(before),
+/// Compares the cells that both kernels have.
+pub(crate) fn compare_cells(baseline: &ExactCounts, candidate: &ExactCounts) -> Vec<CellChange> {
+    let mut changes = Vec::new();
+    for before in &baseline.cells {
+        let name = name_cell(before);
+        let Some(after) = candidate.cells.iter().find(|cell| name_cell(cell) == name) else { continue };
+        changes.push(CellChange {
+            name,
             baseline: before.total.map(|count| before.per_message(count)),
             candidate: after.total.map(|count| after.per_message(count)),
-            functions,
-        }
-    })
-    .collect()
+            functions: compare_functions(before, after),
+        });
+    }
+    changes
 }
 
-fn cell_name(cell: &ExactCell) -> String {
+/// The functions that changed, the largest change first. A function that only one kernel has is zero in the other.
+fn compare_functions(before: &ExactCell, after: &ExactCell) -> Vec<FunctionChange> {
+    let mut counts: BTreeMap<&str, [[f64; 2]; 2]> = BTreeMap::new();
+    for (side, cell) in [before, after].into_iter().enumerate() {
+        for function in &cell.functions {
+            let per_message = function.instructions.map(|count| cell.per_message(count));
+            counts.entry(&function.name).or_default()[side] = per_message;
+        }
+    }
+    let mut changes = Vec::new();
+    for (name, [baseline, candidate]) in counts {
+        let change = FunctionChange { name: name.to_owned(), baseline, candidate };
+        if change.largest() >= MIN_LISTED_CHANGE {
+            changes.push(change);
+        }
+    }
+    changes.sort_by(|a, b| b.largest().total_cmp(&a.largest()).then_with(|| a.name.cmp(&b.name)));
+    changes
+}
+
+fn name_cell(cell: &ExactCell) -> String {
     match cell.probe {
         ExactProbe::Connect => cell.probe.to_string(),
         probe => format!("{probe}/{}", cell.arms[0].size),

@@ -1,7 +1,7 @@
 //! Candidate against baseline: which families changed, and the conditions that make a candidate bad.
 
 use crate::NOTICEABLE;
-use crate::change::{CellChange, Quantity, changes};
+use crate::change::{CellChange, Quantity, compare_cells};
 use crate::counter::Counted;
 use serde::Serialize;
 use std::fmt;
@@ -54,12 +54,20 @@ pub(crate) struct Side {
     pub release: String,
 }
 
+impl From<&Counted> for Side {
+    fn from(counted: &Counted) -> Self {
+        Side { name: counted.name.clone(), release: counted.counts.kernel.clone() }
+    }
+}
+
 impl Comparison {
     /// Compares counts of the same cells.
     pub fn new(baseline: &Counted, candidate: &Counted, conditions: &[Condition]) -> Self {
-        let cells = changes(&baseline.counts, &candidate.counts);
-        let of_cell = |cell| conditions.iter().filter_map(move |condition| condition.check(cell));
-        let checks: Vec<Check> = cells.iter().flat_map(of_cell).collect();
+        let cells = compare_cells(&baseline.counts, &candidate.counts);
+        let mut checks = Vec::new();
+        for cell in &cells {
+            checks.extend(conditions.iter().filter_map(|condition| condition.check(cell)));
+        }
         let has_changed =
             |quantity| cells.iter().any(|cell| cell.is_steady() && cell.change(quantity).abs() > NOTICEABLE);
         let outcome = match (has_changed(Quantity::Ipv4), has_changed(Quantity::Ipv6)) {
@@ -68,9 +76,8 @@ impl Comparison {
             (true, true) => Outcome::Both,
             (false, false) => Outcome::Neither,
         };
-        let side = |of: &Counted| Side { name: of.name.clone(), release: of.counts.kernel.clone() };
         let is_bad = checks.iter().any(|check| check.is_bad);
-        Comparison { baseline: side(baseline), candidate: side(candidate), outcome, is_bad, checks, cells }
+        Comparison { baseline: baseline.into(), candidate: candidate.into(), outcome, is_bad, checks, cells }
     }
 
     /// The steady cell in which a quantity grew most, with the change.
@@ -82,8 +89,11 @@ impl Comparison {
 
     /// The largest change of any cell and family, in either direction, instructions per message.
     pub fn largest_change(&self) -> f64 {
-        let of = |quantity| self.cells.iter().map(move |cell| cell.change(quantity).abs());
-        of(Quantity::Ipv4).chain(of(Quantity::Ipv6)).fold(0.0, f64::max)
+        let mut largest = 0.0_f64;
+        for cell in &self.cells {
+            largest = largest.max(cell.change(Quantity::Ipv4).abs()).max(cell.change(Quantity::Ipv6).abs());
+        }
+        largest
     }
 }
 
@@ -162,14 +172,13 @@ impl FromStr for Condition {
         let wrong =
             |at: usize, expected: &str| Err(format!("expected {expected}\n  {text}\n  {}^", " ".repeat(at)));
         let end = text.chars().count();
-        let quantity = |word: &str| QUANTITIES.iter().find(|(name, _)| *name == word).map(|(_, one)| *one);
         let cell = match next.peek() {
             Some((_, word)) if is_cell(word) => next.next().map(|(_, word)| word.clone()),
             _ => None,
         };
         let quantity = match next.next() {
-            Some((at, word)) => match quantity(word) {
-                Some(quantity) => quantity,
+            Some((at, word)) => match QUANTITIES.iter().find(|(name, _)| name == word) {
+                Some((_, quantity)) => *quantity,
                 None if cell.is_none() => {
                     return wrong(*at, "ipv4, ipv6 or gap, or a cell before it, such as udp/128");
                 }

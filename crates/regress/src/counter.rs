@@ -4,7 +4,7 @@ use crate::RegressError;
 use crate::git::{Commit, Repository, Source};
 use sha2::{Digest, Sha256};
 use stacklab_explain::{ExactPlan, ExplainError, KernelSource, count_instructions};
-use stacklab_guests::kernel::{BuildError, Kernel, MAKEFILE, build_kernel, kernel_key, lock};
+use stacklab_guests::kernel::{BuildError, Kernel, build_kernel, kernel_key, lock};
 use stacklab_model::ExactCounts;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl<'a> Counter<'a> {
     /// Builds a kernel if it is source, boots it and counts.
     pub fn count(&mut self, name: &str, source: &Source) -> Result<Counted, RegressError> {
         let counts = match source {
-            Source::Commit(repository, commit) => self.commit(repository, commit)?,
+            Source::Commit(repository, commit) => self.count_commit(repository, commit)?,
             Source::Kernel(source) => {
                 let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
                 let mut step = |what: &str| (self.step)(&format!("{name}: {what}"));
@@ -75,8 +75,11 @@ impl<'a> Counter<'a> {
             }
             Source::Kernel(source) => source.kernel(folder.path(), self.step, self.interrupted)?,
         };
-        let again = |_| Ok(Counted { name: name.to_owned(), counts: self.boot(name, &kernel)? });
-        (0..times).map(again).collect()
+        let mut counted = Vec::new();
+        for _ in 0..times {
+            counted.push(Counted { name: name.to_owned(), counts: self.boot(name, &kernel)? });
+        }
+        Ok(counted)
     }
 
     fn boot(&mut self, name: &str, kernel: &Kernel) -> Result<ExactCounts, RegressError> {
@@ -91,7 +94,12 @@ impl<'a> Counter<'a> {
         )?)
     }
 
-    fn commit(&mut self, repository: &Repository, commit: &Commit) -> Result<ExactCounts, RegressError> {
+    /// Reads the counts that are kept of a commit, or makes and keeps them.
+    fn count_commit(
+        &mut self,
+        repository: &Repository,
+        commit: &Commit,
+    ) -> Result<ExactCounts, RegressError> {
         let kept = repository.folder.join("counts").join(self.key(commit));
         let known = fs::read(&kept).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(counts) = known {
@@ -115,10 +123,7 @@ impl<'a> Counter<'a> {
         into: &Path,
     ) -> Result<Kernel, RegressError> {
         let name = commit.short();
-        if !repository.has(commit, MAKEFILE) {
-            let reason = format!("{name} is not a Linux source tree: it has no {MAKEFILE}");
-            return Err(RegressError::Machine(reason));
-        }
+        repository.check_source(commit)?;
         let mut step = |what: &str| (self.step)(&format!("{name}: {what}"));
         fs::create_dir_all(&repository.folder).map_err(|reason| {
             RegressError::Machine(format!("cannot create {}: {reason}", repository.folder.display()))
@@ -137,9 +142,14 @@ impl<'a> Counter<'a> {
         let modified =
             about.as_ref().and_then(|about| about.modified().ok()?.duration_since(UNIX_EPOCH).ok());
         let program = (about.map(|about| about.len()), modified.map(|since| since.as_nanos()));
-        let (Commit { tree, .. }, Counter { plan, qemu, .. }) = (commit, self);
-        let parts =
-            format!("{tree} {} {plan} {qemu} {program:?} {}", kernel_key(), env!("CARGO_PKG_VERSION"));
+        let parts = format!(
+            "{} {} {} {} {program:?} {}",
+            commit.tree,
+            kernel_key(),
+            self.plan,
+            self.qemu,
+            env!("CARGO_PKG_VERSION")
+        );
         let hash = Sha256::digest(parts.as_bytes());
         hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + ".json"
     }

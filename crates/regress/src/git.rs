@@ -4,7 +4,7 @@
 
 use crate::RegressError;
 use stacklab_explain::KernelSource;
-use stacklab_guests::kernel::{built_in, first_error, run_interruptibly};
+use stacklab_guests::kernel::{MAKEFILE, built_in, first_error, run_interruptibly};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -37,24 +37,11 @@ impl Commit {
 impl Repository {
     /// The repository whose files are in this folder.
     pub fn of(folder: &Path) -> Result<Self, RegressError> {
-        let ask = |what: &str| {
-            let mut command = git();
-            command.arg("-C").arg(folder).args(["rev-parse", what]);
-            run(command).map(PathBuf::from).map_err(|reason| {
-                let folder = folder.display();
-                RegressError::Usage(match reason.contains("dubious ownership") {
-                    true => format!(
-                        "the git repository of {folder} belongs to another user, and git reads it only if it is allowed to: \
-                         git config --global --add safe.directory {folder}"
-                    ),
-                    false => format!("{folder} is not in a git repository: {reason}"),
-                })
-            })
-        };
-        let tree = ask("--show-toplevel")?;
+        let tree = find_path(folder, "--show-toplevel")?;
+        let git = find_path(folder, "--absolute-git-dir")?;
         // Beside what is compiled from the user's own files, which have other paths.
         let folder = built_in(&tree).join("commits");
-        Ok(Repository { git: ask("--absolute-git-dir")?, folder, tree })
+        Ok(Repository { git, folder, tree })
     }
 
     /// The commit that is checked out in this folder, the top of a repository, unless a file differs from it.
@@ -107,6 +94,15 @@ impl Repository {
         self.ask(&["cat-file", "-e", &format!("{}:{file}", commit.hash)]).is_ok()
     }
 
+    /// Whether a commit is of Linux.
+    pub(crate) fn check_source(&self, commit: &Commit) -> Result<(), RegressError> {
+        if self.has(commit, MAKEFILE) {
+            return Ok(());
+        }
+        let reason = format!("{} is not a Linux source tree: it has no {MAKEFILE}", commit.short());
+        Err(RegressError::Machine(reason))
+    }
+
     /// The commits that may be the first bad one, those that halve the rest first, the bad one itself last.
     pub(crate) fn suspects(&self, bad: &Commit, good: &[Commit]) -> Result<Vec<String>, RegressError> {
         let without: Vec<String> = good.iter().map(|commit| format!("^{}", commit.hash)).collect();
@@ -124,8 +120,8 @@ impl Repository {
     ) -> Result<PathBuf, RegressError> {
         let tree = self.folder.join("tree");
         let failed = |reason: &dyn std::fmt::Display| {
-            let (commit, tree) = (commit.short(), tree.display());
-            RegressError::Machine(format!("cannot check out {commit} in {tree}: {reason}"))
+            let place = tree.display();
+            RegressError::Machine(format!("cannot check out {} in {place}: {reason}", commit.short()))
         };
         fs::create_dir_all(&tree).map_err(|reason| failed(&reason))?;
         let index = self.folder.join("index");
@@ -156,6 +152,22 @@ impl Repository {
     }
 }
 
+/// Asks git for a path of the repository whose files are in this folder.
+fn find_path(folder: &Path, what: &str) -> Result<PathBuf, RegressError> {
+    let mut command = git();
+    command.arg("-C").arg(folder).args(["rev-parse", what]);
+    run(command).map(PathBuf::from).map_err(|reason| {
+        let folder = folder.display();
+        RegressError::Usage(match reason.contains("dubious ownership") {
+            true => format!(
+                "the git repository of {folder} belongs to another user, and git reads it only if it is allowed to: \
+                 git config --global --add safe.directory {folder}"
+            ),
+            false => format!("{folder} is not in a git repository: {reason}"),
+        })
+    })
+}
+
 fn git() -> Command {
     let mut command = Command::new("git");
     // An outer git, such as `git bisect run`, may have set these for its own repository.
@@ -169,11 +181,11 @@ fn git() -> Command {
 fn run(mut command: Command) -> Result<String, String> {
     let output =
         command.stdin(Stdio::null()).output().map_err(|reason| format!("cannot run git: {reason}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(text(&output.stderr).lines().next().unwrap_or("git failed").to_owned()),
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(errors.trim().lines().next().unwrap_or("git failed").to_owned())
 }
 
 /// A kernel to count.
@@ -205,6 +217,14 @@ impl Source {
             RegressError::Usage(format!(
                 "`{text}` is neither a system such as linux-6.1, nor a file, folder or commit: {reason}"
             ))
+        })
+    }
+
+    /// Whether it can be a kernel at all, which takes no time: the others may take minutes to be built and counted.
+    pub fn check(&self) -> Result<(), RegressError> {
+        Ok(match self {
+            Source::Kernel(kernel) => kernel.check()?,
+            Source::Commit(repository, commit) => repository.check_source(commit)?,
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::NOTICEABLE;
 use crate::bisect::{Bisection, Found};
 use crate::change::{CellChange, FunctionChange, Quantity};
-use crate::comparison::{Check, Comparison};
+use crate::comparison::Comparison;
 use stacklab_model::count;
 use stacklab_report::{Block, Table, Width, document_text, versioned_json};
 use std::fmt::{self, Write as _};
@@ -73,8 +73,8 @@ pub fn bisection(bisection: &Bisection, format: RegressFormat, width: Width) -> 
 }
 
 /// Most functions of a cell in a table, and their least change, instructions per message. Timers cause smaller ones.
-const MOST_FUNCTIONS: usize = 8;
-const LEAST: f64 = 2.0;
+const MAX_FUNCTIONS: usize = 8;
+const MIN_SHOWN_CHANGE: f64 = 2.0;
 
 fn comparison_blocks(comparison: &Comparison) -> Vec<Block> {
     let Comparison { baseline, candidate, .. } = comparison;
@@ -84,18 +84,19 @@ fn comparison_blocks(comparison: &Comparison) -> Vec<Block> {
             ("baseline", format!("{} (Linux {})", baseline.name, baseline.release)),
             ("candidate", format!("{} (Linux {})", candidate.name, candidate.release)),
         ]),
-        Block::Text(outcome(comparison)),
+        Block::Text(describe_outcome(comparison)),
     ];
-    blocks.extend(tables(comparison));
+    blocks.extend(tabulate(comparison));
     blocks
 }
 
 /// The outcome and the conditions that are met.
-fn outcome(comparison: &Comparison) -> String {
+fn describe_outcome(comparison: &Comparison) -> String {
     let changed = comparison.outcome.name();
-    let bad = comparison.checks.iter().filter(|check| check.is_bad);
-    let bad: Vec<String> =
-        bad.map(|check| format!("{} in {} ({:+.1})", check.condition, check.cell, check.change)).collect();
+    let mut bad = Vec::new();
+    for check in comparison.checks.iter().filter(|check| check.is_bad) {
+        bad.push(format!("{} in {} ({:+.1})", check.condition, check.cell, check.change));
+    }
     let verdict = match bad.is_empty() {
         true => "good".to_owned(),
         false => format!("bad: {}", bad.join(", ")),
@@ -103,8 +104,21 @@ fn outcome(comparison: &Comparison) -> String {
     format!("Changed by more than {NOTICEABLE} instructions: {changed}. The candidate is {verdict}.")
 }
 
-fn tables(comparison: &Comparison) -> Vec<Block> {
-    let cells = &comparison.cells;
+/// A table of the cells, and one of the functions that changed, if any did.
+fn tabulate(comparison: &Comparison) -> Vec<Block> {
+    let mut blocks = vec![Block::Table(tabulate_cells(&comparison.cells))];
+    let mut rows = Vec::new();
+    for cell in &comparison.cells {
+        let large = cell.functions.iter().filter(|row| row.largest() >= MIN_SHOWN_CHANGE);
+        rows.extend(large.take(MAX_FUNCTIONS).map(|row| (cell, row)));
+    }
+    if !rows.is_empty() {
+        blocks.push(Block::Table(tabulate_functions(&rows)));
+    }
+    blocks
+}
+
+fn tabulate_cells(cells: &[CellChange]) -> Table {
     let mut table = Table::default();
     table.push("cell", false, cells.iter().map(|cell| cell.name.clone()).collect());
     for (title, family) in [("IPv4", 0), ("IPv6", 1)] {
@@ -113,33 +127,29 @@ fn tables(comparison: &Comparison) -> Vec<Block> {
     for (title, quantity) in
         [("IPv4 change", Quantity::Ipv4), ("IPv6 change", Quantity::Ipv6), ("gap change", Quantity::Gap)]
     {
-        let change = |cell: &CellChange| {
-            format!("{} ({} %)", signed(cell.change(quantity), 1), signed(cell.percent(quantity), 2))
-        };
-        table.push(title, true, cells.iter().map(change).collect());
+        let mut changes = Vec::new();
+        for cell in cells {
+            let change = format_signed(cell.change(quantity), 1);
+            changes.push(format!("{change} ({} %)", format_signed(cell.percent(quantity), 2)));
+        }
+        table.push(title, true, changes);
     }
-    let mut blocks = vec![Block::Table(table)];
-    let mut rows: Vec<(&CellChange, &FunctionChange)> = Vec::new();
-    for cell in cells {
-        let large = cell.functions.iter().filter(|row| row.largest() >= LEAST);
-        rows.extend(large.take(MOST_FUNCTIONS).map(|row| (cell, row)));
-    }
-    if rows.is_empty() {
-        return blocks;
-    }
+    table
+}
+
+fn tabulate_functions(rows: &[(&CellChange, &FunctionChange)]) -> Table {
     let mut table = Table::default();
     table.push("cell", false, rows.iter().map(|(cell, _)| cell.name.clone()).collect());
     table.push("function that changed", false, rows.iter().map(|(_, row)| row.name.clone()).collect());
     for (title, family) in [("IPv4", 0), ("IPv6", 1)] {
-        let change = |(_, row): &(_, &FunctionChange)| signed(row.change()[family], 1);
-        table.push(title, true, rows.iter().map(change).collect());
+        let changes = rows.iter().map(|(_, row)| format_signed(row.change()[family], 1)).collect();
+        table.push(title, true, changes);
     }
-    blocks.push(Block::Table(table));
-    blocks
+    table
 }
 
 /// Without a minus before a zero.
-fn signed(figure: f64, decimals: usize) -> String {
+fn format_signed(figure: f64, decimals: usize) -> String {
     let scale = 10_f64.powi(decimals as i32);
     format!("{:+.decimals$}", (figure * scale).round() / scale + 0.0)
 }
@@ -153,8 +163,8 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
             blocks.push(Block::Facts(facts));
             match verified {
                 Some(step) => {
-                    blocks.push(Block::Text(share(ends, step)));
-                    blocks.extend(tables(step));
+                    blocks.push(Block::Text(describe_share(ends, step)));
+                    blocks.extend(tabulate(step));
                 }
                 None => blocks.push(Block::Text(
                     "Its parent cannot be built or booted, so the result is not verified.".to_owned(),
@@ -166,15 +176,15 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
             blocks.push(Block::List(commits.iter().map(crate::Commit::short).collect()));
         }
     }
+    let verdicts = steps.iter().map(|(_, is_bad)| match is_bad {
+        Some(true) => "bad".to_owned(),
+        Some(false) => "good".to_owned(),
+        None => "skipped".to_owned(),
+    });
     let mut table = Table::default();
     table.push("step", true, (1..=steps.len()).map(|step| step.to_string()).collect());
     table.push("commit", false, steps.iter().map(|(commit, _)| commit.short()).collect());
-    let verdict = |(_, is_bad): &(_, Option<bool>)| match is_bad {
-        Some(true) => "bad",
-        Some(false) => "good",
-        None => "skipped",
-    };
-    table.push("verdict", false, steps.iter().map(|step| verdict(step).to_owned()).collect());
+    table.push("verdict", false, verdicts.collect());
     blocks.push(Block::Heading(format!("{} to {}", ends.baseline.name, ends.candidate.name)));
     blocks.push(Block::Text(format!(
         "Bad means, against {}: {}. Built: {}, {of_ends} of them for the ends; the counts of {known} were known.",
@@ -187,14 +197,11 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
 }
 
 /// How much of the change between the ends a commit accounts for.
-fn share(ends: &Comparison, step: &Comparison) -> String {
-    let largest =
-        ends.checks.iter().filter(|check| check.is_bad).max_by(|a, b| a.change.total_cmp(&b.change));
-    let of_step = largest.and_then(|end| {
-        let same = |check: &&Check| check.cell == end.cell && check.condition == end.condition;
-        Some((end, step.checks.iter().find(same)?))
-    });
-    let Some((end, check)) = of_step else { return outcome(step) };
+fn describe_share(ends: &Comparison, step: &Comparison) -> String {
+    let bad = ends.checks.iter().filter(|check| check.is_bad);
+    let Some(end) = bad.max_by(|a, b| a.change.total_cmp(&b.change)) else { return describe_outcome(step) };
+    let of_step = step.checks.iter().find(|check| check.cell == end.cell && check.condition == end.condition);
+    let Some(check) = of_step else { return describe_outcome(step) };
     format!(
         "Against its parent, {}: {} changes by {:+.1} of the {:+.1} between the ends. Changed by more than {NOTICEABLE} instructions: {}.",
         check.cell,
@@ -228,20 +235,20 @@ fn junit(comparison: &Comparison) -> String {
         checks.len()
     );
     for check in checks {
-        let (cell, condition) = (escaped(&check.cell), escaped(&check.condition));
-        let _ = write!(text, "  <testcase classname=\"{cell}\" name=\"{condition}\"");
+        let cell = escape(&check.cell);
+        let _ = write!(text, "  <testcase classname=\"{cell}\" name=\"{}\"", escape(&check.condition));
         let message = format!("{:+.1} against {} in {}", check.change, baseline.name, candidate.name);
         let _ = match check.is_bad {
-            true => writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&message)),
+            true => writeln!(text, "><failure message=\"{}\"/></testcase>", escape(&message)),
             false => writeln!(text, "/>"),
         };
     }
     text + "</testsuite>\n"
 }
 
-fn escaped(text: &str) -> String {
-    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let text: String = text.chars().map(plain).collect();
+/// As text of an XML attribute.
+fn escape(text: &str) -> String {
+    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -272,7 +279,7 @@ mod tests {
         ];
         assert!(words.contains(&row.to_vec()), "{text}");
         assert!(words.contains(&vec!["udp/128", "ip_output", "/", "ip6_output", "-0.1", "+50.0"]), "{text}");
-        assert_eq!(signed(-0.04, 1), "+0.0");
+        assert_eq!(format_signed(-0.04, 1), "+0.0");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::exact::count_instructions;
 use crate::exact::inside::LINK;
 use crate::exact::plan::{ExactPair, ExactPlan};
 use stacklab_campaign::CampaignError;
-use stacklab_guests::kernel::{Kernel, build_kernel, built_in};
+use stacklab_guests::kernel::{Kernel, build_kernel, built_in, check_source};
 use stacklab_model::{
     Cell, ExactArm, ExactCounts, ExactPath, ExactProbe, Explanation, Factor, Links, Mechanism, Probe, SizeOf,
     System, Topology, Translator, Transport,
@@ -128,6 +128,16 @@ impl fmt::Display for KernelSource {
 }
 
 impl KernelSource {
+    /// Whether it can be a kernel at all, before it is compiled or booted.
+    pub fn check(&self) -> Result<(), ExplainError> {
+        let checked = match self {
+            KernelSource::System(system) => Kernel::of(system).map(drop),
+            KernelSource::File(path) => Kernel::in_file(path).map(drop),
+            KernelSource::Tree(tree) => check_source(tree),
+        };
+        Ok(checked.map_err(CampaignError::from)?)
+    }
+
     /// The kernel to boot; a tree is compiled into the folder.
     pub fn kernel(
         &self,

@@ -102,6 +102,9 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
     }
     let first = named(baseline)?;
     let sources = candidates.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+    for source in sources.iter().chain([&first]) {
+        source.check().map_err(for_git)?;
+    }
     let mut step = |what: &str| eprintln!("{what}");
     let mut counter = counter(&mut step)?;
     // A baseline that cannot be counted is not the candidate's fault: git has to stop.

@@ -79,7 +79,9 @@ pub(crate) fn guest(options: &GuestOptions) -> Result<(), Failure> {
         Some(_) if !inside::is_first() => {
             return Err(Failure::usage("--count is for the init process of a guest"));
         }
-        Some(plan) => inside::prepare_alone().and_then(|()| send_counted(plan, inside::open_channel)),
+        Some(plan) => inside::prepare_alone()
+            .and_then(|()| inside::check_channel())
+            .and_then(|()| send_counted(plan, inside::open_channel)),
         None => serve_coordinator(options),
     };
     if let Err(error) = &served {
