@@ -118,8 +118,10 @@ impl Fleet {
 
     fn row(&self, ListedCampaign { row, pairs, blocks }: &ListedCampaign) -> FleetRow {
         // The study may be of another version of stacklab.
-        let read = || study_of(row).and_then(|study| study.check()).map(|(study, _)| study.title);
-        let title = self.titles.get(&row.id, row.created_ns, || Ok::<_, ()>(read().unwrap_or_default()));
+        let title = self.titles.get(&row.id, row.created_ns, || {
+            let read = study_of(row).and_then(|study| study.check());
+            Ok::<_, ()>(read.map(|(study, _)| study.title).unwrap_or_default())
+        });
         FleetRow {
             name: row.id.clone(),
             title: title.map(|made| made.what).unwrap_or_default(),

@@ -90,19 +90,20 @@ fn named(bound: SocketAddr) -> SocketAddr {
         return bound;
     }
     // Documentation addresses. Nothing is sent: the system only selects its source address for them.
-    let by_ipv4 = || outward(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
-    let by_ipv6 = || {
-        let there = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
-        bound.is_ipv6().then(|| outward(Ipv6Addr::UNSPECIFIED.into(), there.into())).flatten()
+    let by_ipv4 = source_towards(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
+    let address = match bound {
+        SocketAddr::V4(_) => by_ipv4.unwrap_or(Ipv4Addr::LOCALHOST.into()),
+        SocketAddr::V6(_) => {
+            let there = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+            let by_ipv6 = source_towards(Ipv6Addr::UNSPECIFIED.into(), there.into());
+            by_ipv6.or(by_ipv4).unwrap_or(Ipv6Addr::LOCALHOST.into())
+        }
     };
-    let loopback = match bound {
-        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
-        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    SocketAddr::new(by_ipv6().or_else(by_ipv4).unwrap_or(loopback), bound.port())
+    SocketAddr::new(address, bound.port())
 }
 
-fn outward(any: IpAddr, there: IpAddr) -> Option<IpAddr> {
+/// The address from which this machine would send to another; `None` without a route.
+fn source_towards(any: IpAddr, there: IpAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect((there, 9)).ok()?;
     let own = socket.local_addr().ok()?.ip();
@@ -115,8 +116,7 @@ fn is_loopback(host: &str) -> bool {
         Some(rest) => rest.split_once(']').unwrap_or_default(),
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    let is_port = |port: &str| port.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok());
-    if !port.is_empty() && !is_port(port) {
+    if !port.is_empty() && port.strip_prefix(':').is_none_or(|digits| digits.parse::<u16>().is_err()) {
         return false;
     }
     name.eq_ignore_ascii_case("localhost")

@@ -17,10 +17,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-pub(super) const LISTED: usize = 200;
+pub(super) const MAX_LISTED: usize = 200;
 /// Records larger than this are listed but not read, bytes: reading time grows with the size.
-const LARGEST: u64 = 512 << 20;
-const KEPT: usize = 8;
+const MAX_BYTES: u64 = 512 << 20;
+/// Documents that are kept as JSON.
+const MAX_DOCUMENTS: usize = 8;
 
 pub(super) struct Library {
     folder: PathBuf,
@@ -34,21 +35,24 @@ impl Library {
         std::fs::read_dir(folder).map_err(|reason| {
             ServeError::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
         })?;
-        let (rows, documents, headlines) = (Cache::default(), Cache::default(), Cache::default());
-        Ok(Library { folder: folder.to_owned(), rows, documents, headlines })
+        Ok(Library {
+            folder: folder.to_owned(),
+            rows: Cache::default(),
+            documents: Cache::default(),
+            headlines: Cache::default(),
+        })
     }
 
     /// The existing records, with the stamps of their files, the last changed first.
     pub(super) fn files(&self) -> Vec<(String, Stamp)> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut files: Vec<(String, Stamp)> = entries
-            .filter_map(|entry| {
-                let name = entry.file_name().into_string().ok()?;
-                // Metadata of the entry itself: a symbolic link is not followed.
-                let data = entry.metadata().ok()?;
-                (data.is_file() && name.ends_with(".stacklab")).then(|| (name, Stamp::of(&data)))
-            })
-            .collect();
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            // Metadata of the entry itself: a symbolic link is not followed.
+            let (Ok(name), Ok(data)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
+            if data.is_file() && name.ends_with(".stacklab") {
+                files.push((name, Stamp::of(&data)));
+            }
+        }
         files.sort_by(|a, b| b.1.changed.cmp(&a.1.changed).then_with(|| a.0.cmp(&b.0)));
         files
     }
@@ -63,9 +67,9 @@ impl Library {
         self.rows.retain(|name| names.contains(name));
         self.headlines.retain(|name| names.contains(name));
         let running = Running::now();
-        let unlisted = files.len().saturating_sub(LISTED);
+        let unlisted = files.len().saturating_sub(MAX_LISTED);
         let now = SystemTime::now();
-        let campaigns = files.iter().take(LISTED).map(|(name, stamp)| {
+        let campaigns = files.iter().take(MAX_LISTED).map(|(name, stamp)| {
             let changed_s = now.duration_since(stamp.changed).unwrap_or_default().as_secs_f64().round();
             CampaignRow { changed_s, running: running.has(*stamp), ..self.row(name, *stamp).what }
         });
@@ -79,20 +83,9 @@ impl Library {
     }
 
     fn row(&self, name: &str, stamp: Stamp) -> Cached<CampaignRow> {
-        let row = |title, started, runs, error| {
-            let (name, running, changed_s) = (name.to_owned(), false, 0.0);
-            CampaignRow { name, title, started, runs, running, changed_s, error }
-        };
-        let read = || -> Result<CampaignRow, ServeError> {
-            let record = self.open_record(name, stamp)?;
-            let campaign = record.campaign()?;
-            let started = stacklab_report::time(campaign.created_unix_ns);
-            let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
-            Ok(row(title, started, record.run_count()?, None))
-        };
         let made = self.rows.get(name, stamp, || {
-            read().or_else(|failure| {
-                let failed = row(String::new(), String::new(), 0, Some(failure.to_string()));
+            self.read_row(name, stamp).or_else(|failure| {
+                let failed = CampaignRow { error: Some(failure.to_string()), ..empty_row(name) };
                 // A temporary error is not kept until the file changes.
                 match failure {
                     ServeError::Campaign(CampaignError::Store(error)) if error.is_passing() => Err(failed),
@@ -103,6 +96,14 @@ impl Library {
         made.unwrap_or_else(|failed| Cached::now(stamp, || failed))
     }
 
+    fn read_row(&self, name: &str, stamp: Stamp) -> Result<CampaignRow, ServeError> {
+        let record = self.open_record(name, stamp)?;
+        let campaign = record.campaign()?;
+        let started = stacklab_report::time(campaign.created_unix_ns);
+        let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
+        Ok(CampaignRow { title, started, runs: record.run_count()?, ..empty_row(name) })
+    }
+
     pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, ServeError> {
         Ok(findings(&Recorded::read(&self.open_record(name, stamp)?)?.campaign()))
     }
@@ -110,12 +111,12 @@ impl Library {
     /// What an existing record says, as JSON; slightly out of date while the record changes.
     pub(super) fn headline(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
-        let make = || Ok(to_json(&headline(&self.findings(name, stamp)?)));
-        Some(self.headlines.get(name, stamp, make).map(|made| made.what))
+        let made = self.headlines.get(name, stamp, || Ok(to_json(&headline(&self.findings(name, stamp)?))));
+        Some(made.map(|made| made.what))
     }
 
     fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, ServeError> {
-        if stamp.bytes > LARGEST {
+        if stamp.bytes > MAX_BYTES {
             return Err(ServeError::Usage(format!(
                 "{name} has {} bytes: more than the page reads; use `stacklab report`",
                 stamp.bytes
@@ -127,30 +128,47 @@ impl Library {
     /// The document of a record, as JSON, without details of runs; slightly out of date while the record changes.
     pub(super) fn document(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
-        let make = || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?));
-        let made = self.documents.get(name, stamp, make).map(|made| made.what);
-        self.documents.trim(KEPT);
-        Some(made)
+        let made =
+            self.documents.get(name, stamp, || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?)));
+        self.documents.trim(MAX_DOCUMENTS);
+        Some(made.map(|made| made.what))
     }
 
     pub(super) fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
-        let read = || run_detail(&self.open_record(name, stamp)?, block, position);
-        read().map(|detail| detail.map(|detail| to_json(&detail))).transpose()
+        let record = self.open_record(name, stamp);
+        let detail = record.and_then(|record| run_detail(&record, block, position));
+        detail.map(|detail| detail.map(|detail| to_json(&detail))).transpose()
     }
 
+    /// What differs between two existing records, as JSON.
     pub(super) fn compare(&self, a: &str, b: &str) -> Option<Result<String, ServeError>> {
-        let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
-        let compare = || -> Result<String, ServeError> {
-            let [first, second] = both.map(|(name, stamp)| self.open_record(name, stamp));
-            let [first, second] = [Recorded::read(&first?)?, Recorded::read(&second?)?];
-            let campaigns = [&first.campaign(), &second.campaign()];
-            let found = between(campaigns, [a, b], &[], None);
-            let apart = || format!("{a} and {b} have nothing in common: measure the same study on both");
-            let found = found.map_err(|_| ServeError::Usage(apart()))?;
-            Ok(to_json(&compared(&found, &record_loads(campaigns))))
-        };
-        Some(compare())
+        let stamps = [self.stamp(a)?, self.stamp(b)?];
+        Some(self.compare_records([a, b], stamps))
+    }
+
+    fn compare_records(&self, names: [&str; 2], stamps: [Stamp; 2]) -> Result<String, ServeError> {
+        let first = Recorded::read(&self.open_record(names[0], stamps[0])?)?;
+        let second = Recorded::read(&self.open_record(names[1], stamps[1])?)?;
+        let campaigns = [&first.campaign(), &second.campaign()];
+        let found = between(campaigns, names, &[], None).map_err(|_| {
+            let [a, b] = names;
+            ServeError::Usage(format!("{a} and {b} have nothing in common: measure the same study on both"))
+        })?;
+        Ok(to_json(&compared(&found, &record_loads(campaigns))))
+    }
+}
+
+/// The row of a record of which nothing is read yet.
+fn empty_row(name: &str) -> CampaignRow {
+    CampaignRow {
+        name: name.to_owned(),
+        title: String::new(),
+        started: String::new(),
+        runs: 0,
+        running: false,
+        changed_s: 0.0,
+        error: None,
     }
 }
 
@@ -235,7 +253,7 @@ pub(crate) mod tests {
     #[test]
     fn a_record_too_long_to_be_read_is_only_listed() {
         let (_folder, path, library) = folder();
-        std::fs::File::options().write(true).open(&path).unwrap().set_len(LARGEST + 1).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
         let name = "a.stacklab";
         let refused = [
             library.document(name).unwrap().map(drop),

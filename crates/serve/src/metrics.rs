@@ -7,7 +7,7 @@ use stacklab_report::prometheus::{Gauge, Labels, exposition};
 use stacklab_report::{scale, verdict_name};
 
 /// Maximum number of records with gauges: those that changed last.
-const MOST: usize = 20;
+const MAX_RECORDS: usize = 20;
 
 /// The gauges of records, each record's kept while it does not change.
 #[derive(Default)]
@@ -16,14 +16,16 @@ pub(super) struct Exporter(Cache<[Gauge; 5]>);
 impl Exporter {
     pub(super) fn text(&self, library: &Library) -> String {
         let mut files = library.files();
-        files.truncate(MOST);
+        files.truncate(MAX_RECORDS);
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
         let mut all = GAUGES.map(|(name, help)| Gauge::new(name, help)).to_vec();
         self.0.retain(|name| files.iter().any(|(known, _)| known == name));
         for (name, stamp) in files {
-            let make = || library.findings(&name, stamp).map(|found| gauges(&name, &found));
-            let made = self.0.get(&name, stamp, make).ok();
+            let made = self
+                .0
+                .get(&name, stamp, || library.findings(&name, stamp).map(|found| fill_gauges(&name, &found)));
+            let made = made.ok();
             readable.samples.push((vec![("record", name)], f64::from(u8::from(made.is_some()))));
             for (gauge, more) in all.iter_mut().zip(made.into_iter().flat_map(|made| made.what)) {
                 gauge.samples.extend(more.samples);
@@ -47,23 +49,23 @@ const GAUGES: [(&str, &str); 5] = [
 ];
 
 /// The gauges of a record, in the order of [`GAUGES`].
-fn gauges(name: &str, findings: &Findings) -> [Gauge; 5] {
+fn fill_gauges(name: &str, findings: &Findings) -> [Gauge; 5] {
     let mut all = GAUGES.map(|(name, help)| Gauge::new(name, help));
     let [runs, blocks, mean, effect, verdict] = &mut all;
-    let record = || ("record", name.to_owned());
+    let record = ("record", name.to_owned());
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
     for (status, count) in [("valid", findings.valid_runs), ("invalid", invalid)] {
-        runs.samples.push((vec![record(), ("status", status.to_owned())], count as f64));
+        runs.samples.push((vec![record.clone(), ("status", status.to_owned())], count as f64));
     }
-    blocks.samples.push((vec![record()], findings.blocks.into()));
+    blocks.samples.push((vec![record.clone()], findings.blocks.into()));
     for found in &findings.cells {
         let unit = found.metric.unit().symbol().to_owned();
-        let mut labels = vec![record(), ("metric", found.metric.to_string()), ("unit", unit)];
+        let mut labels = vec![record.clone(), ("metric", found.metric.to_string()), ("unit", unit)];
         labels.extend(cell_labels(&found.cell, None));
         mean.interval(&labels, found.estimate.mean, found.estimate.interval.map(ends));
     }
     for comparison in &findings.comparisons {
-        let labels = [vec![record()], comparison_labels(comparison)].concat();
+        let labels = [vec![record.clone()], comparison_labels(comparison)].concat();
         if let Some(found) = &comparison.effect {
             let labels = [labels.clone(), vec![("scale", scale(found.scale).to_owned())]].concat();
             effect.interval(&labels, Some(found.estimate), Some(ends(found.interval95)));

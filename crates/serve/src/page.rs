@@ -7,7 +7,7 @@ use stacklab_campaign::record::Recorded;
 use stacklab_campaign::rig::{ACCESS_POINT, names, router_name};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
-    Cell, LimitedBy, Metric, RoutedKind, RunRecord, RunStatus, Services, Systems, Topology, Trial, once_each,
+    LimitedBy, Links, Metric, RoutedKind, RunRecord, RunStatus, Services, Systems, Topology, once_each,
 };
 use stacklab_published::replication::published_name;
 use stacklab_published::{PublishedFigure, Reference};
@@ -22,9 +22,10 @@ use std::path::Path;
 
 /// Maximum JSON size of a document in one file: with the page's script and style, the file stays below a megabyte.
 pub const ROOM: usize = 880_000;
-const DETAILS: usize = 400_000;
+/// Maximum JSON size of the details of runs in it.
+const MAX_DETAILS: usize = 400_000;
 /// Consecutive runs that do not fit, after which the document counts as full.
-const MISSES: usize = 20;
+const MAX_MISSES: usize = 20;
 
 /// The document of a record, at most this many bytes of JSON. Includes the details of as many runs as fit, possibly
 /// none.
@@ -32,20 +33,20 @@ pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
     let recorded = Recorded::read(record)?;
     let campaign = recorded.campaign();
     let findings = findings(&campaign);
-    let metrics: Vec<Metric> = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied().collect();
-    let most = |cell: &Cell, metric| limit(cell, metric, campaign.topology, campaign.link_config);
-    let limits: Vec<(Cell, Metric, f64)> = campaign
-        .cells
-        .iter()
-        .flat_map(|cell| metrics.iter().map(move |metric| (cell, *metric)))
-        .filter_map(|(cell, metric)| Some((cell.clone(), metric, most(cell, metric)?)))
-        .collect();
+    let mut limits = Vec::new();
+    for cell in campaign.cells {
+        for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
+            if let Some(most) = limit(cell, *metric, campaign.topology, campaign.link_config) {
+                limits.push((cell.clone(), *metric, most));
+            }
+        }
+    }
     let mut document = page(&PageSource {
         findings: &findings,
         link_config: campaign.link_config,
         hosts: campaign.hosts,
         kinds: &recorded.kinds,
-        rows: &drawings(&recorded.study),
+        rows: &draw_testbeds(&recorded.study),
         runs: campaign.runs,
         limits: &limits,
         limited_by: LimitedBy::of(campaign.topology),
@@ -53,16 +54,16 @@ pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
         details: &[],
     });
     let filled = if room > 0 { bytes(&document) } else { 0 };
-    document.details = details(record, campaign.runs, room.saturating_sub(filled).min(DETAILS))?;
+    document.details = details(record, campaign.runs, room.saturating_sub(filled).min(MAX_DETAILS))?;
     Ok(document)
 }
 
 /// The host reports of one run; `None` if the record has no such run.
 pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, ServeError> {
     let runs = record.runs()?;
-    let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
-    let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };
-    let whole = with_reports(record, &runs[place])?;
+    let asked = runs.iter().find(|run| run.trial.block == block && run.trial.position == position);
+    let Some(run) = asked else { return Ok(None) };
+    let whole = with_reports(record, run)?;
     detail_of(record, &whole, &runs, Detailed::Fully).map(Some)
 }
 
@@ -86,10 +87,12 @@ fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, ServeErro
 
 /// The other arms of an interleaved run's trial, which began with it.
 fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<RunRecord>, ServeError> {
-    let began = |run: &RunRecord| (run.trial.block, run.started_unix_ns);
+    if run.spec.schedule.is_alone() {
+        return Ok(Vec::new());
+    }
     let others = runs.iter().filter(|other| {
-        !run.spec.schedule.is_alone()
-            && began(other) == began(run)
+        other.trial.block == run.trial.block
+            && other.started_unix_ns == run.started_unix_ns
             && other.trial.position != run.trial.position
     });
     others.map(|other| with_reports(record, other)).collect()
@@ -134,9 +137,11 @@ fn fill<T, D>(
     room: usize,
     mut make: impl FnMut(T, usize) -> Result<(D, usize), ServeError>,
 ) -> Result<Vec<D>, ServeError> {
-    let (mut made, mut left, mut misses) = (Vec::new(), room, 0);
+    let mut made = Vec::new();
+    let mut left = room;
+    let mut misses = 0;
     for one in wanted {
-        if left == 0 || misses == MISSES {
+        if left == 0 || misses == MAX_MISSES {
             break;
         }
         let (detail, bytes) = make(one, made.len())?;
@@ -175,9 +180,8 @@ fn published(study_name: &str) -> Result<Vec<Published>, ServeError> {
 
 /// The metric of a figure, if both have the same unit: published CPU times are shares of a whole machine.
 fn metric_of(figure: &PublishedFigure) -> Option<Metric> {
-    let same =
-        |metric: &&Metric| published_name(**metric) == figure.metric && metric.unit().symbol() == figure.unit;
-    Metric::ALL.iter().find(same).copied()
+    let mut all = Metric::ALL.iter().copied();
+    all.find(|metric| published_name(*metric) == figure.metric && metric.unit().symbol() == figure.unit)
 }
 
 /// `Ubuntu, 6in4, configured-tunnel (Figure 7)`.
@@ -190,38 +194,42 @@ fn label_of(figure: &PublishedFigure) -> String {
 
 /// A row for each pair of systems and set of services, or for each Wi-Fi network. With routers, one row for all
 /// mechanisms, which have the same hosts.
-fn drawings(study: &Study) -> Vec<TestbedDrawing> {
-    if matches!(study.topology, Topology::Wifi(_)) {
-        let on_wifi = |network: &WifiConfig| {
-            let [sender, receiver] = names(&Systems::NAMESPACES, &Services::default());
-            let names = vec![sender, ACCESS_POINT.to_owned(), receiver];
-            TestbedDrawing { names, channel: network.facts(), ..TestbedDrawing::default() }
-        };
-        return study.networks().iter().map(on_wifi).collect();
+fn draw_testbeds(study: &Study) -> Vec<TestbedDrawing> {
+    match study.topology {
+        Topology::Wifi(_) => study.networks().iter().map(draw_wifi).collect(),
+        Topology::Routed(links) => draw_routed(study, links),
+        _ => {
+            let pairs = study.labs();
+            let named = pairs.iter().map(|(systems, services)| names(systems, services).to_vec());
+            named.map(|names| TestbedDrawing { names, ..TestbedDrawing::default() }).collect()
+        }
     }
-    let Topology::Routed(links) = study.topology else {
-        let pair = |(systems, services): &(Systems, Services)| TestbedDrawing {
-            names: names(systems, services).to_vec(),
-            ..TestbedDrawing::default()
-        };
-        return study.labs().iter().map(pair).collect();
-    };
+}
+
+fn draw_wifi(network: &WifiConfig) -> TestbedDrawing {
+    let [sender, receiver] = names(&Systems::NAMESPACES, &Services::default());
+    let names = vec![sender, ACCESS_POINT.to_owned(), receiver];
+    TestbedDrawing { names, channel: network.facts(), ..TestbedDrawing::default() }
+}
+
+fn draw_routed(study: &Study, links: Links) -> Vec<TestbedDrawing> {
     let mechanisms: Vec<String> = study.mechanisms().iter().map(ToString::to_string).collect();
-    let hosts =
-        once_each(study.rows().into_iter().map(|RoutedKind { clients, routers, .. }| (clients, routers)));
-    let row = |(clients, routers): (Systems, Systems)| {
+    let rows = study.rows().into_iter();
+    let hosts = once_each(rows.map(|RoutedKind { clients, routers, .. }| (clients, routers)));
+    let mut drawings = Vec::new();
+    for (clients, routers) in hosts {
         let [sender, receiver] = names(&clients, &Services::default());
         let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));
         let names = vec![sender, one, other, receiver];
-        TestbedDrawing { names, mechanisms: mechanisms.clone(), links, ..TestbedDrawing::default() }
-    };
-    hosts.into_iter().map(row).collect()
+        let mechanisms = mechanisms.clone();
+        drawings.push(TestbedDrawing { names, mechanisms, links, ..TestbedDrawing::default() });
+    }
+    drawings
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::Links;
     use stacklab_study::{Input, parse};
 
     #[test]
@@ -231,8 +239,8 @@ mod tests {
         assert!(none.unwrap().is_empty());
         let of = |sizes: Vec<usize>| fill(sizes, 100, |size, _| Ok((size, size))).unwrap();
         assert_eq!(of(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);
-        // After MISSES consecutive items that are too large, the rest is skipped.
-        assert_eq!(of([vec![90], vec![50; MISSES], vec![1]].concat()), [90]);
+        // After MAX_MISSES consecutive items that are too large, the rest is skipped.
+        assert_eq!(of([vec![90], vec![50; MAX_MISSES], vec![1]].concat()), [90]);
     }
 
     #[test]
@@ -247,7 +255,7 @@ mod tests {
     }
 
     fn rows(text: &str) -> Vec<TestbedDrawing> {
-        drawings(&parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}")))
+        draw_testbeds(&parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}")))
     }
 
     #[test]

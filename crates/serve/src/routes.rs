@@ -172,12 +172,12 @@ async fn read_fleet(
     let answered = async move {
         let turn = Arc::clone(&reader.fleet_turn).acquire_owned().await.expect("it is never closed");
         // A client that is gone does not end the reading, nor its turn.
-        let read = move || {
+        tokio::task::spawn_blocking(move || {
             let found = reader.fleet.as_ref().map(read);
             drop(turn);
             found
-        };
-        tokio::task::spawn_blocking(read).await
+        })
+        .await
     };
     match tokio::time::timeout(FLEET_LIMIT, answered).await {
         Ok(Ok(Some(Ok(Some(text))))) => json(text),
@@ -189,8 +189,8 @@ async fn read_fleet(
 }
 
 async fn metrics(State(server): ServerState) -> Response {
-    let text = move || Some(server.exporter.as_ref()?.text(&server.library));
-    match tokio::task::spawn_blocking(text).await {
+    let text = tokio::task::spawn_blocking(move || Some(server.exporter.as_ref()?.text(&server.library)));
+    match text.await {
         Ok(Some(text)) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response(),
         Ok(None) => refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this"),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
