@@ -2,6 +2,7 @@
 
 mod exact;
 mod mechanisms;
+mod nat_and_overlays;
 mod ordinary_user;
 mod regress;
 mod routed_systems;

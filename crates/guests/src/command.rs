@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Mechanism, once_each};
 use stacklab_testbed::kernel::sys::{kill_group, signal_group};
+use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{TestbedError, program_in_path};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -219,7 +220,8 @@ pub(crate) fn first_missing(config: &str, may_lack: &[&str], has: &str) -> Optio
 /// A configuration with the options that mechanisms need.
 pub(crate) fn with_mechanisms(config: &str) -> String {
     let devices = Mechanism::devices();
-    let options = once_each(devices.iter().flat_map(|(_, device)| device.options).copied());
+    let of_devices = devices.iter().flat_map(|(_, device)| device.options).copied();
+    let options = once_each(of_devices.chain(nat::OPTIONS));
     format!("{config}\n{}\n", options.join("\n"))
 }
 

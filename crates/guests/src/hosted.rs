@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Family, Role, System};
-use stacklab_testbed::mechanism::translate::tayga_program;
 use stacklab_testbed::{
     Attempt, GuestSpec, PathCheck, RoutedSpec, Streams, TestbedError, Workdir, addresses, not_built,
     program_in_path, write_message,
@@ -77,8 +76,12 @@ impl GuestHosted {
     ) -> Result<(Self, Vec<HostedTestbed>, Vec<Streams>), TestbedError> {
         let workdir = Workdir::create()?;
         let specs = needs.specs(Some(system));
-        let runs_tayga = specs.iter().any(RoutedSpec::runs_tayga);
-        let mut others = if runs_tayga { vec![tayga_program()?] } else { Vec::new() };
+        let mut others = Vec::new();
+        for spec in &specs {
+            others.extend(spec.programs()?);
+        }
+        others.sort();
+        others.dedup();
         if commands > 0 && !system.is_uml() {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
         }

@@ -3,7 +3,7 @@
 
 use crate::Node;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Remote, Role, Translation};
+use stacklab_model::{Family, Mechanism, Nat, Remote, Role, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A host's interface: a client's only one, or a router's interface towards its client.
@@ -25,6 +25,9 @@ pub(crate) const POOL: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 64, 0), 24);
 /// The translator's own address in the pool, and the addresses of the hosts behind it.
 pub(crate) const POOL_OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
 pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
+/// The prefix below which NPTv6 places the near network on the middle link.
+pub(crate) const NPT: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 0), 64);
+const NPT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 1);
 /// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
 
@@ -159,6 +162,15 @@ impl Site {
         }
     }
 
+    /// Its router's address on a tunnel that carries Ethernet frames, and the length of the prefix there.
+    pub(crate) fn tunnel_end(self, family: Family) -> (IpAddr, u8) {
+        let address = match family {
+            Family::Ipv4 => Ipv4Addr::new(198, 18, 66, self.number()).into(),
+            Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, 0x7e, 0, 0, 0, self.number().into()).into(),
+        };
+        (address, prefix_bits(family))
+    }
+
     fn outer_v4(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, 0, self.number())
     }
@@ -250,9 +262,17 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
         Some(Translation::Far) => (v4, in_prefix(v4), pool),
         Some(Translation::Near) => (v6, pool, in_prefix(sender)),
         Some(Translation::Both) => (v4, v4, pool),
-        None => (far(family), far(family), sender),
+        None => (far(family), far(family), changed_source(mechanism, family).unwrap_or(sender)),
     };
     Some(PathEnds { sender, receiver, destination, source })
+}
+
+/// The sender's address behind the near router's NAT, if the mechanism has one.
+fn changed_source(mechanism: Mechanism, family: Family) -> Option<IpAddr> {
+    Some(match mechanism.nat()? {
+        Nat::Masquerade => Site::Near.outer(family),
+        Nat::Prefix => NPT_HOST.into(),
+    })
 }
 
 /// The path MTU of each end towards the other, the sender's first, for links with this MTU.
@@ -273,7 +293,12 @@ pub(crate) fn embedded(address: Ipv4Addr) -> Ipv6Addr {
 /// The hardware address of an interface of a routed testbed: locally administered, the same in every testbed.
 pub(crate) fn routed_hardware_address(node: Node, interface: &str) -> [u8; 6] {
     let place = Node::ALL.iter().position(|n| *n == node).unwrap_or(0);
-    [0x02, 0, 0, 1, place as u8, u8::from(interface == MIDDLE)]
+    let last = match interface {
+        MIDDLE => 1,
+        TUNNEL => 2,
+        _ => 0,
+    };
+    [0x02, 0, 0, 1, place as u8, last]
 }
 
 #[cfg(test)]
@@ -294,7 +319,7 @@ mod tests {
                 assert_eq!(Family::of(ends.sender), Family::of(ends.destination));
                 assert_eq!(Family::of(ends.receiver), Family::of(ends.source));
                 let changed = ends.destination != ends.receiver || ends.source != ends.sender;
-                assert_eq!(changed, mechanism.translates(), "{mechanism}");
+                assert_eq!(changed, mechanism.translates() || mechanism.nat().is_some(), "{mechanism}");
             }
         }
     }

@@ -52,7 +52,7 @@ pub use error::{AtHost, Attempt, Fault, TestbedError};
 pub use host::program::{AGENT, LOADER, Tool, bundled, find, find_in, first_line, program_in_path};
 pub use host::workdir::{Workdir, last_words};
 pub use host::{Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message};
-pub use kernel::capability::{Ability, FORWARDING, abilities, check_tun, kept_settings};
+pub use kernel::capability::{Ability, FORWARDING, NAT, abilities, check_tun, kept_settings};
 pub use kernel::namespace::{
     ChildCpu, Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts,
 };

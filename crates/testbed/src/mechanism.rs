@@ -1,15 +1,16 @@
 //! Transition mechanisms on a router, in its namespace or its guest. They are built after its links and addresses.
 //! Each is built from its definition ([`stacklab_model::MechanismDef`]), regardless of its name: packets are
-//! forwarded, tunnelled or translated.
+//! forwarded, tunnelled or translated, or have another source address.
 
 use crate::addressing::TUNNEL;
 use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
 use crate::{Fault, MIDDLE, Site};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Method, Translator};
+use stacklab_model::{Family, Mechanism, Method, Translator, Tunnel};
 
 pub(crate) mod layers;
+pub mod nat;
 pub mod translate;
 pub(crate) mod tunnels;
 
@@ -18,16 +19,21 @@ pub(crate) fn build(router: &Router) -> Result<(), Fault> {
         Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
         Method::Translation(_) => translate::build(router),
+        Method::Nat(nat) => {
+            forward(router)?;
+            nat::build(router, *nat)
+        }
     }
 }
 
-/// Dual stack: packets of both families are forwarded unchanged.
+/// Packets of the link's families are forwarded: of both for dual stack.
 fn forward(router: &Router) -> Result<(), Fault> {
     let other = router.site.other();
-    Family::ALL.iter().try_for_each(|family| {
+    for family in router.mechanism.link_families() {
         let to = other.network(router.mechanism, *family);
-        Route { to, device: MIDDLE, via: Some(other.outer(*family)), mtu: None }.add()
-    })
+        Route { to, device: MIDDLE, via: Some(other.outer(*family)), mtu: None }.add()?;
+    }
+    Ok(())
 }
 
 /// A router on which a mechanism is built.
@@ -53,8 +59,10 @@ impl Router {
 
     pub(crate) fn route_into_tunnel(&self) -> Result<(), Fault> {
         for family in Family::ALL.iter().filter(|family| self.mechanism.carries(**family)) {
-            let to = self.site.other().network(self.mechanism, *family);
-            Route { to, device: TUNNEL, via: None, mtu: None }.add()?;
+            let other = self.site.other();
+            let frames = self.mechanism.tunnel().is_some_and(Tunnel::carries_frames);
+            let via = frames.then(|| other.tunnel_end(*family).0);
+            Route { to: other.network(self.mechanism, *family), device: TUNNEL, via, mtu: None }.add()?;
         }
         Ok(())
     }

@@ -257,10 +257,13 @@ fn kinds(source: &RoutedSource) -> [String; 4] {
     [of(&clients.0[0], sender), of(&routers.0[0], near), of(&routers.0[1], far), of(&clients.0[1], receiver)]
 }
 
-/// The translation between the routers, for a sentence; empty without translation.
+/// What changes addresses at the routers, for a sentence; empty where nothing does.
 pub(crate) fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "stateful" } else { "stateless" };
+    if plan.kind.mechanism.nat().is_some() {
+        return format!(" (nftables, {how})");
+    }
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
 }
 

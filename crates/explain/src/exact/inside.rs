@@ -6,16 +6,15 @@ use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
 use stacklab_guests::inside::{is_first, prepare_testbeds};
 use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role};
+use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{
-    AGENT, Node, PathEnds, Routed, RoutedSpec, Streams, Testbed, TestbedError, addresses, ends, find,
-    in_namespace,
+    AGENT, Node, PathEnds, Routed, RoutedSpec, Streams, Testbed, addresses, ends, in_namespace,
 };
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
 /// The first line that a guest writes: the release of its kernel, and the instructions of each phase by QEMU's counter.
@@ -284,29 +283,8 @@ fn add_rules(host: u32, rules: u32) -> Result<(), String> {
         )
     };
     let text = table("ip", "192.0.2.250") + &table("ip6", "2001:db8:ffff::250");
-    let nft = nft().map_err(|error| error.to_string())?;
-    let ran = within(Some(host), || {
-        let mut child = Command::new(&nft)
-            .args(["-f", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        child.stdin.take().expect("it is a pipe").write_all(text.as_bytes())?;
-        child.wait_with_output()
-    });
-    let ran = ran.map_err(|reason| format!("cannot run nft in the guest: {reason}"))?;
-    if ran.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&ran.stderr).lines().next().unwrap_or_default().to_owned();
-    Err(format!(
-        "cannot add nftables rules in the guest: {said} (its image has nf_tables if it is new: stacklab image get)"
-    ))
-}
-
-pub(super) fn nft() -> Result<PathBuf, TestbedError> {
-    find("nft", "sudo apt-get install --no-install-recommends nftables")
+    let added = within(Some(host), || Ok(nat::add_rules(&text)));
+    added.map_err(|reason| reason.to_string())?.map_err(|fault| fault.to_string())
 }
 
 #[cfg(test)]

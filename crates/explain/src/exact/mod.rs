@@ -20,14 +20,14 @@ mod sys;
 
 use crate::ExplainError;
 use crate::exact::counts::{count_phases, read_counts};
-use crate::exact::inside::{LINK, nft};
+use crate::exact::inside::LINK;
 use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
 use stacklab_guests::boot_files;
 use stacklab_guests::kernel::Kernel;
 use stacklab_model::{ExactCounts, ExactPath, printable_lines};
 use stacklab_testbed::RoutedSpec;
-use stacklab_testbed::mechanism::translate::tayga_program;
+use stacklab_testbed::mechanism::nat::nft_program;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -128,13 +128,17 @@ pub fn count_instructions(
 /// The programs beside this one that a plan's networks need in the guest.
 fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
     let mut all = Vec::new();
-    let translates = |path| matches!(path, ExactPath::Routed(mechanism) if RoutedSpec::of_namespaces(mechanism, &LINK).runs_tayga());
-    if plan.arms().any(|arm| translates(arm.path)) {
-        all.push(tayga_program().map_err(CampaignError::from)?);
+    for arm in plan.arms() {
+        if let ExactPath::Routed(mechanism) = arm.path {
+            let spec = RoutedSpec::of_namespaces(mechanism, &LINK);
+            all.extend(spec.programs().map_err(CampaignError::from)?);
+        }
+        if arm.rules > 0 {
+            all.push(nft_program().map_err(CampaignError::from)?);
+        }
     }
-    if plan.arms().any(|arm| arm.rules > 0) {
-        all.push(nft().map_err(CampaignError::from)?);
-    }
+    all.sort();
+    all.dedup();
     Ok(all)
 }
 

@@ -5,8 +5,9 @@ use crate::image::{built, check_architecture, how_to_get};
 use crate::kind::vm::{GET_QEMU, emulator};
 use crate::{Image, no_image};
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
-use stacklab_testbed::mechanism::translate::{jool_here, tayga_program};
-use stacklab_testbed::{Ability, FORWARDING, RoutedSpec, TestbedError, Translates, abilities};
+use stacklab_testbed::mechanism::nat;
+use stacklab_testbed::mechanism::translate::jool_here;
+use stacklab_testbed::{Ability, FORWARDING, NAT, RoutedSpec, TestbedError, Translates, abilities};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -61,8 +62,8 @@ impl FromStr for Placement {
 /// missing here, which mechanism needs it, and how to get it.
 pub fn find_placement(needs: &Requirements, placement: &Placement) -> Result<Option<System>, TestbedError> {
     let place = place(needs, placement)?;
-    if needs.specs(place.as_ref()).iter().any(RoutedSpec::runs_tayga) {
-        tayga_program()?;
+    for spec in needs.specs(place.as_ref()) {
+        spec.programs()?;
     }
     Ok(place)
 }
@@ -123,6 +124,7 @@ pub(crate) fn kernel_need(kind: &RoutedKind) -> Option<&'static str> {
             Some(Translator::Jool) => JOOL,
             Some(Translator::Tayga) | None => "tun",
         }),
+        Method::Nat(_) => Some(NAT),
     }
 }
 
@@ -137,9 +139,11 @@ pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
         // A kernel that is not built yet will have it.
         System::OwnUml(_) => Image::find(system).is_ok_and(|image| match device {
             Some(device) => image.lacks_options(device.options),
+            None if need == NAT => image.lacks_options(&nat::OPTIONS),
             None => need == JOOL && image.jool.is_none(),
         }),
         System::Uml | System::Linux(_) if need == JOOL => true,
+        System::Uml if need == NAT => true,
         System::Uml => device.is_some_and(|device| !device.in_debian_uml),
         System::Linux(_) | System::Disk(_) => false,
         System::Namespace | System::Gvisor | System::Localhost | System::Ssh(_) => true,

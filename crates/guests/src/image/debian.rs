@@ -157,6 +157,9 @@ const OF_LINKS: &[&str] = &[
     "sch_fq",
     "tcp_bbr",
     "nf_tables",
+    "nft_chain_nat",
+    "nft_masq",
+    "nft_nat",
 ];
 
 pub(crate) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {

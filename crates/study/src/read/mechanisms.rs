@@ -116,6 +116,24 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
     }
 }
 
+/// Behind a NAT only the sender can open connections.
+fn check_nat(factors: &Factors, problems: &mut Problems) {
+    let forward = Direction::Forward.name();
+    let directions = factors.setting_levels(Factor::Direction);
+    let Some(back) = directions.iter().find(|level| level.value != forward) else { return };
+    for level in factors.setting_levels(Factor::Mechanism) {
+        if level.value.parse::<Mechanism>().is_ok_and(|mechanism| mechanism.nat().is_some()) {
+            let title = format!("`{}` is stateful: only the sender can open connections", level.value);
+            problems.add(
+                back.problem(title, "begins at the receiver")
+                    .related(&level.place, "together with this")
+                    .help("leave this direction out, or the mechanism"),
+            );
+            return;
+        }
+    }
+}
+
 /// The mechanisms that translate: `nat64, siit or 464xlat`.
 fn translating() -> String {
     let all = Mechanism::ALL.iter().filter(|mechanism| mechanism.translates());
@@ -146,7 +164,10 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     }
     check_ends(testbed, problems);
     check_systems(topology, factors, problems);
-    all.iter().for_each(|factors| check_translators(factors, problems));
+    for factors in all {
+        check_translators(factors, problems);
+        check_nat(factors, problems);
+    }
     check_of_one_link(topology, all, problems);
     check_families(factors, problems);
 }

@@ -8,6 +8,7 @@ use crate::kernel::tc::htb;
 use crate::kernel::tc::queue::{Part, create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
+use crate::mechanism::nat::try_rules;
 use crate::mechanism::translate::jool_here;
 use crate::mechanism::tunnels;
 use crate::{Attempt, Fault, INTERFACE, TestbedError};
@@ -95,7 +96,10 @@ const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 
 const ENDS_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
 
-const PROBES: [Probe; 10] = [
+/// The ability of a router that changes addresses.
+pub const NAT: &str = "nat";
+
+const PROBES: [Probe; 11] = [
     Probe {
         name: "ipv6",
         what_for: "both families on every testbed",
@@ -155,6 +159,12 @@ const PROBES: [Probe; 10] = [
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
                  stacklab image build uml-full (five minutes)",
         attempt: || jool_here().map(drop),
+    },
+    Probe {
+        name: NAT,
+        what_for: "NAT44, NAT66 and NPTv6",
+        remedy: "sudo apt-get install --no-install-recommends nftables; or a kernel with CONFIG_NFT_NAT and CONFIG_NFT_MASQ",
+        attempt: try_rules,
     },
     Probe {
         name: "bridge",

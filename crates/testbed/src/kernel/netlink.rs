@@ -119,7 +119,8 @@ pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) ->
     let index = index(device)?;
     with_netlink(async |netlink| {
         let add = netlink.neighbours().add(index, address).link_layer_address(&hardware);
-        let add = add.flags(NeighbourFlags::Router);
+        // A packet that came first may have entered it.
+        let add = add.flags(NeighbourFlags::Router).replace();
         add.execute().await.attempt(format!("enter neighbour {address} on {device}"))
     })
 }

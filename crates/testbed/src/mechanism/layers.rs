@@ -1,6 +1,6 @@
 //! The headers of a packet on the middle link, decoded from the packet itself.
 
-use crate::mechanism::tunnels::WIREGUARD_PORT;
+use crate::mechanism::tunnels::{GENEVE_PORT, VXLAN_PORT, WIREGUARD_PORT};
 use stacklab_model::{Family, Header, Mechanism};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,6 +16,12 @@ pub enum Layer {
     Udp,
     /// WireGuard. Its content is encrypted.
     WireGuard,
+    /// VXLAN.
+    Vxlan,
+    /// Geneve.
+    Geneve,
+    /// Ethernet inside a packet.
+    Ethernet,
     /// Another protocol, by its number.
     Other(u8),
 }
@@ -27,6 +33,9 @@ impl fmt::Display for Layer {
             Layer::Gre => f.write_str("gre"),
             Layer::Udp => f.write_str("udp"),
             Layer::WireGuard => f.write_str("wireguard"),
+            Layer::Vxlan => f.write_str("vxlan"),
+            Layer::Geneve => f.write_str("geneve"),
+            Layer::Ethernet => f.write_str("ethernet"),
             Layer::Other(protocol) => write!(f, "protocol {protocol}"),
         }
     }
@@ -85,12 +94,36 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
         }
         17 => {
             into.push(Layer::Udp);
-            // Type 4 is transport data.
-            if rest.get(2..4) == Some(&WIREGUARD_PORT.to_be_bytes()) && rest.get(8) == Some(&4) {
-                into.push(Layer::WireGuard);
-            }
+            let port = rest.get(2..4).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+            inside_datagram(port, rest.get(8..).unwrap_or_default(), into);
         }
         other => into.push(Layer::Other(other)),
+    }
+}
+
+/// The headers inside a datagram to a port of a tunnel.
+fn inside_datagram(port: u16, payload: &[u8], into: &mut Vec<Layer>) {
+    match port {
+        // Type 4 is transport data.
+        WIREGUARD_PORT if payload.first() == Some(&4) => into.push(Layer::WireGuard),
+        // The flag says that there is a network identifier.
+        VXLAN_PORT if payload.first() == Some(&0x08) => {
+            into.push(Layer::Vxlan);
+            ethernet(payload.get(8..).unwrap_or_default(), into);
+        }
+        // Version 0 without options, and an Ethernet frame inside.
+        GENEVE_PORT if payload.first() == Some(&0) && payload.get(2..4) == Some(&[0x65, 0x58]) => {
+            into.push(Layer::Geneve);
+            ethernet(payload.get(8..).unwrap_or_default(), into);
+        }
+        _ => {}
+    }
+}
+
+fn ethernet(frame: &[u8], into: &mut Vec<Layer>) {
+    if let Some([high, low]) = frame.get(12..14) {
+        into.push(Layer::Ethernet);
+        of_ethertype(u16::from_be_bytes([*high, *low]), &frame[14..], into);
     }
 }
 
@@ -101,6 +134,9 @@ impl Layer {
             Layer::Gre => Some(Header::Gre),
             Layer::Udp => Some(Header::Udp),
             Layer::WireGuard => Some(Header::WireGuard),
+            Layer::Vxlan => Some(Header::Vxlan),
+            Layer::Geneve => Some(Header::Geneve),
+            Layer::Ethernet => Some(Header::Ethernet),
             Layer::Other(_) => None,
         }
     }
@@ -185,7 +221,6 @@ mod tests {
 
     /// The frame of a datagram on the link, according to a mechanism's definition.
     fn made(headers: &[Header]) -> Vec<u8> {
-        let (port_high, port_low) = (WIREGUARD_PORT.to_be_bytes()[0], WIREGUARD_PORT.to_be_bytes()[1]);
         let kind = |header: Option<&Header>| if header == Some(&Header::Ipv6) { 0x86dd } else { 0x800_u16 };
         let mut bytes = Vec::new();
         for (place, header) in headers.iter().enumerate() {
@@ -194,15 +229,23 @@ mod tests {
                 Some(Header::Ipv4) => 4,
                 Some(Header::Ipv6) => 41,
                 Some(Header::Gre) => 47,
-                Some(Header::Udp) | Some(Header::WireGuard) | None => 17,
+                _ => 17,
+            };
+            let port = match next {
+                Some(Header::WireGuard) => WIREGUARD_PORT,
+                Some(Header::Vxlan) => VXLAN_PORT,
+                Some(Header::Geneve) => GENEVE_PORT,
+                _ => 0x5678,
             };
             bytes.push(match header {
                 Header::Ipv4 => four(protocol),
                 Header::Ipv6 => six(protocol),
                 Header::Gre => [&[0, 0][..], &kind(next).to_be_bytes()].concat(),
-                Header::Udp if next.is_some() => vec![0x12, 0x34, port_high, port_low, 0, 40, 0, 0],
-                Header::Udp => vec![0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0],
+                Header::Udp => [&[0x12, 0x34][..], &port.to_be_bytes(), &[0, 40, 0, 0]].concat(),
                 Header::WireGuard => vec![4, 0, 0, 0],
+                Header::Vxlan => vec![8, 0, 0, 0, 0, 0, 1, 0],
+                Header::Geneve => vec![0, 0, 0x65, 0x58, 0, 0, 1, 0],
+                Header::Ethernet => [&[0; 12][..], &kind(next).to_be_bytes()].concat(),
             });
         }
         frame(kind(headers.first()), &bytes.iter().map(Vec::as_slice).collect::<Vec<_>>())

@@ -1,10 +1,10 @@
 //! Tunnels: the device that a definition describes ([`stacklab_model::Tunnel`]), and the routes into it. WireGuard is
 //! configured over generic netlink (linux/wireguard.h), with random keys.
 
-use crate::addressing::TUNNEL;
+use crate::addressing::{TUNNEL, routed_hardware_address};
 use crate::kernel::genl::message::{attribute, text};
 use crate::kernel::genl::socket::Socket;
-use crate::kernel::netlink::{Route, add_device};
+use crate::kernel::netlink::{Route, add_address, add_device, add_neighbour, change, without_link_local};
 use crate::{Attempt, Fault, Router};
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
@@ -28,6 +28,22 @@ const GRE_LOCAL: u16 = 6;
 const GRE_REMOTE: u16 = 7;
 const GRE_TTL: u16 = 8;
 const GRE_FLAGS: u16 = 13;
+/// Attributes of linux/if_link.h: IFLA_VXLAN_* and IFLA_GENEVE_*.
+const VXLAN_ID: u16 = 1;
+const VXLAN_REMOTE_V4: u16 = 2;
+const VXLAN_LOCAL_V4: u16 = 4;
+const VXLAN_TTL: u16 = 5;
+const VXLAN_LEARNING: u16 = 7;
+const VXLAN_PORT_NUMBER: u16 = 15;
+const VXLAN_REMOTE_V6: u16 = 16;
+const VXLAN_LOCAL_V6: u16 = 17;
+const GENEVE_ID: u16 = 1;
+const GENEVE_REMOTE_V4: u16 = 2;
+const GENEVE_TTL: u16 = 3;
+const GENEVE_PORT_NUMBER: u16 = 5;
+const GENEVE_REMOTE_V6: u16 = 7;
+/// The identifier of the only network that such a tunnel carries.
+const NETWORK_ID: u32 = 1;
 /// IP6_TNL_F_IGN_ENCAP_LIMIT: sends outer IPv6 headers without the tunnel encapsulation limit (RFC 2473), a
 /// destination options header of 8 bytes.
 const NO_ENCAPSULATION_LIMIT: u32 = 1;
@@ -42,13 +58,38 @@ pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     if tunnel.device.setup == Setup::WireGuard {
         set_up_wireguard(router, other)?;
     }
+    if tunnel.carries_frames() {
+        join_ethernet(router)?;
+    }
     router.raise_tunnel()?;
+    if tunnel.carries_frames() {
+        add_ethernet_ends(router)?;
+    }
     match tunnel.remote {
         Remote::Configured => router.route_into_tunnel(),
         Remote::InDestination { prefix: (network, length), .. } => {
             Route { to: (network.into(), length), device: TUNNEL, via: None, mtu: None }.add()
         }
     }
+}
+
+/// Gives the device of Ethernet frames a known hardware address, and nothing that sends by itself.
+fn join_ethernet(router: &Router) -> Result<(), Fault> {
+    let own = routed_hardware_address(router.site.router(), TUNNEL);
+    change(TUNNEL, "set the hardware address of", |link| link.address(own.to_vec()))?;
+    without_link_local(TUNNEL)
+}
+
+/// The addresses of the routers on the device: each is the other's gateway, and nobody asks for neighbours.
+fn add_ethernet_ends(router: &Router) -> Result<(), Fault> {
+    let other = router.site.other();
+    for family in Family::ALL.iter().filter(|family| router.mechanism.carries(**family)) {
+        let (own, prefix) = router.site.tunnel_end(*family);
+        add_address(TUNNEL, own, prefix)?;
+        let neighbour = routed_hardware_address(other.router(), TUNNEL);
+        add_neighbour(TUNNEL, other.tunnel_end(*family).0, neighbour)?;
+    }
+    Ok(())
 }
 
 /// The netlink message that creates a mechanism's device between two addresses, this router's first.
@@ -58,6 +99,8 @@ pub(crate) fn device(name: &str, mechanism: Mechanism, tunnel: &Tunnel, ends: [I
     let attributes = match tunnel.device.setup {
         Setup::IpTunnel => ip_tunnel(mechanism, tunnel, ends),
         Setup::Gre => gre(tunnel, ends),
+        Setup::Vxlan => vxlan(ends),
+        Setup::Geneve => geneve(ends),
         // It is configured after its creation.
         Setup::WireGuard => return device.build(),
     };
@@ -103,6 +146,32 @@ fn gre(tunnel: &Tunnel, [own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
     attributes
 }
 
+/// There is one other end, so nothing is learnt from packets.
+fn vxlan([own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
+    let [local, remote] = match own {
+        IpAddr::V4(_) => [VXLAN_LOCAL_V4, VXLAN_REMOTE_V4],
+        IpAddr::V6(_) => [VXLAN_LOCAL_V6, VXLAN_REMOTE_V6],
+    };
+    vec![
+        attribute(VXLAN_ID, &NETWORK_ID.to_ne_bytes()),
+        attribute(local, &octets(own)),
+        attribute(remote, &octets(other)),
+        attribute(VXLAN_TTL, &[HOP_LIMIT]),
+        attribute(VXLAN_LEARNING, &[0]),
+        attribute(VXLAN_PORT_NUMBER, &VXLAN_PORT.to_be_bytes()),
+    ]
+}
+
+fn geneve([own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
+    let remote = if own.is_ipv4() { GENEVE_REMOTE_V4 } else { GENEVE_REMOTE_V6 };
+    vec![
+        attribute(GENEVE_ID, &NETWORK_ID.to_ne_bytes()),
+        attribute(remote, &octets(other)),
+        attribute(GENEVE_TTL, &[HOP_LIMIT]),
+        attribute(GENEVE_PORT_NUMBER, &GENEVE_PORT.to_be_bytes()),
+    ]
+}
+
 fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -111,6 +180,8 @@ fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 pub(crate) const WIREGUARD_PORT: u16 = 51820;
+pub(crate) const VXLAN_PORT: u16 = 4789;
+pub(crate) const GENEVE_PORT: u16 = 6081;
 
 /// Commands and attributes of linux/wireguard.h.
 const SET_DEVICE: u8 = 1;
@@ -242,5 +313,11 @@ mod tests {
         assert_eq!(described(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
         assert_eq!(described(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
         assert_eq!(described(Mechanism::WireGuard6), "wireguard");
+        let vxlan4 = "vxlan 1:01000000 4:c6120001 2:c6120002 5:40 7:00 15:12b5";
+        assert_eq!(described(Mechanism::Vxlan4), vxlan4);
+        let vxlan6 = format!("vxlan 1:01000000 17:{near} 16:{far} 5:40 7:00 15:12b5");
+        assert_eq!(described(Mechanism::Vxlan6), vxlan6);
+        assert_eq!(described(Mechanism::Geneve4), "geneve 1:01000000 2:c6120002 3:40 5:17c1");
+        assert_eq!(described(Mechanism::Geneve6), format!("geneve 1:01000000 7:{far} 3:40 5:17c1"));
     }
 }

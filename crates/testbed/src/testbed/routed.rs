@@ -2,6 +2,7 @@
 
 use crate::host::namespaces_only;
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
+use crate::mechanism::nat::nft_program;
 use crate::mechanism::translate::{tayga_command, tayga_console, tayga_program};
 use crate::mechanism::translates_at;
 use crate::mechanism::tunnels::Keys;
@@ -13,7 +14,7 @@ use crate::{
 };
 use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Systems, Translator};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The age at which path MTUs are discovered again. A kernel keeps a path MTU for ten minutes and accepts no update
@@ -66,9 +67,9 @@ impl Routed {
         let RoutedSpec { kind, link_config, links, .. } = spec;
         let mechanism = kind.mechanism;
         let workdir = Workdir::create()?;
-        // A router in a guest runs its translator itself.
-        let inside = spec.runs_tayga() && kind.routers.guests().next().is_some();
-        let others = if inside { vec![tayga_program()?] } else { Vec::new() };
+        // A router in a guest runs its translator and nftables itself.
+        let inside = kind.routers.guests().next().is_some();
+        let others = if inside { spec.programs()? } else { Vec::new() };
         let guests = |systems: &Systems| -> Result<Guests, TestbedError> {
             let [near, far] = &systems.0;
             Ok([prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?])
@@ -262,14 +263,27 @@ impl RoutedSpec {
         translating.map(|(_, translates)| translates).collect()
     }
 
-    /// Whether the far router keeps connection state: connections start at the sender only, with translated ports.
+    /// Whether a router keeps connection state: connections start at the sender only, and their ports may change.
     pub fn keeps_state(&self) -> bool {
-        self.translates[1].by.keeps_state(self.kind.mechanism)
+        let mechanism = self.kind.mechanism;
+        mechanism.nat().is_some() || self.translates[1].by.keeps_state(mechanism)
     }
 
     /// Whether a router translates with tayga.
     pub fn runs_tayga(&self) -> bool {
         self.translators().iter().any(|translates| translates.by == Translator::Tayga)
+    }
+
+    /// The programs that its routers run beside this one. The error names the one that is missing.
+    pub fn programs(&self) -> Result<Vec<PathBuf>, TestbedError> {
+        let mut programs = Vec::new();
+        if self.runs_tayga() {
+            programs.push(tayga_program()?);
+        }
+        if self.kind.mechanism.nat().is_some() {
+            programs.push(nft_program()?);
+        }
+        Ok(programs)
     }
 }
 

@@ -24,6 +24,17 @@ pub enum Method {
     Tunnel(Tunnel),
     /// Translated: every packet on the link is IPv6.
     Translation(Translation),
+    /// The near router gives packets another source address of their family.
+    Nat(Nat),
+}
+
+/// What the near router's NAT makes of source addresses. It keeps state: connections begin at the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nat {
+    /// All hosts share the router's own address by their ports (RFC 3022).
+    Masquerade,
+    /// Each host keeps the end of its address, below another prefix (RFC 6296).
+    Prefix,
 }
 
 #[derive(Debug)]
@@ -73,6 +84,10 @@ pub enum Setup {
     Gre,
     /// By generic netlink, with keys (linux/wireguard.h).
     WireGuard,
+    /// By attributes `IFLA_VXLAN_*` (linux/if_link.h). The device carries Ethernet frames.
+    Vxlan,
+    /// By attributes `IFLA_GENEVE_*` (linux/if_link.h). The device carries Ethernet frames.
+    Geneve,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +101,12 @@ pub enum Header {
     Udp,
     /// Type, receiver and counter before the encrypted packet, the authentication tag after it.
     WireGuard,
+    /// VXLAN (RFC 7348).
+    Vxlan,
+    /// Geneve without options (RFC 8926).
+    Geneve,
+    /// Ethernet without a tag, inside a packet.
+    Ethernet,
 }
 
 /// The routers that translate headers; packets are IPv6 between them.
@@ -112,6 +133,11 @@ impl Tunnel {
         self.headers.contains(&Header::WireGuard)
     }
 
+    /// Whether the device carries Ethernet frames: it has a hardware address, and neighbours.
+    pub fn carries_frames(&self) -> bool {
+        self.headers.contains(&Header::Ethernet)
+    }
+
     pub fn added_bytes(&self) -> u32 {
         self.headers.iter().map(|header| header.bytes()).sum()
     }
@@ -133,6 +159,8 @@ impl Header {
             Header::Gre => 4,
             Header::Udp => 8,
             Header::WireGuard => 16 + 16,
+            Header::Vxlan | Header::Geneve => 8,
+            Header::Ethernet => 14,
         }
     }
 }

@@ -4,7 +4,7 @@
 mod definition;
 mod translator;
 
-pub use definition::{Device, Header, MechanismDef, Method, Remote, Setup, Translation, Tunnel};
+pub use definition::{Device, Header, MechanismDef, Method, Nat, Remote, Setup, Translation, Tunnel};
 pub use translator::Translator;
 
 use crate::Family;
@@ -45,6 +45,13 @@ mechanisms! {
     WireGuard4 = wireguard4,
     WireGuard6 = wireguard6,
     Ipip = ipip,
+    Nat44 = nat44,
+    Nat66 = nat66,
+    Nptv6 = nptv6,
+    Vxlan4 = vxlan4,
+    Vxlan6 = vxlan6,
+    Geneve4 = geneve4,
+    Geneve6 = geneve6,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -78,7 +85,13 @@ impl Mechanism {
         Some(translation)
     }
 
-    /// Whether packets are translated, and therefore have other addresses after the translator.
+    pub fn nat(self) -> Option<Nat> {
+        let Method::Nat(nat) = self.definition().method else { return None };
+        Some(nat)
+    }
+
+    /// Whether packets are translated to the other family, and therefore have other addresses and another length after
+    /// the translator.
     pub fn translates(self) -> bool {
         self.translation().is_some()
     }
@@ -109,7 +122,7 @@ impl Mechanism {
     /// How packets of a family change on the link; `None` if the mechanism does not carry it.
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         let carriage = match &self.definition().method {
-            Method::Forwarding => Carriage::Plain(family),
+            Method::Forwarding | Method::Nat(_) => Carriage::Plain(family),
             Method::Tunnel(tunnel) if tunnel.encrypts() => {
                 Carriage::Filled(tunnel.added_bytes(), WIREGUARD_BLOCK)
             }
@@ -122,7 +135,7 @@ impl Mechanism {
     /// The readable headers of a UDP datagram on the link, outside first; `None` if the mechanism does not carry it.
     pub fn datagram_headers(self, family: Family) -> Option<Vec<Header>> {
         let headers = match &self.definition().method {
-            Method::Forwarding => vec![Header::ip(family), Header::Udp],
+            Method::Forwarding | Method::Nat(_) => vec![Header::ip(family), Header::Udp],
             Method::Tunnel(tunnel) if tunnel.encrypts() => tunnel.headers.to_vec(),
             Method::Tunnel(tunnel) => [tunnel.headers, &[Header::ip(family), Header::Udp]].concat(),
             Method::Translation(_) => vec![Header::Ipv6, Header::Udp],
@@ -143,6 +156,7 @@ impl Mechanism {
     pub fn link_families(self) -> &'static [Family] {
         match &self.definition().method {
             Method::Forwarding => Family::ALL,
+            Method::Nat(_) => self.definition().carries,
             Method::Tunnel(tunnel) if tunnel.outer() == Family::Ipv4 => &[Family::Ipv4],
             Method::Tunnel(_) | Method::Translation(_) => &[Family::Ipv6],
         }

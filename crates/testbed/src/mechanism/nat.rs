@@ -1,0 +1,109 @@
+//! NAT44, NAT66 and NPTv6: the near router changes source addresses by a rule of nftables, and the answers' destination
+//! by its connection tracking. Rules and states vanish with the namespace.
+
+use crate::addressing::NPT;
+use crate::kernel::namespace::in_new_namespace;
+use crate::kernel::netlink::Route;
+use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, find};
+use stacklab_model::{Family, Nat};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The kernel options that the rules need, as written in a kernel configuration.
+pub const OPTIONS: [&str; 7] = [
+    "CONFIG_NF_CONNTRACK=y",
+    "CONFIG_NF_NAT=y",
+    "CONFIG_NF_TABLES=y",
+    "CONFIG_NF_TABLES_IPV4=y",
+    "CONFIG_NF_TABLES_IPV6=y",
+    "CONFIG_NFT_NAT=y",
+    "CONFIG_NFT_MASQ=y",
+];
+
+/// The path of nftables' program. The error says how to get it.
+pub fn nft_program() -> Result<PathBuf, TestbedError> {
+    find("nft", "sudo apt-get install --no-install-recommends nftables")
+}
+
+pub(crate) fn build(router: &Router, nat: Nat) -> Result<(), Fault> {
+    match router.site {
+        Site::Near => add_rules(&write_rules(nat, router.mechanism.definition().carries, MIDDLE)),
+        // The router's own address is on the link: only another prefix needs a route.
+        Site::Far if nat == Nat::Masquerade => Ok(()),
+        Site::Far => {
+            let via = Some(router.site.other().outer(Family::Ipv6));
+            Route { to: (NPT.0.into(), NPT.1), device: MIDDLE, via, mtu: None }.add()
+        }
+    }
+}
+
+/// Whether this kernel has these rules and this machine the program, after a test in a temporary namespace.
+pub(crate) fn try_rules() -> Result<(), Fault> {
+    let rules =
+        write_rules(Nat::Masquerade, Family::ALL, "lo") + &write_rules(Nat::Prefix, &[Family::Ipv6], "lo");
+    in_new_namespace(|| add_rules(&rules)).attempt("make a namespace")?
+}
+
+/// Rules that change the source address of packets of these families which leave by a device.
+fn write_rules(nat: Nat, families: &[Family], device: &str) -> String {
+    let mut rules = String::new();
+    for family in families {
+        let kind = match family {
+            Family::Ipv4 => "ip",
+            Family::Ipv6 => "ip6",
+        };
+        let change = match nat {
+            Nat::Masquerade => "masquerade".to_owned(),
+            Nat::Prefix => format!("snat {kind} prefix to {}/{}", NPT.0, NPT.1),
+        };
+        rules += &format!(
+            "add table {kind} stacklab\n\
+             add chain {kind} stacklab out {{ type nat hook postrouting priority srcnat; }}\n\
+             add rule {kind} stacklab out oifname \"{device}\" {change}\n"
+        );
+    }
+    rules
+}
+
+/// Adds rules to this namespace by the program, which reads them from its standard input.
+pub fn add_rules(rules: &str) -> Result<(), Fault> {
+    let program = nft_program().attempt("find the program for nftables")?;
+    let done = run_nft(&program, rules).attempt(format!("run {}", program.display()))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let errors = String::from_utf8_lossy(&done.stderr);
+    let first = errors.lines().next().unwrap_or("nft failed").to_owned();
+    Err(first)
+        .attempt("add nftables rules (a guest's image has their modules if it is new: stacklab image get)")
+}
+
+fn run_nft(program: &Path, rules: &str) -> io::Result<Output> {
+    let mut child = Command::new(program)
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().expect("it is a pipe").write_all(rules.as_bytes())?;
+    child.wait_with_output()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_of_the_families_that_are_carried() {
+        let rules = write_rules(Nat::Masquerade, &[Family::Ipv4], "st1");
+        assert!(rules.ends_with("add rule ip stacklab out oifname \"st1\" masquerade\n"), "{rules}");
+        assert!(!rules.contains("ip6"), "{rules}");
+        let rules = write_rules(Nat::Prefix, &[Family::Ipv6], "st1");
+        assert!(
+            rules.contains("table ip6") && rules.contains("snat ip6 prefix to 2001:2:0:101::/64"),
+            "{rules}"
+        );
+        assert_eq!(write_rules(Nat::Masquerade, Family::ALL, "lo").lines().count(), 2);
+    }
+}

@@ -1,0 +1,47 @@
+//! NAT and overlays between two routers: on this kernel, and in a guest what this kernel may lack. The tests need root,
+//! nft and the image linux-6.1.
+
+use super::mechanisms::{FAST, FLOOD, PACED, SLOW, check_fragments, filled};
+use stacklab_model::Mechanism;
+
+/// The sources that the receiver sees are checked when the testbed is built; here what stands on the middle link.
+#[test]
+fn nat_on_this_kernel_carries_what_the_header_model_says() {
+    let is_nat = |mechanism: Mechanism| mechanism.nat().is_some();
+    check_fragments(&filled(None, FAST, PACED, &[1536], is_nat).0);
+    let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_nat);
+    for headers in [
+        "ipv4 as ipv4 198.18.0.1 > 198.18.2.1 / udp",
+        "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:2::1 / udp",
+        "ipv6 as ipv6 2001:2:0:101::1 > 2001:2:0:2::1 / udp",
+        "(nftables, stateful)",
+    ] {
+        assert!(seen.contains(headers), "{headers}: {seen}");
+    }
+}
+
+#[test]
+fn vxlan_on_this_kernel_carries_what_the_header_model_says() {
+    let is_vxlan = |mechanism: Mechanism| mechanism.name().starts_with("vxlan");
+    check_fragments(&filled(None, FAST, PACED, &[1536], is_vxlan).0);
+    let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_vxlan);
+    for headers in [
+        "ipv4 198.18.0.1 > 198.18.0.2 / udp / vxlan / ethernet / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / udp / vxlan / ethernet / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+    ] {
+        assert!(seen.contains(headers), "{headers}: {seen}");
+    }
+}
+
+#[test]
+fn geneve_and_nat_are_carried_inside_linux_6_1() {
+    let wanted = ["geneve4", "geneve6", "nat44", "nptv6"];
+    let is_wanted = |mechanism: Mechanism| wanted.contains(&mechanism.name());
+    let (_, _, seen) = filled(Some("linux-6.1"), SLOW, PACED, &[1024], is_wanted);
+    for headers in [
+        "ipv4 198.18.0.1 > 198.18.0.2 / udp / geneve / ethernet / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "ipv6 as ipv6 2001:2:0:101::1 > 2001:2:0:2::1 / udp",
+    ] {
+        assert!(seen.contains(headers), "{headers}: {seen}");
+    }
+}
