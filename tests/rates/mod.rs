@@ -1,15 +1,23 @@
-//! Tests that compare rates far below what the machine can do: they run beside others, one at a time.
+//! Tests whose figures other load does not change, or that compare rates far below what the machine can do: they run
+//! beside others, two at a time.
 
 mod action;
 mod capture;
 mod compare;
+mod directions;
 mod endurance;
+mod frugality;
 mod generators;
 mod impairment;
 mod iperf3_client;
 mod iperf3_server;
+mod known_truth;
 mod measure;
+mod metrics;
 mod published;
+mod same_arm;
 mod slow;
 mod strays;
+mod truth;
+mod tuning;
 mod tutorials;
