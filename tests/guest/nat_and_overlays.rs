@@ -7,7 +7,6 @@ use stacklab_model::Mechanism;
 /// The sources that the receiver sees are checked when the testbed is built; here what stands on the middle link.
 #[test]
 fn nat_on_this_kernel_carries_what_the_header_model_says() {
-    let is_nat = |mechanism: Mechanism| mechanism.nat().is_some();
     check_fragments(&filled(None, FAST, PACED, &[1536], is_nat).0);
     let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_nat);
     for headers in [
@@ -22,7 +21,6 @@ fn nat_on_this_kernel_carries_what_the_header_model_says() {
 
 #[test]
 fn vxlan_on_this_kernel_carries_what_the_header_model_says() {
-    let is_vxlan = |mechanism: Mechanism| mechanism.name().starts_with("vxlan");
     check_fragments(&filled(None, FAST, PACED, &[1536], is_vxlan).0);
     let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_vxlan);
     for headers in [
@@ -30,6 +28,19 @@ fn vxlan_on_this_kernel_carries_what_the_header_model_says() {
         "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / udp / vxlan / ethernet / ipv4 198.18.1.1 > 198.18.2.1 / udp",
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
+    }
+}
+
+#[test]
+fn segments_on_this_kernel_carry_what_the_header_model_says() {
+    check_fragments(&filled(None, FAST, PACED, &[1536], is_srv6).0);
+    let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_srv6);
+    for said in [
+        "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d4 / segment routing / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d6 / segment routing / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "a larger packet vanishes without an answer, so the testbed sets the path MTU",
+    ] {
+        assert!(seen.contains(said), "{said}: {seen}");
     }
 }
 
@@ -44,4 +55,16 @@ fn geneve_and_nat_are_carried_inside_linux_6_1() {
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }
+}
+
+fn is_nat(mechanism: Mechanism) -> bool {
+    mechanism.nat().is_some()
+}
+
+fn is_vxlan(mechanism: Mechanism) -> bool {
+    mechanism.name().starts_with("vxlan")
+}
+
+fn is_srv6(mechanism: Mechanism) -> bool {
+    mechanism == Mechanism::SrV6
 }

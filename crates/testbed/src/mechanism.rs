@@ -11,6 +11,7 @@ use stacklab_model::{Family, Mechanism, Method, Translator, Tunnel};
 
 pub(crate) mod layers;
 pub mod nat;
+pub(crate) mod segments;
 pub mod translate;
 pub(crate) mod tunnels;
 

@@ -232,12 +232,16 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let seen = carried.iter().map(|carried| {
         format!("{} as {}, path MTU {}", carried.family, carried.headers.join(" / "), carried.path_mtus[0])
     });
+    let black_hole = match carried.iter().any(|carried| carried.black_hole) {
+        true => "; a larger packet vanishes without an answer, so the testbed sets the path MTU",
+        false => "",
+    };
     let bottleneck = Topology::Routed(*links).bottleneck(link_config);
     let bottleneck = bottleneck.map_or_else(String::new, |link| format!("; bottleneck: {link}"));
     let offloads = if link_config.offloads { "on" } else { "off" };
     format!(
         "client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
-         {mechanism}{by}, seen on the middle link{seen_by}: {}",
+         {mechanism}{by}, seen on the middle link{seen_by}: {}{black_hole}",
         link_config.mtu,
         own.collect::<String>(),
         seen.collect::<Vec<_>>().join("; ")

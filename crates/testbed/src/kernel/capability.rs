@@ -10,11 +10,11 @@ use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
 use crate::mechanism::nat::try_rules;
 use crate::mechanism::translate::jool_here;
-use crate::mechanism::tunnels;
+use crate::mechanism::{segments, tunnels};
 use crate::{Attempt, Fault, INTERFACE, TestbedError};
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo};
 use rtnetlink::{LinkBridge, LinkVeth};
-use stacklab_model::{Device, Family, Mechanism, Rate, Remote};
+use stacklab_model::{Device, Family, Mechanism, Rate, Remote, Setup};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -186,6 +186,9 @@ fn try_tunnel(number: usize, mechanism: Mechanism, device: &Device) -> Result<()
 
 fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
     let Some(tunnel) = mechanism.tunnel() else { return Ok(()) };
+    if tunnel.device.setup == Setup::Segments {
+        return segments::try_routes();
+    }
     let ends = match tunnel.outer() {
         Family::Ipv4 => ENDS_V4.map(IpAddr::from),
         Family::Ipv6 => ENDS_V6.map(IpAddr::from),

@@ -8,9 +8,12 @@ use rtnetlink::packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkMessage, State,
 };
 use rtnetlink::packet_route::neighbour::NeighbourFlags;
-use rtnetlink::packet_route::route::{RouteAttribute, RouteMetric};
+use rtnetlink::packet_route::route::{
+    RouteAttribute, RouteLwEnCapType, RouteLwTunnelEncap, RouteMetric, RouteSeg6IpTunnel,
+    RouteSeg6LocalTunnel, Seg6Header, Seg6LocalAction, Seg6Mode,
+};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, RouteMessageBuilder};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 use tokio::runtime::{Builder, Runtime};
@@ -98,8 +101,47 @@ pub(crate) struct Route<'a> {
     pub mtu: Option<u32>,
 }
 
+/// What a route does to packets besides sending them (RFC 8986).
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Encapsulation {
+    /// Into IPv6 with a segment routing header of this segment.
+    PutIn(Ipv6Addr),
+    /// Out of it, and to this next hop.
+    TakeOut(IpAddr),
+}
+
+impl Encapsulation {
+    fn attributes(self) -> [RouteAttribute; 2] {
+        let (kind, parts) = match self {
+            Encapsulation::PutIn(segment) => {
+                let mut header = Seg6Header::default();
+                header.mode = Seg6Mode::Encap;
+                header.segments = vec![segment];
+                (RouteLwEnCapType::Seg6, vec![RouteLwTunnelEncap::Seg6(RouteSeg6IpTunnel::Seg6(header))])
+            }
+            Encapsulation::TakeOut(client) => {
+                let (action, next) = match client {
+                    IpAddr::V4(client) => (Seg6LocalAction::EndDx4, RouteSeg6LocalTunnel::Nh4(client)),
+                    IpAddr::V6(client) => (Seg6LocalAction::EndDx6, RouteSeg6LocalTunnel::Nh6(client)),
+                };
+                let parts = [RouteSeg6LocalTunnel::Action(action), next];
+                (RouteLwEnCapType::Seg6Local, parts.map(RouteLwTunnelEncap::Seg6Local).into())
+            }
+        };
+        [RouteAttribute::EncapType(kind), RouteAttribute::Encap(parts)]
+    }
+}
+
 impl Route<'_> {
     pub(crate) fn add(&self) -> Result<(), Fault> {
+        self.add_message(Vec::new())
+    }
+
+    pub(crate) fn add_with(&self, encapsulation: Encapsulation) -> Result<(), Fault> {
+        self.add_message(encapsulation.attributes().into())
+    }
+
+    fn add_message(&self, more: Vec<RouteAttribute>) -> Result<(), Fault> {
         let (network, prefix) = self.to;
         let what = format!("route {network}/{prefix} to {}", self.device);
         let route = RouteMessageBuilder::<IpAddr>::new().output_interface(index(self.device)?);
@@ -109,6 +151,7 @@ impl Route<'_> {
         });
         let mut route = route.attempt(&*what)?.build();
         route.attributes.extend(self.mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)])));
+        route.attributes.extend(more);
         with_netlink(async |netlink| netlink.route().add(route).execute().await.attempt(what))
     }
 }

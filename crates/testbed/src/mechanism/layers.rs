@@ -22,6 +22,8 @@ pub enum Layer {
     Geneve,
     /// Ethernet inside a packet.
     Ethernet,
+    /// A segment routing header.
+    SegmentRouting,
     /// Another protocol, by its number.
     Other(u8),
 }
@@ -36,6 +38,7 @@ impl fmt::Display for Layer {
             Layer::Vxlan => f.write_str("vxlan"),
             Layer::Geneve => f.write_str("geneve"),
             Layer::Ethernet => f.write_str("ethernet"),
+            Layer::SegmentRouting => f.write_str("segment routing"),
             Layer::Other(protocol) => write!(f, "protocol {protocol}"),
         }
     }
@@ -88,6 +91,12 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
     match protocol {
         4 => ipv4(rest, into),
         41 => ipv6(rest, into),
+        // A routing header, its length in units of eight bytes without the first, of the type of segments.
+        43 if rest.len() >= 8 && rest[2] == 4 => {
+            into.push(Layer::SegmentRouting);
+            let length = (usize::from(rest[1]) + 1) * 8;
+            inside(rest[0], rest.get(length..).unwrap_or_default(), into);
+        }
         47 if rest.len() >= 4 => {
             into.push(Layer::Gre);
             of_ethertype(u16::from_be_bytes([rest[2], rest[3]]), &rest[4..], into);
@@ -137,6 +146,7 @@ impl Layer {
             Layer::Vxlan => Some(Header::Vxlan),
             Layer::Geneve => Some(Header::Geneve),
             Layer::Ethernet => Some(Header::Ethernet),
+            Layer::SegmentRouting => Some(Header::SegmentRouting),
             Layer::Other(_) => None,
         }
     }
@@ -229,6 +239,7 @@ mod tests {
                 Some(Header::Ipv4) => 4,
                 Some(Header::Ipv6) => 41,
                 Some(Header::Gre) => 47,
+                Some(Header::SegmentRouting) => 43,
                 _ => 17,
             };
             let port = match next {
@@ -245,6 +256,7 @@ mod tests {
                 Header::WireGuard => vec![4, 0, 0, 0],
                 Header::Vxlan => vec![8, 0, 0, 0, 0, 0, 1, 0],
                 Header::Geneve => vec![0, 0, 0x65, 0x58, 0, 0, 1, 0],
+                Header::SegmentRouting => [&[protocol, 2, 4, 0, 0, 0, 0, 0][..], &[0; 16]].concat(),
                 Header::Ethernet => [&[0; 12][..], &kind(next).to_be_bytes()].concat(),
             });
         }

@@ -5,6 +5,7 @@ use crate::addressing::{TUNNEL, routed_hardware_address};
 use crate::kernel::genl::message::{attribute, text};
 use crate::kernel::genl::socket::Socket;
 use crate::kernel::netlink::{Route, add_address, add_device, add_neighbour, change, without_link_local};
+use crate::mechanism::segments;
 use crate::{Attempt, Fault, Router};
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
@@ -51,6 +52,9 @@ const NO_ENCAPSULATION_LIMIT: u32 = 1;
 const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
 
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
+    if tunnel.device.setup == Setup::Segments {
+        return segments::build(router);
+    }
     let outer = tunnel.outer();
     let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
     let what = format!("the {} device of {} from {own} to {other}", tunnel.device.kind, router.mechanism);
@@ -101,8 +105,8 @@ pub(crate) fn device(name: &str, mechanism: Mechanism, tunnel: &Tunnel, ends: [I
         Setup::Gre => gre(tunnel, ends),
         Setup::Vxlan => vxlan(ends),
         Setup::Geneve => geneve(ends),
-        // It is configured after its creation.
-        Setup::WireGuard => return device.build(),
+        // WireGuard is configured after its creation, and segments have no device.
+        Setup::WireGuard | Setup::Segments => return device.build(),
     };
     device.set_info_data(InfoData::Other(attributes.concat())).build()
 }

@@ -21,8 +21,10 @@ pub struct PathCheck {
     pub headers: Vec<String>,
     /// The frame that was captured there.
     pub frame: Vec<u8>,
-    /// The path MTU that each end discovered towards the other, bytes; the sender's first.
+    /// The path MTU that each end discovered towards the other, or was given, bytes; the sender's first.
     pub path_mtus: [u32; 2],
+    /// Whether a larger packet vanished, and no router answered it. The testbed then sets the path MTU.
+    pub black_hole: bool,
 }
 
 /// Timeout for packets to arrive. A tunnel is set up by its first packets.
@@ -50,9 +52,11 @@ pub(crate) fn check_path(
     let flow = Flow::open(hosts, mechanism, family, ends)?;
     let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
+    let black_hole = !mechanism.reports_path_mtu()
+        && hosts[0].inside(|| vanishes(&flow.sender, mtu).attempt("send a packet that is too large"))?;
     flow.find_both(path_mtus)?;
     let headers = headers.iter().map(Layer::to_string).collect();
-    Ok(PathCheck { family, headers, frame, path_mtus })
+    Ok(PathCheck { family, headers, frame, path_mtus, black_hole })
 }
 
 /// Connected sockets, one at each end, to the peer address as translated for that end.
@@ -141,6 +145,13 @@ fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
     let _ = socket.send(&room);
     std::thread::sleep(AGAIN);
     Ok(())
+}
+
+/// Whether nobody answers a packet as large as the middle link's MTU, which the mechanism's headers make too large.
+fn vanishes(socket: &UdpSocket, mtu: u32) -> io::Result<bool> {
+    probe(socket, mtu)?;
+    // The answer to the first packet is the error of the next call.
+    Ok(socket.send(WORD).map_or_else(|error| error.raw_os_error() != Some(libc::EMSGSIZE), |_| true))
 }
 
 fn socket(own: IpAddr, port: u16) -> Result<UdpSocket, Fault> {

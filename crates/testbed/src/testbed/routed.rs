@@ -100,6 +100,9 @@ impl Routed {
         }
         routed.set_up_routers(&routers, spec, program)?;
         routed.network.wait_until_quiet()?;
+        if !mechanism.reports_path_mtu() {
+            routed.fix_path_mtus(link_config.mtu)?;
+        }
         routed.check_paths(link_config.mtu)?;
         if clients.iter().any(Option::is_some) {
             routed.start_clients(&clients, spec, program)?;
@@ -139,6 +142,16 @@ impl Routed {
         }
     }
 
+    /// Gives both clients the path MTU, which then lasts.
+    fn fix_path_mtus(&mut self, middle_mtu: u32) -> Result<(), TestbedError> {
+        for (site, place) in CLIENTS {
+            let host = &self.network.hosts[place];
+            host.inside(|| fix_path_mtus(site, self.mechanism, middle_mtu))?;
+        }
+        self.lasting = true;
+        Ok(())
+    }
+
     /// Starts guests in the clients' places and does not wait until they have booted. Nothing changes for the routers:
     /// their interfaces have the addresses of the namespaces. From then on, routes set the path MTUs at both ends,
     /// because rediscovery cannot be started in a guest.
@@ -152,7 +165,8 @@ impl Routed {
         let middle_mtu = spec.link_config.mtu;
         for (number, ((site, place), guest)) in CLIENTS.into_iter().zip(guests).enumerate() {
             let guest = guest.as_ref();
-            if !guest.is_some_and(|guest| guest.wants_a_tap()) {
+            let has_a_route = !mechanism.reports_path_mtu();
+            if !has_a_route && !guest.is_some_and(|guest| guest.wants_a_tap()) {
                 let fix = || fix_path_mtus(site, mechanism, middle_mtu);
                 self.network.hosts[place].inside(fix)?;
             }

@@ -88,6 +88,8 @@ pub enum Setup {
     Vxlan,
     /// By attributes `IFLA_GENEVE_*` (linux/if_link.h). The device carries Ethernet frames.
     Geneve,
+    /// By routes with an encapsulation, and no device.
+    Segments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +109,8 @@ pub enum Header {
     Geneve,
     /// Ethernet without a tag, inside a packet.
     Ethernet,
+    /// A segment routing header with one segment (RFC 8754).
+    SegmentRouting,
 }
 
 /// The routers that translate headers; packets are IPv6 between them.
@@ -161,6 +165,7 @@ impl Header {
             Header::WireGuard => 16 + 16,
             Header::Vxlan | Header::Geneve => 8,
             Header::Ethernet => 14,
+            Header::SegmentRouting => 8 + 16,
         }
     }
 }

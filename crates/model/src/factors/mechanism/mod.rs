@@ -52,6 +52,7 @@ mechanisms! {
     Vxlan6 = vxlan6,
     Geneve4 = geneve4,
     Geneve6 = geneve6,
+    SrV6 = srv6,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -94,6 +95,12 @@ impl Mechanism {
     /// the translator.
     pub fn translates(self) -> bool {
         self.translation().is_some()
+    }
+
+    /// Whether a router answers a packet that is too large. Linux puts packets into segments before it looks at their
+    /// size, and drops what is too large for the link without an answer.
+    pub fn reports_path_mtu(self) -> bool {
+        self.tunnel().is_none_or(|tunnel| tunnel.device.setup != Setup::Segments)
     }
 
     /// Devices of all mechanisms, one for each ability, each with the first mechanism that uses it.
