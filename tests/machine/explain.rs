@@ -1,7 +1,7 @@
 //! Where in the stack two arms differ: the processors are sampled while a campaign runs. The tests need root, as
 //! sampling the kernel does, and `cc`.
 
-use super::known_truth::library;
+use crate::rates::known_truth::library;
 use crate::support;
 
 use serde_json::Value;

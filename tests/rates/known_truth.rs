@@ -78,7 +78,7 @@ fn json(outcome: &Outcome) -> Value {
 }
 
 /// Builds the library that makes a sender slower.
-pub(super) fn library(program: &Program) -> PathBuf {
+pub(crate) fn library(program: &Program) -> PathBuf {
     let path = program.work().join("slower.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/slower.c");
     let mut command = Command::new("cc");

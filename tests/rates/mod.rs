@@ -11,7 +11,7 @@ mod generators;
 mod impairment;
 mod iperf3_client;
 mod iperf3_server;
-mod known_truth;
+pub(super) mod known_truth;
 mod measure;
 mod metrics;
 mod published;
