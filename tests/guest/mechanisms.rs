@@ -145,7 +145,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
     let is_tunnel = |mechanism: Mechanism| {
         mechanism.tunnel().is_none_or(|tunnel| tunnel.device.in_debian_uml)
             && !mechanism.translates()
-            && mechanism.nat().is_none()
+            && !mechanism.changes_source()
     };
     check_fragments(&filled(Some("uml"), FAST, PACED, &[1536], is_tunnel).0);
     let (_, hosts, seen) = filled(Some("uml"), FAST, FLOOD, &[128, 1408], is_tunnel);
@@ -233,7 +233,7 @@ pub(super) fn filled(
 fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here() {
     // Overlays and NAT are tried on this kernel and in another guest.
     let is_wanted = |mechanism: Mechanism| {
-        mechanism.nat().is_none() && !mechanism.tunnel().is_some_and(Tunnel::carries_frames)
+        !mechanism.changes_source() && !mechanism.tunnel().is_some_and(Tunnel::carries_frames)
     };
     for (offered, sizes) in [(FLOOD, &[128][..]), (PACED, &[1408, 1536])] {
         let (runs, _, seen) = filled(Some("uml-full"), FAST, offered, sizes, is_wanted);

@@ -3,7 +3,7 @@
 
 use crate::Node;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Nat, Remote, Role, Translation};
+use stacklab_model::{Family, Mechanism, Nat, Remote, Role, Sharing, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A host's interface: a client's only one, or a router's interface towards its client.
@@ -27,6 +27,8 @@ pub(crate) const POOL_OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
 pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
 /// The prefix below which NPTv6 places the near network on the middle link.
 pub(crate) const NPT: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 0), 64);
+/// The IPv4 address that the customers of lw4o6 and MAP-E share.
+pub(crate) const SHARED: Ipv4Addr = Ipv4Addr::new(198, 18, 67, 18);
 const NPT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 1);
 /// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
@@ -281,12 +283,15 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
     Some(PathEnds { sender, receiver, destination, source })
 }
 
-/// The sender's address behind the near router's NAT, if the mechanism has one.
+/// The sender's address behind a router's NAT, if the mechanism has one.
 fn changed_source(mechanism: Mechanism, family: Family) -> Option<IpAddr> {
-    Some(match mechanism.nat()? {
-        Nat::Masquerade => Site::Near.outer(family),
-        Nat::Prefix => NPT_HOST.into(),
-    })
+    match (mechanism.nat(), mechanism.sharing()) {
+        (Some(Nat::Masquerade), _) => Some(Site::Near.outer(family)),
+        (Some(Nat::Prefix), _) => Some(NPT_HOST.into()),
+        (None, Some(Sharing::AtFarRouter)) => Some(Site::Far.gateway(mechanism, family)),
+        (None, Some(Sharing::AtNearRouter(_))) => Some(SHARED.into()),
+        (None, None) => None,
+    }
 }
 
 /// The path MTU of each end towards the other, the sender's first, for links with this MTU.
@@ -333,7 +338,7 @@ mod tests {
                 assert_eq!(Family::of(ends.sender), Family::of(ends.destination));
                 assert_eq!(Family::of(ends.receiver), Family::of(ends.source));
                 let changed = ends.destination != ends.receiver || ends.source != ends.sender;
-                assert_eq!(changed, mechanism.translates() || mechanism.nat().is_some(), "{mechanism}");
+                assert_eq!(changed, mechanism.translates() || mechanism.changes_source(), "{mechanism}");
             }
         }
     }

@@ -12,6 +12,7 @@ use stacklab_model::{Family, Mechanism, Method, Translator, Tunnel};
 pub(crate) mod layers;
 pub mod nat;
 pub(crate) mod segments;
+pub(crate) mod softwires;
 pub mod translate;
 pub(crate) mod tunnels;
 
@@ -23,6 +24,10 @@ pub(crate) fn build(router: &Router) -> Result<(), Fault> {
         Method::Nat(nat) => {
             forward(router)?;
             nat::build(router, *nat)
+        }
+        Method::Softwire(tunnel, sharing) => {
+            tunnels::build(router, tunnel)?;
+            softwires::build(router, *sharing)
         }
     }
 }

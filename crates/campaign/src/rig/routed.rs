@@ -265,7 +265,7 @@ fn kinds(source: &RoutedSource) -> [String; 4] {
 pub(crate) fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "stateful" } else { "stateless" };
-    if plan.kind.mechanism.nat().is_some() {
+    if plan.kind.mechanism.changes_source() {
         return format!(" (nftables, {how})");
     }
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }

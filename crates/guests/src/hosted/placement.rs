@@ -115,16 +115,17 @@ fn choose_guest(needs_jool: bool) -> System {
     if needs_jool { System::OwnUml("full".to_owned()) } else { System::Linux("6.1".to_owned()) }
 }
 
-/// The name of the [`Ability`] that the routers' kernels need for a routed testbed. `None` if they need none.
-pub(crate) fn kernel_need(kind: &RoutedKind) -> Option<&'static str> {
+/// The names of the abilities ([`Ability`]) that the routers' kernels need for a routed testbed.
+pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
     match &kind.mechanism.definition().method {
-        Method::Forwarding => None,
-        Method::Tunnel(tunnel) => Some(tunnel.device.ability),
-        Method::Translation(_) => Some(match kind.translator {
+        Method::Forwarding => Vec::new(),
+        Method::Tunnel(tunnel) => vec![tunnel.device.ability],
+        Method::Softwire(tunnel, _) => vec![tunnel.device.ability, NAT],
+        Method::Translation(_) => vec![match kind.translator {
             Some(Translator::Jool) => JOOL,
             Some(Translator::Tayga) | None => "tun",
-        }),
-        Method::Nat(_) => Some(NAT),
+        }],
+        Method::Nat(_) => vec![NAT],
     }
 }
 
@@ -216,7 +217,7 @@ impl Requirements {
         if here.clone().next().is_some() {
             needs.push(FORWARDING);
         }
-        needs.extend(here.filter_map(kernel_need));
+        needs.extend(here.flat_map(list_kernel_needs));
         needs
     }
 
@@ -239,7 +240,7 @@ impl Requirements {
                 ability.remedy
             );
         }
-        let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));
+        let users = self.rows.iter().filter(|row| list_kernel_needs(row).contains(&ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
         format!("{users} needs {}, which this kernel does not support", ability.name)
@@ -247,7 +248,8 @@ impl Requirements {
 
     /// Advice to use other routers, if only the routers need what is missing.
     fn other_routers(&self, missing: &[Ability]) -> String {
-        let theirs = |ability: &Ability| self.rows.iter().any(|row| kernel_need(row) == Some(ability.name));
+        let theirs =
+            |ability: &Ability| self.rows.iter().any(|row| list_kernel_needs(row).contains(&ability.name));
         if !missing.iter().all(theirs) {
             return String::new();
         }
@@ -260,7 +262,8 @@ impl Requirements {
     pub(crate) fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
         for row in &self.rows {
             for system in row.routers.guests() {
-                if let Some(need) = kernel_need(row).filter(|need| is_unsupported(system, need)) {
+                let needs = list_kernel_needs(row);
+                if let Some(need) = needs.into_iter().find(|need| is_unsupported(system, need)) {
                     let router = choose_guest(need == JOOL);
                     return Err(TestbedError(format!(
                         "{system} as a router lacks features for a mechanism ({}: {need}): {}, then \

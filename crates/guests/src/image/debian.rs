@@ -160,6 +160,7 @@ const OF_LINKS: &[&str] = &[
     "nft_chain_nat",
     "nft_masq",
     "nft_nat",
+    "nft_numgen",
 ];
 
 pub(crate) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {

@@ -122,7 +122,7 @@ fn check_nat(factors: &Factors, problems: &mut Problems) {
     let directions = factors.setting_levels(Factor::Direction);
     let Some(back) = directions.iter().find(|level| level.value != forward) else { return };
     for level in factors.setting_levels(Factor::Mechanism) {
-        if level.value.parse::<Mechanism>().is_ok_and(|mechanism| mechanism.nat().is_some()) {
+        if level.value.parse::<Mechanism>().is_ok_and(Mechanism::changes_source) {
             let title = format!("`{}` is stateful: only the sender can open connections", level.value);
             problems.add(
                 back.problem(title, "begins at the receiver")

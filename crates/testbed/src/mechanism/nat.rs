@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The kernel options that the rules need, as written in a kernel configuration.
-pub const OPTIONS: [&str; 7] = [
+pub const OPTIONS: [&str; 8] = [
     "CONFIG_NF_CONNTRACK=y",
     "CONFIG_NF_NAT=y",
     "CONFIG_NF_TABLES=y",
@@ -19,6 +19,7 @@ pub const OPTIONS: [&str; 7] = [
     "CONFIG_NF_TABLES_IPV6=y",
     "CONFIG_NFT_NAT=y",
     "CONFIG_NFT_MASQ=y",
+    "CONFIG_NFT_NUMGEN=y",
 ];
 
 /// The path of nftables' program. The error says how to get it.
@@ -104,6 +105,10 @@ mod tests {
             rules.contains("table ip6") && rules.contains("snat ip6 prefix to 2001:2:0:101::/64"),
             "{rules}"
         );
-        assert_eq!(write_rules(Nat::Masquerade, Family::ALL, "lo").lines().count(), 2);
+        assert_eq!(
+            write_rules(Nat::Masquerade, Family::ALL, "lo").lines().count(),
+            6,
+            "three for each family"
+        );
     }
 }

@@ -280,7 +280,7 @@ impl RoutedSpec {
     /// Whether a router keeps connection state: connections start at the sender only, and their ports may change.
     pub fn keeps_state(&self) -> bool {
         let mechanism = self.kind.mechanism;
-        mechanism.nat().is_some() || self.translates[1].by.keeps_state(mechanism)
+        mechanism.changes_source() || self.translates[1].by.keeps_state(mechanism)
     }
 
     /// Whether a router translates with tayga.
@@ -294,7 +294,7 @@ impl RoutedSpec {
         if self.runs_tayga() {
             programs.push(tayga_program()?);
         }
-        if self.kind.mechanism.nat().is_some() {
+        if self.kind.mechanism.changes_source() {
             programs.push(nft_program()?);
         }
         Ok(programs)

@@ -26,6 +26,27 @@ pub enum Method {
     Translation(Translation),
     /// The near router gives packets another source address of their family.
     Nat(Nat),
+    /// IPv4 in IPv6, at whose ends customers share IPv4 addresses.
+    Softwire(Tunnel, Sharing),
+}
+
+/// Where the customers of softwires are given an address that they share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// At the far router, which keeps the state of all customers (DS-Lite, RFC 6333).
+    AtFarRouter,
+    /// At the near router, which keeps the state of one customer and uses only these ports of the address. The far
+    /// router keeps none.
+    AtNearRouter(PortSet),
+}
+
+/// The ports of a shared address that are one customer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortSet {
+    /// One range, by a table of customers (lw4o6, RFC 7596).
+    Range,
+    /// The ports that have the customer's number in their middle bits (MAP, RFC 7597).
+    Psid,
 }
 
 /// What the near router's NAT makes of source addresses. It keeps state: connections begin at the sender.

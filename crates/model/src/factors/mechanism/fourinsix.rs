@@ -8,19 +8,22 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     name: "4in6",
     doc: "IPv4 in IPv6 (RFC 2473)",
     carries: &[Family::Ipv4],
-    method: Method::Tunnel(Tunnel {
-        headers: &[Header::Ipv6],
-        remote: Remote::Configured,
-        device: Device {
-            ability: "ip6tnl",
-            what_for: "IPv4 in IPv6",
-            remedy: "sudo modprobe ip6_tunnel, or a kernel with CONFIG_IPV6_TUNNEL",
-            kind: "ip6tnl",
-            module: "ip6_tunnel",
-            intrusive: true,
-            options: &["CONFIG_IPV6_TUNNEL=y"],
-            in_debian_uml: true,
-            setup: Setup::IpTunnel,
-        },
-    }),
+    method: Method::Tunnel(TUNNEL),
+};
+
+/// Softwires have the same tunnel.
+pub(super) const TUNNEL: Tunnel = Tunnel {
+    headers: &[Header::Ipv6],
+    remote: Remote::Configured,
+    device: Device {
+        ability: "ip6tnl",
+        what_for: "IPv4 in IPv6",
+        remedy: "sudo modprobe ip6_tunnel, or a kernel with CONFIG_IPV6_TUNNEL",
+        kind: "ip6tnl",
+        module: "ip6_tunnel",
+        intrusive: true,
+        options: &["CONFIG_IPV6_TUNNEL=y"],
+        in_debian_uml: true,
+        setup: Setup::IpTunnel,
+    },
 };

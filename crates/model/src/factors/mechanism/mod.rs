@@ -4,7 +4,9 @@
 mod definition;
 mod translator;
 
-pub use definition::{Device, Header, MechanismDef, Method, Nat, Remote, Setup, Translation, Tunnel};
+pub use definition::{
+    Device, Header, MechanismDef, Method, Nat, PortSet, Remote, Setup, Sharing, Translation, Tunnel,
+};
 pub use translator::Translator;
 
 use crate::Family;
@@ -53,6 +55,9 @@ mechanisms! {
     Geneve4 = geneve4,
     Geneve6 = geneve6,
     SrV6 = srv6,
+    DsLite = ds_lite,
+    Lw4o6 = lw4o6,
+    MapEncapsulation = map_e,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -77,8 +82,10 @@ impl Mechanism {
     }
 
     pub fn tunnel(self) -> Option<&'static Tunnel> {
-        let Method::Tunnel(tunnel) = &self.definition().method else { return None };
-        Some(tunnel)
+        match &self.definition().method {
+            Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => Some(tunnel),
+            Method::Forwarding | Method::Translation(_) | Method::Nat(_) => None,
+        }
     }
 
     pub fn translation(self) -> Option<Translation> {
@@ -89,6 +96,17 @@ impl Mechanism {
     pub fn nat(self) -> Option<Nat> {
         let Method::Nat(nat) = self.definition().method else { return None };
         Some(nat)
+    }
+
+    pub fn sharing(self) -> Option<Sharing> {
+        let Method::Softwire(_, sharing) = self.definition().method else { return None };
+        Some(sharing)
+    }
+
+    /// Whether a router gives packets another source address of their family, for which it keeps state: connections
+    /// begin at the sender.
+    pub fn changes_source(self) -> bool {
+        matches!(self.definition().method, Method::Nat(_) | Method::Softwire(..))
     }
 
     /// Whether packets are translated to the other family, and therefore have other addresses and another length after
@@ -133,7 +151,7 @@ impl Mechanism {
             Method::Tunnel(tunnel) if tunnel.encrypts() => {
                 Carriage::Filled(tunnel.added_bytes(), WIREGUARD_BLOCK)
             }
-            Method::Tunnel(tunnel) => Carriage::Inside(tunnel.added_bytes()),
+            Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => Carriage::Inside(tunnel.added_bytes()),
             Method::Translation(_) => Carriage::Plain(Family::Ipv6),
         };
         self.carries(family).then_some(carriage)
@@ -144,7 +162,9 @@ impl Mechanism {
         let headers = match &self.definition().method {
             Method::Forwarding | Method::Nat(_) => vec![Header::ip(family), Header::Udp],
             Method::Tunnel(tunnel) if tunnel.encrypts() => tunnel.headers.to_vec(),
-            Method::Tunnel(tunnel) => [tunnel.headers, &[Header::ip(family), Header::Udp]].concat(),
+            Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
+                [tunnel.headers, &[Header::ip(family), Header::Udp]].concat()
+            }
             Method::Translation(_) => vec![Header::Ipv6, Header::Udp],
         };
         self.carries(family).then_some(headers)
@@ -165,7 +185,7 @@ impl Mechanism {
             Method::Forwarding => Family::ALL,
             Method::Nat(_) => self.definition().carries,
             Method::Tunnel(tunnel) if tunnel.outer() == Family::Ipv4 => &[Family::Ipv4],
-            Method::Tunnel(_) | Method::Translation(_) => &[Family::Ipv6],
+            Method::Tunnel(_) | Method::Softwire(..) | Method::Translation(_) => &[Family::Ipv6],
         }
     }
 }
