@@ -45,13 +45,16 @@ fn segments_on_this_kernel_carry_what_the_header_model_says() {
 }
 
 #[test]
-fn geneve_and_nat_are_carried_inside_linux_6_1() {
-    let wanted = ["geneve4", "geneve6", "nat44", "nptv6"];
+fn what_this_kernel_may_lack_is_carried_in_linux_6_1() {
+    let wanted = ["geneve4", "geneve6", "nat44", "nptv6", "gue4", "gue6", "esp4", "esp6"];
     let is_wanted = |mechanism: Mechanism| wanted.contains(&mechanism.name());
     let (_, _, seen) = filled(Some("linux-6.1"), SLOW, PACED, &[1024], is_wanted);
     for headers in [
         "ipv4 198.18.0.1 > 198.18.0.2 / udp / geneve / ethernet / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv6 as ipv6 2001:2:0:101::1 > 2001:2:0:2::1 / udp",
+        "ipv4 198.18.0.1 > 198.18.0.2 / udp / gue / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / udp / gue / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / esp",
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }

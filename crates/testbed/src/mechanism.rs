@@ -9,6 +9,8 @@ use crate::{Fault, MIDDLE, Site};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Method, Translator, Tunnel};
 
+mod command;
+pub mod esp;
 pub(crate) mod layers;
 pub mod nat;
 pub(crate) mod segments;

@@ -161,6 +161,18 @@ const OF_LINKS: &[&str] = &[
     "nft_masq",
     "nft_nat",
     "nft_numgen",
+    "fou",
+    "fou6",
+    "xfrm_user",
+    "gcm",
+    "ghash_generic",
+    "ctr",
+    "seqiv",
+    "aes_generic",
+    "hmac",
+    "sha512_generic",
+    "jitterentropy_rng",
+    "drbg",
 ];
 
 pub(crate) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {

@@ -1,6 +1,6 @@
 //! The header model: bytes per message on an Ethernet wire.
 
-use crate::factors::mechanism::Carriage;
+use crate::factors::mechanism::{Carriage, ESP_BLOCK, ESP_TRAILER};
 use crate::{Family, Mechanism, Transport};
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,7 @@ impl WirePath {
             }
             Carriage::Plain(family) => packet + family.header_bytes() - self.family.header_bytes(),
             Carriage::Inside(bytes) => packet + bytes,
+            Carriage::Sealed(bytes) => (packet + ESP_TRAILER).next_multiple_of(ESP_BLOCK) + bytes,
             Carriage::Filled(bytes, block) => packet.next_multiple_of(block).min(most.max(packet)) + bytes,
         })
     }

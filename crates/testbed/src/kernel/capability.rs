@@ -10,7 +10,7 @@ use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
 use crate::mechanism::nat::try_rules;
 use crate::mechanism::translate::jool_here;
-use crate::mechanism::{segments, tunnels};
+use crate::mechanism::{esp, segments, tunnels};
 use crate::{Attempt, Fault, INTERFACE, TestbedError};
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo};
 use rtnetlink::{LinkBridge, LinkVeth};
@@ -186,8 +186,11 @@ fn try_tunnel(number: usize, mechanism: Mechanism, device: &Device) -> Result<()
 
 fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
     let Some(tunnel) = mechanism.tunnel() else { return Ok(()) };
-    if tunnel.device.setup == Setup::Segments {
-        return segments::try_routes();
+    match tunnel.device.setup {
+        Setup::Segments => return segments::try_routes(),
+        Setup::Esp => return esp::try_states(tunnel),
+        Setup::Gue => tunnels::open_gue_port(tunnel.outer())?,
+        Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
     let ends = match tunnel.outer() {
         Family::Ipv4 => ENDS_V4.map(IpAddr::from),

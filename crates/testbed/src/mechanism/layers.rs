@@ -1,6 +1,6 @@
 //! The headers of a packet on the middle link, decoded from the packet itself.
 
-use crate::mechanism::tunnels::{GENEVE_PORT, VXLAN_PORT, WIREGUARD_PORT};
+use crate::mechanism::tunnels::{GENEVE_PORT, GUE_PORT, VXLAN_PORT, WIREGUARD_PORT};
 use stacklab_model::{Family, Header, Mechanism};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,6 +20,10 @@ pub enum Layer {
     Vxlan,
     /// Geneve.
     Geneve,
+    /// Generic UDP Encapsulation.
+    Gue,
+    /// ESP. Its content is encrypted.
+    Esp,
     /// Ethernet inside a packet.
     Ethernet,
     /// A segment routing header.
@@ -37,6 +41,8 @@ impl fmt::Display for Layer {
             Layer::WireGuard => f.write_str("wireguard"),
             Layer::Vxlan => f.write_str("vxlan"),
             Layer::Geneve => f.write_str("geneve"),
+            Layer::Gue => f.write_str("gue"),
+            Layer::Esp => f.write_str("esp"),
             Layer::Ethernet => f.write_str("ethernet"),
             Layer::SegmentRouting => f.write_str("segment routing"),
             Layer::Other(protocol) => write!(f, "protocol {protocol}"),
@@ -101,6 +107,7 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
             into.push(Layer::Gre);
             of_ethertype(u16::from_be_bytes([rest[2], rest[3]]), &rest[4..], into);
         }
+        50 => into.push(Layer::Esp),
         17 => {
             into.push(Layer::Udp);
             let port = rest.get(2..4).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
@@ -125,6 +132,11 @@ fn inside_datagram(port: u16, payload: &[u8], into: &mut Vec<Layer>) {
             into.push(Layer::Geneve);
             ethernet(payload.get(8..).unwrap_or_default(), into);
         }
+        // Version 0 without options, and a packet inside.
+        GUE_PORT if payload.first() == Some(&0) => {
+            into.push(Layer::Gue);
+            inside(payload.get(1).copied().unwrap_or_default(), payload.get(4..).unwrap_or_default(), into);
+        }
         _ => {}
     }
 }
@@ -145,6 +157,8 @@ impl Layer {
             Layer::WireGuard => Some(Header::WireGuard),
             Layer::Vxlan => Some(Header::Vxlan),
             Layer::Geneve => Some(Header::Geneve),
+            Layer::Gue => Some(Header::Gue),
+            Layer::Esp => Some(Header::Esp),
             Layer::Ethernet => Some(Header::Ethernet),
             Layer::SegmentRouting => Some(Header::SegmentRouting),
             Layer::Other(_) => None,
@@ -239,6 +253,7 @@ mod tests {
                 Some(Header::Ipv4) => 4,
                 Some(Header::Ipv6) => 41,
                 Some(Header::Gre) => 47,
+                Some(Header::Esp) => 50,
                 Some(Header::SegmentRouting) => 43,
                 _ => 17,
             };
@@ -246,6 +261,7 @@ mod tests {
                 Some(Header::WireGuard) => WIREGUARD_PORT,
                 Some(Header::Vxlan) => VXLAN_PORT,
                 Some(Header::Geneve) => GENEVE_PORT,
+                Some(Header::Gue) => GUE_PORT,
                 _ => 0x5678,
             };
             bytes.push(match header {
@@ -256,6 +272,8 @@ mod tests {
                 Header::WireGuard => vec![4, 0, 0, 0],
                 Header::Vxlan => vec![8, 0, 0, 0, 0, 0, 1, 0],
                 Header::Geneve => vec![0, 0, 0x65, 0x58, 0, 0, 1, 0],
+                Header::Gue => vec![0, protocol, 0, 0],
+                Header::Esp => vec![0; 32],
                 Header::SegmentRouting => [&[protocol, 2, 4, 0, 0, 0, 0, 0][..], &[0; 16]].concat(),
                 Header::Ethernet => [&[0; 12][..], &kind(next).to_be_bytes()].concat(),
             });

@@ -4,11 +4,10 @@
 use crate::addressing::NPT;
 use crate::kernel::namespace::in_new_namespace;
 use crate::kernel::netlink::Route;
+use crate::mechanism::command::run_with_input;
 use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, find};
 use stacklab_model::{Family, Nat};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
 
 /// The kernel options that the rules need, as written in a kernel configuration.
 pub const OPTIONS: [&str; 8] = [
@@ -70,25 +69,8 @@ fn write_rules(nat: Nat, families: &[Family], device: &str) -> String {
 /// Adds rules to this namespace by the program, which reads them from its standard input.
 pub fn add_rules(rules: &str) -> Result<(), Fault> {
     let program = nft_program().attempt("find the program for nftables")?;
-    let done = run_nft(&program, rules).attempt(format!("run {}", program.display()))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    let errors = String::from_utf8_lossy(&done.stderr);
-    let first = errors.lines().next().unwrap_or("nft failed").to_owned();
-    Err(first)
+    run_with_input(&program, &["-f", "-"], rules)
         .attempt("add nftables rules (a guest's image has their modules if it is new: stacklab image get)")
-}
-
-fn run_nft(program: &Path, rules: &str) -> io::Result<Output> {
-    let mut child = Command::new(program)
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    child.stdin.take().expect("it is a pipe").write_all(rules.as_bytes())?;
-    child.wait_with_output()
 }
 
 #[cfg(test)]

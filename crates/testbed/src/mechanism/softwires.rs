@@ -58,7 +58,8 @@ fn write_near_nat(ports: PortSet) -> String {
     )
 }
 
-/// The far router passes only what comes from the customer's ports, or goes to them.
+/// The far router passes only what comes from the customer's ports, or goes to them. Of fragments only the first has
+/// ports.
 fn write_relay(ports: PortSet) -> String {
     let [from, to] = ["sport", "dport"].map(|port| match ports {
         PortSet::Range => format!("th {port} != {}-{}", RANGE[0], RANGE[1]),
@@ -71,6 +72,7 @@ fn write_relay(ports: PortSet) -> String {
         "add table ip stacklab\n\
          add chain ip stacklab relay {{ type filter hook forward priority filter; }}\n\
          add rule ip stacklab relay iifname \"{TUNNEL}\" ip saddr != {SHARED} drop\n\
+         add rule ip stacklab relay ip frag-off & 0x1fff != 0 accept\n\
          add rule ip stacklab relay iifname \"{TUNNEL}\" meta l4proto {{ tcp, udp }} {from} drop\n\
          add rule ip stacklab relay oifname \"{TUNNEL}\" meta l4proto {{ tcp, udp }} {to} drop\n"
     )

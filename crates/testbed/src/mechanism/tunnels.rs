@@ -5,7 +5,7 @@ use crate::addressing::{TUNNEL, routed_hardware_address};
 use crate::kernel::genl::message::{attribute, text};
 use crate::kernel::genl::socket::Socket;
 use crate::kernel::netlink::{Route, add_address, add_device, add_neighbour, change, without_link_local};
-use crate::mechanism::segments;
+use crate::mechanism::{esp, segments};
 use crate::{Attempt, Fault, Router};
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
@@ -25,6 +25,12 @@ const IPTUN_6RD_PREFIX: u16 = 11;
 const IPTUN_6RD_RELAY_PREFIX: u16 = 12;
 const IPTUN_6RD_PREFIXLEN: u16 = 13;
 const IPTUN_6RD_RELAY_PREFIXLEN: u16 = 14;
+const IPTUN_ENCAP_TYPE: u16 = 15;
+const IPTUN_ENCAP_FLAGS: u16 = 16;
+const IPTUN_ENCAP_DPORT: u16 = 18;
+/// TUNNEL_ENCAP_GUE and TUNNEL_ENCAP_FLAG_CSUM6 (linux/if_tunnel.h): UDP over IPv6 has a checksum.
+const ENCAP_GUE: u16 = 2;
+const ENCAP_CSUM6: u16 = 2;
 const GRE_LOCAL: u16 = 6;
 const GRE_REMOTE: u16 = 7;
 const GRE_TTL: u16 = 8;
@@ -52,8 +58,11 @@ const NO_ENCAPSULATION_LIMIT: u32 = 1;
 const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
 
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
-    if tunnel.device.setup == Setup::Segments {
-        return segments::build(router);
+    match tunnel.device.setup {
+        Setup::Segments => return segments::build(router),
+        Setup::Esp => return esp::build(router, tunnel),
+        Setup::Gue => open_gue_port(tunnel.outer())?,
+        Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
     let outer = tunnel.outer();
     let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
@@ -102,11 +111,12 @@ pub(crate) fn device(name: &str, mechanism: Mechanism, tunnel: &Tunnel, ends: [I
     let device = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).name(name.to_owned());
     let attributes = match tunnel.device.setup {
         Setup::IpTunnel => ip_tunnel(mechanism, tunnel, ends),
+        Setup::Gue => [ip_tunnel(mechanism, tunnel, ends), gue()].concat(),
         Setup::Gre => gre(tunnel, ends),
         Setup::Vxlan => vxlan(ends),
         Setup::Geneve => geneve(ends),
-        // WireGuard is configured after its creation, and segments have no device.
-        Setup::WireGuard | Setup::Segments => return device.build(),
+        // WireGuard is configured after its creation; the others have no device.
+        Setup::WireGuard | Setup::Segments | Setup::Esp => return device.build(),
     };
     device.set_info_data(InfoData::Other(attributes.concat())).build()
 }
@@ -137,6 +147,31 @@ fn ip_tunnel(mechanism: Mechanism, tunnel: &Tunnel, [own, other]: [IpAddr; 2]) -
         attributes.push(attribute(IPTUN_FLAGS, &NO_ENCAPSULATION_LIMIT.to_ne_bytes()));
     }
     attributes
+}
+
+/// The source port differs by flow.
+fn gue() -> Vec<Vec<u8>> {
+    vec![
+        attribute(IPTUN_ENCAP_TYPE, &ENCAP_GUE.to_ne_bytes()),
+        attribute(IPTUN_ENCAP_FLAGS, &ENCAP_CSUM6.to_ne_bytes()),
+        attribute(IPTUN_ENCAP_DPORT, &GUE_PORT.to_be_bytes()),
+    ]
+}
+
+/// The port at which the kernel takes packets of a family out of UDP. It must be there before a device that sends to
+/// one.
+pub(crate) fn open_gue_port(outer: Family) -> Result<(), Fault> {
+    let family = match outer {
+        Family::Ipv4 => libc::AF_INET,
+        Family::Ipv6 => libc::AF_INET6,
+    };
+    let lines = [
+        attribute(FOU_PORT, &GUE_PORT.to_be_bytes()),
+        attribute(FOU_FAMILY, &[family as u8]),
+        attribute(FOU_TYPE, &[FOU_GUE]),
+    ];
+    let opened = Socket::open("fou").and_then(|mut socket| socket.ask(FOU_ADD, &lines.concat()));
+    opened.map(drop).attempt("open a port for GUE")
 }
 
 fn gre(tunnel: &Tunnel, [own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
@@ -186,6 +221,14 @@ fn octets(address: IpAddr) -> Vec<u8> {
 pub(crate) const WIREGUARD_PORT: u16 = 51820;
 pub(crate) const VXLAN_PORT: u16 = 4789;
 pub(crate) const GENEVE_PORT: u16 = 6081;
+pub(crate) const GUE_PORT: u16 = 6080;
+
+/// Command and attributes of linux/fou.h, and its type of GUE.
+const FOU_ADD: u8 = 1;
+const FOU_PORT: u16 = 1;
+const FOU_FAMILY: u16 = 2;
+const FOU_TYPE: u16 = 4;
+const FOU_GUE: u8 = 2;
 
 /// Commands and attributes of linux/wireguard.h.
 const SET_DEVICE: u8 = 1;
@@ -213,7 +256,7 @@ pub struct Keys {
 impl Keys {
     /// Generates keys for the near and the far router. `None` if the mechanism does not encrypt.
     pub(crate) fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
-        if !mechanism.tunnel().is_some_and(Tunnel::encrypts) {
+        if mechanism.tunnel().is_none_or(|tunnel| tunnel.device.setup != Setup::WireGuard) {
             return Ok([None, None]);
         }
         let mut private = [[0; 32]; 2];
@@ -321,6 +364,7 @@ mod tests {
         assert_eq!(described(Mechanism::Vxlan4), vxlan4);
         let vxlan6 = format!("vxlan 1:01000000 17:{near} 16:{far} 5:40 7:00 15:12b5");
         assert_eq!(described(Mechanism::Vxlan6), vxlan6);
+        assert_eq!(described(Mechanism::Gue4), "sit 2:c6120001 4:40 9:00 3:c6120002 15:0200 16:0200 18:17c0");
         assert_eq!(described(Mechanism::Geneve4), "geneve 1:01000000 2:c6120002 3:40 5:17c1");
         assert_eq!(described(Mechanism::Geneve6), format!("geneve 1:01000000 7:{far} 3:40 5:17c1"));
     }

@@ -2,6 +2,7 @@
 
 use crate::host::namespaces_only;
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
+use crate::mechanism::esp::ip_program;
 use crate::mechanism::nat::nft_program;
 use crate::mechanism::translate::{tayga_command, tayga_console, tayga_program};
 use crate::mechanism::translates_at;
@@ -12,7 +13,7 @@ use crate::{
     AtHost, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams, TestbedError, Ticks,
     Translates, Workdir, ends, last_words,
 };
-use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Systems, Translator};
+use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Setup, Systems, Translator};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -296,6 +297,9 @@ impl RoutedSpec {
         }
         if self.kind.mechanism.changes_source() {
             programs.push(nft_program()?);
+        }
+        if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.device.setup == Setup::Esp) {
+            programs.push(ip_program()?);
         }
         Ok(programs)
     }

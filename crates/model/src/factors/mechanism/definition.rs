@@ -109,8 +109,12 @@ pub enum Setup {
     Vxlan,
     /// By attributes `IFLA_GENEVE_*` (linux/if_link.h). The device carries Ethernet frames.
     Geneve,
+    /// As `IpTunnel`, inside UDP by a port that is opened before (linux/fou.h).
+    Gue,
     /// By routes with an encapsulation, and no device.
     Segments,
+    /// By policies of what is encrypted, with keys, and no device.
+    Esp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +132,11 @@ pub enum Header {
     Vxlan,
     /// Geneve without options (RFC 8926).
     Geneve,
+    /// Generic UDP Encapsulation without options.
+    Gue,
+    /// ESP with AES-GCM: number of the keys, counter and initialisation vector before the encrypted packet, the
+    /// authentication tag after it (RFC 4106). Its padding depends on the packet.
+    Esp,
     /// Ethernet without a tag, inside a packet.
     Ethernet,
     /// A segment routing header with one segment (RFC 8754).
@@ -155,7 +164,7 @@ impl Tunnel {
 
     /// Whether the inner packets are unreadable on the link.
     pub fn encrypts(&self) -> bool {
-        self.headers.contains(&Header::WireGuard)
+        self.headers.contains(&Header::WireGuard) || self.headers.contains(&Header::Esp)
     }
 
     /// Whether the device carries Ethernet frames: it has a hardware address, and neighbours.
@@ -181,9 +190,10 @@ impl Header {
         match self {
             Header::Ipv4 => 20,
             Header::Ipv6 => 40,
-            Header::Gre => 4,
+            Header::Gre | Header::Gue => 4,
             Header::Udp => 8,
             Header::WireGuard => 16 + 16,
+            Header::Esp => 8 + 8 + 16,
             Header::Vxlan | Header::Geneve => 8,
             Header::Ethernet => 14,
             Header::SegmentRouting => 8 + 16,

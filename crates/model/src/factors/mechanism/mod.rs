@@ -58,6 +58,10 @@ mechanisms! {
     DsLite = ds_lite,
     Lw4o6 = lw4o6,
     MapEncapsulation = map_e,
+    Gue4 = gue4,
+    Gue6 = gue6,
+    Esp4 = esp4,
+    Esp6 = esp6,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -72,9 +76,15 @@ pub(crate) enum Carriage {
     Inside(u32),
     /// The packet is encapsulated with added bytes, and padded to a multiple of this many bytes if the result fits.
     Filled(u32, u32),
+    /// The packet and [`ESP_TRAILER`] are padded to a multiple of [`ESP_BLOCK`] bytes, and encapsulated with added
+    /// bytes.
+    Sealed(u32),
 }
 
 const WIREGUARD_BLOCK: u32 = 16;
+/// ESP is padded to this, and names its padding and the family inside by two bytes at its end (RFC 4303).
+pub(crate) const ESP_BLOCK: u32 = 4;
+pub(crate) const ESP_TRAILER: u32 = 2;
 
 impl Mechanism {
     pub const fn name(self) -> &'static str {
@@ -148,6 +158,9 @@ impl Mechanism {
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         let carriage = match &self.definition().method {
             Method::Forwarding | Method::Nat(_) => Carriage::Plain(family),
+            Method::Tunnel(tunnel) if tunnel.device.setup == Setup::Esp => {
+                Carriage::Sealed(tunnel.added_bytes())
+            }
             Method::Tunnel(tunnel) if tunnel.encrypts() => {
                 Carriage::Filled(tunnel.added_bytes(), WIREGUARD_BLOCK)
             }
@@ -176,6 +189,7 @@ impl Mechanism {
         let taken = match self.carriage(family)? {
             Carriage::Plain(other) => other.header_bytes() - family.header_bytes(),
             Carriage::Inside(bytes) | Carriage::Filled(bytes, _) => bytes,
+            Carriage::Sealed(bytes) => bytes + mtu.saturating_sub(bytes) % ESP_BLOCK + ESP_TRAILER,
         };
         Some(mtu.saturating_sub(taken))
     }
@@ -225,8 +239,9 @@ mod tests {
                     continue;
                 };
                 let of_headers: u32 = headers.iter().map(|header| header.bytes()).sum();
-                // Encrypted headers are not listed.
-                let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own };
+                // Encrypted headers are not listed, nor what ESP has at its end.
+                let sealed = if headers.last() == Some(&Header::Esp) { 4 } else { 0 };
+                let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own + sealed };
                 let size = size.unwrap();
                 assert_eq!(size.ip_bytes, of_headers + hidden + 512 - own, "{mechanism} {family}");
                 let outer = mechanism.link_families().iter().map(|family| Header::ip(*family));
