@@ -66,7 +66,7 @@ fn softwires_are_carried_inside_linux_6_1() {
     let (_, _, seen) =
         filled(Some("linux-6.1"), SLOW, PACED, &[1024], |mechanism| mechanism.sharing().is_some());
     for headers in [
-        "ds-lite between the routers (nftables, stateful)",
+        "ds-lite (nftables, stateful), seen on the middle link",
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.67.18 > 198.18.2.1 / udp",
     ] {

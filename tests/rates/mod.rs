@@ -6,6 +6,7 @@ mod capture;
 mod compare;
 mod directions;
 mod endurance;
+mod firewall;
 mod frugality;
 mod generators;
 mod impairment;

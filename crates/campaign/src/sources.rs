@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 13] = [
+pub const PRESETS: [(&str, &str); 14] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("systems", include_str!("../studies/systems.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
     ("nat", include_str!("../studies/nat.toml")),
     ("overlays", include_str!("../studies/overlays.toml")),
+    ("firewall", include_str!("../studies/firewall.toml")),
     ("ipv4aas", include_str!("../studies/ipv4aas.toml")),
     ("generators", include_str!("../studies/generators.toml")),
     ("wifi", include_str!("../studies/wifi.toml")),

@@ -61,7 +61,7 @@ pub fn sampled_study(
         .set("blocks.schedule", "interleaved")
         .set("blocks.slice", us(SLICE_NS))
         .compare(factor, levels, None);
-    if [Factor::Mechanism, Factor::RouterOs, Factor::Translator].contains(&factor) {
+    if factor.is_of_routers() {
         study = study.set("testbed.topology", "routed");
     }
     Ok(study.text())

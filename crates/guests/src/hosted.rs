@@ -88,7 +88,9 @@ impl GuestHosted {
         let guest = prepared(system, program, &others, &workdir)?;
         let guest = guest.ok_or_else(|| not_built(system))?;
         let version = guest.version();
-        let mechanisms = specs.iter().map(|spec| (spec.kind.mechanism, spec.translates[0].by)).collect();
+        let mechanisms = specs.iter();
+        let mechanisms = mechanisms.map(|spec| (spec.kind.mechanism, spec.translates[0].by, spec.kind.rules));
+        let mechanisms = mechanisms.collect();
         let role =
             HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, commands };
         let (role, folder) = (GuestRole::Hosted(role), workdir.for_host("lab")?);

@@ -31,6 +31,7 @@ pub use factors::mechanism::{
     Translator, Tunnel,
 };
 pub use factors::programs::{Generator, GeneratorDef, NoServices, SERVICES, Service, Services};
+pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SYSTEMS, System, Systems};
 pub use findings::fleet::{

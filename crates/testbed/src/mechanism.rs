@@ -7,18 +7,20 @@ use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
 use crate::{Fault, MIDDLE, Site};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Method, Translator, Tunnel};
+use stacklab_model::{Family, Mechanism, Method, Rules, Translator, Tunnel};
 
 mod command;
 pub mod esp;
 pub(crate) mod layers;
 pub mod nat;
+pub mod rules;
 pub(crate) mod segments;
 pub(crate) mod softwires;
 pub mod translate;
 pub(crate) mod tunnels;
 
 pub(crate) fn build(router: &Router) -> Result<(), Fault> {
+    rules::build(router.rules)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
@@ -55,6 +57,8 @@ pub struct Router {
     pub mtu: u32,
     /// The translator on it, if the mechanism translates.
     pub translator: Translator,
+    /// The firewall's rules on it.
+    pub rules: Rules,
     /// The keys that it needs, if the mechanism encrypts.
     pub keys: Option<Keys>,
 }

@@ -8,8 +8,8 @@ use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
-    Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, Services, System, Systems, Topology,
-    once_each,
+    Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, RuleForm, Rules, Services, System, Systems,
+    Topology, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::{Host, MIDDLE, Node, PathCheck, Routed, RoutedSpec, Streams, Ticks, ends};
@@ -222,7 +222,7 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
     let (hosts, seen_by) = hosts(&place, &source.guests());
     let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
-    let by = translators(plan);
+    let by = translators(plan) + &describe_rules(plan.kind.rules);
     let own = links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
         let rate = link.rate.map(|rate| rate.to_string());
         let mtu = link.mtu.map(|mtu| format!("MTU {mtu}"));
@@ -269,6 +269,15 @@ pub(crate) fn translators(plan: &RoutedSpec) -> String {
         return format!(" (nftables, {how})");
     }
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
+}
+
+/// The firewall on the near router, for a sentence; empty without one.
+fn describe_rules(rules: Rules) -> String {
+    match (rules.count, rules.form) {
+        (0, _) => String::new(),
+        (count, RuleForm::List) => format!(", {count} firewall rules on router1"),
+        (count, RuleForm::Set) => format!(", a firewall rule with a set of {count} on router1"),
+    }
 }
 
 /// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.

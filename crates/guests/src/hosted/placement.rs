@@ -117,7 +117,7 @@ fn choose_guest(needs_jool: bool) -> System {
 
 /// The names of the abilities ([`Ability`]) that the routers' kernels need for a routed testbed.
 pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
-    match &kind.mechanism.definition().method {
+    let mut needs = match &kind.mechanism.definition().method {
         Method::Forwarding => Vec::new(),
         Method::Tunnel(tunnel) => vec![tunnel.device.ability],
         Method::Softwire(tunnel, _) => vec![tunnel.device.ability, NAT],
@@ -126,7 +126,11 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
             Some(Translator::Tayga) | None => "tun",
         }],
         Method::Nat(_) => vec![NAT],
+    };
+    if kind.rules.count > 0 && !needs.contains(&NAT) {
+        needs.push(NAT);
     }
+    needs
 }
 
 pub(crate) const JOOL: &str = "jool";

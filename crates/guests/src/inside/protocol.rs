@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiClock;
-use stacklab_model::{LinkConfig, Links, Mechanism, Translator};
+use stacklab_model::{LinkConfig, Links, Mechanism, Rules, Translator};
 use stacklab_testbed::{Interface, PathCheck, PathRole};
 use stacklab_wifi::{WifiSpec, WifiState};
 use std::io::{self, ErrorKind, Read};
@@ -82,7 +82,7 @@ impl GuestRole {
 pub(crate) struct HostedRole {
     pub link_config: LinkConfig,
     pub links: Links,
-    pub mechanisms: Vec<(Mechanism, Translator)>,
+    pub mechanisms: Vec<(Mechanism, Translator, Rules)>,
     /// The number of commands that can run at once on the hosts of the first testbed.
     pub commands: usize,
 }

@@ -1,8 +1,8 @@
 //! A point of the study's matrix: one level of every factor. And what applies where a study names no level.
 
 use crate::{
-    CellSettings, Direction, Factor, Family, Generator, Mechanism, Services, SizeOf, Systems, Translator,
-    Transport, payload_of_frame,
+    CellSettings, Direction, Factor, Family, Generator, Mechanism, Rules, Services, SizeOf, Systems,
+    Translator, Transport, payload_of_frame,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -150,6 +150,15 @@ impl Translator {
     /// `None`: the routers' own translator.
     pub fn of(cell: &Cell) -> Option<Self> {
         cell.settings.translator
+    }
+}
+
+impl Rules {
+    pub fn of(cell: &Cell) -> Self {
+        Rules {
+            count: cell.settings.rules.unwrap_or_default(),
+            form: cell.settings.rule_form.unwrap_or_default(),
+        }
     }
 }
 

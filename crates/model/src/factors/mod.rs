@@ -5,6 +5,7 @@ pub(crate) mod cell;
 pub(crate) mod family;
 pub(crate) mod mechanism;
 pub(crate) mod programs;
+pub(crate) mod rules;
 pub(crate) mod settings;
 pub(crate) mod system;
 
@@ -23,6 +24,9 @@ named! {
         Mechanism = "mechanism",
         RouterOs = "router_os",
         Translator = "translator",
+        /// Firewall rules on the near router.
+        Rules = "rules",
+        RuleForm = "rule_form",
         Io = "io",
         Flows = "flows",
         Direction = "direction",
@@ -69,7 +73,13 @@ impl Factor {
 
     /// Whether cells that differ in the factor have separate testbeds.
     pub fn is_of_testbeds(self) -> bool {
-        matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::RouterOs)
+        self == Factor::Os || self.is_of_routers()
+    }
+
+    /// Whether it needs two routers between the hosts.
+    pub fn is_of_routers(self) -> bool {
+        use Factor::*;
+        matches!(self, Mechanism | RouterOs | Translator | Rules | RuleForm)
     }
 
     /// Whether cells that differ in the factor have separate Wi-Fi networks.

@@ -2,7 +2,8 @@
 
 use crate::wifi::WifiLevels;
 use crate::{
-    Direction, Factor, Generator, IoChoice, Mechanism, Pinning, Services, Systems, Translator, Tuning,
+    Direction, Factor, Generator, IoChoice, Mechanism, Pinning, RuleForm, Services, Systems, Translator,
+    Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -21,6 +22,8 @@ pub struct CellSettings {
     pub mechanism: Option<Mechanism>,
     pub router_os: Option<AsWritten<Systems>>,
     pub translator: Option<Translator>,
+    pub rules: Option<u32>,
+    pub rule_form: Option<RuleForm>,
     pub io: Option<IoChoice>,
     pub flows: Option<u32>,
     pub direction: Option<Direction>,
@@ -67,6 +70,8 @@ levels! {
     Mechanism = mechanism,
     RouterOs = router_os,
     Translator = translator,
+    Rules = rules,
+    RuleForm = rule_form,
     Io = io,
     Flows = flows,
     Direction = direction,
@@ -178,12 +183,14 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 39] = [
+    const LEVELS: [(&str, &str); 41] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
         ("router_os", "uml"),
         ("translator", "jool"),
+        ("rules", "1000"),
+        ("rule_form", "set"),
         ("io", "auto"),
         ("flows", "4"),
         ("direction", "both"),

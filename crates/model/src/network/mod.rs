@@ -5,7 +5,7 @@ pub(crate) mod headers;
 pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;
-use crate::{Cell, Mechanism, Rate, Systems, Translator, WirePath, print_duration};
+use crate::{Cell, Mechanism, Rate, Rules, Systems, Translator, WirePath, print_duration};
 use serde::{Deserialize, Serialize};
 
 /// The configuration of every link between hosts. Every link has addresses of both families.
@@ -62,17 +62,23 @@ pub struct RoutedKind {
     pub clients: Systems,
     pub routers: Systems,
     pub translator: Option<Translator>,
+    pub rules: Rules,
 }
 
 impl RoutedKind {
     pub fn of(cell: &Cell) -> Self {
-        let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
-        RoutedKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }
+        RoutedKind {
+            mechanism: Mechanism::of(cell),
+            clients: Systems::of(cell),
+            routers: Systems::of_routers(cell),
+            translator: Translator::of(cell),
+            rules: Rules::of(cell),
+        }
     }
 
     pub fn of_namespaces(mechanism: Mechanism) -> Self {
         let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
-        RoutedKind { mechanism, clients, routers, translator: None }
+        RoutedKind { mechanism, clients, routers, translator: None, rules: Rules::default() }
     }
 }
 

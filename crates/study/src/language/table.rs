@@ -5,7 +5,8 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, Generator, Mechanism, Pinning, Probe, SizeOf, Translator, Transport, Until,
+    Direction, Factor, Family, Generator, MAX_RULES, Mechanism, Pinning, Probe, RuleForm, SizeOf, Translator,
+    Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -197,6 +198,16 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "translator",
         Kind::List(&Kind::Name { set: "translator", names: Translator::NAMES }),
         "The translator on the routers for nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, stateless. Absent: jool if a router's kernel has it and streams flow forward only, tayga otherwise.",
+    ),
+    optional(
+        "rules",
+        Kind::List(&Kind::Integer { least: 0, most: MAX_RULES as i64 }),
+        "Firewall rules (nftables) on the sender's router that match no packet of the study (testbed.topology \"routed\"): what passes is compared with all of them. 0, the default: without a firewall.",
+    ),
+    optional(
+        "rule_form",
+        Kind::List(&Kind::Name { set: "form of rules", names: RuleForm::NAMES }),
+        "How the firewall has its rules. list: a rule for each address (the default). set: one rule with a set of all addresses.",
     ),
     optional(
         "io",

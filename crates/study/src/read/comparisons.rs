@@ -88,6 +88,8 @@ fn example(factor: Factor) -> &'static str {
         Factor::Services => "[\"none\", \"dns+dhcp+directory\"]",
         Factor::Mechanism => "[\"native\", \"6in4\"]",
         Factor::Translator => "[\"tayga\", \"jool\"]",
+        Factor::Rules => "[0, 1000]",
+        Factor::RuleForm => "[\"list\", \"set\"]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",
         Factor::Programs => "[\"base/src\", \"candidate/src\"]",

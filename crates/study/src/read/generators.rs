@@ -9,12 +9,14 @@ use stacklab_model::{
 };
 
 /// Factors of hosts and links, which a testbed sets for whatever runs in its hosts.
-const OF_TESTBEDS: [Factor; 8] = [
+const OF_TESTBEDS: [Factor; 10] = [
     Factor::Os,
     Factor::Services,
     Factor::Mechanism,
     Factor::RouterOs,
     Factor::Translator,
+    Factor::Rules,
+    Factor::RuleForm,
     Factor::Mtu,
     Factor::QueueLength,
     Factor::Pinning,

@@ -173,13 +173,14 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
 }
 
 fn check_without_routers(topology: &Topology, testbed: Node, factors: &Factors, problems: &mut Problems) {
-    let factors = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].map(|factor| {
-        let level = factors.setting_levels(factor).first()?;
+    let of_routers = Factor::ALL.iter().filter(|factor| factor.is_of_routers());
+    let factors = of_routers.map(|factor| {
+        let level = factors.setting_levels(*factor).first()?;
         Some((format!("factors.{factor}"), &level.place))
     });
     let keys = ["delay", "loss", "sender_link", "receiver_link"];
     let keys = keys.map(|name| Some((format!("testbed.{name}"), testbed.get(name).place()?)));
-    for (what, place) in factors.into_iter().chain(keys).flatten() {
+    for (what, place) in factors.chain(keys).flatten() {
         problems.add(
             Problem::at(place, format!("`{what}` needs two routers"), "not possible without them")
                 .help(with_routers(&what, topology)),

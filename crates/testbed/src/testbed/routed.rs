@@ -4,16 +4,17 @@ use crate::host::namespaces_only;
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
 use crate::mechanism::esp::ip_program;
 use crate::mechanism::nat::nft_program;
+use crate::mechanism::rules::count_packets;
 use crate::mechanism::translate::{tayga_command, tayga_console, tayga_program};
 use crate::mechanism::translates_at;
 use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{Link, Network};
 use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
 use crate::{
-    AtHost, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams, TestbedError, Ticks,
-    Translates, Workdir, ends, last_words,
+    AtHost, Attempt, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams, TestbedError,
+    Ticks, Translates, Workdir, ends, last_words,
 };
-use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Setup, Systems, Translator};
+use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Rules, Setup, Systems, Translator};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -105,6 +106,9 @@ impl Routed {
             routed.fix_path_mtus(link_config.mtu)?;
         }
         routed.check_paths(link_config.mtu)?;
+        if kind.rules.count > 0 && !inside {
+            routed.check_rules()?;
+        }
         if clients.iter().any(Option::is_some) {
             routed.start_clients(&clients, spec, program)?;
         }
@@ -121,7 +125,9 @@ impl Routed {
         let mtu = spec.link_config.mtu;
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(guests).enumerate() {
             let translator = spec.translates[number].by;
-            let router = Router { site, mechanism: self.mechanism, mtu, translator, keys: keys[number] };
+            let rules = if site == Site::Near { spec.kind.rules } else { Rules::default() };
+            let keys = keys[number];
+            let router = Router { site, mechanism: self.mechanism, mtu, translator, rules, keys };
             match guest {
                 None => self.configure_router(place, &router)?,
                 Some(guest) => {
@@ -198,6 +204,18 @@ impl Routed {
             self.path_checks.push(check);
         }
         self.discovered = Instant::now();
+        Ok(())
+    }
+
+    /// Whether what crossed the near router was compared with all rules of its firewall.
+    fn check_rules(&self) -> Result<(), TestbedError> {
+        let router = &self.network.hosts[ROUTERS[0].1];
+        for check in &self.path_checks {
+            if router.inside(|| count_packets(check.family))? == 0 {
+                let error = format!("no {} packet has passed all rules of its firewall", check.family);
+                return Err::<(), _>(error).attempt("check the firewall").at(router.node());
+            }
+        }
         Ok(())
     }
 
@@ -295,7 +313,7 @@ impl RoutedSpec {
         if self.runs_tayga() {
             programs.push(tayga_program()?);
         }
-        if self.kind.mechanism.changes_source() {
+        if self.kind.mechanism.changes_source() || self.kind.rules.count > 0 {
             programs.push(nft_program()?);
         }
         if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.device.setup == Setup::Esp) {

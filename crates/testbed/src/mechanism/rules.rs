@@ -1,0 +1,102 @@
+//! A firewall on a router, as rules of nftables that drop addresses which no packet of a study has. A last rule counts
+//! what has been compared with all of them.
+
+use crate::mechanism::nat::{add_rules, nft_program};
+use crate::{Attempt, Fault};
+use stacklab_model::{Family, RuleForm, Rules};
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+
+/// The names of the table and of its counter.
+const TABLE: &str = "stacklab_rules";
+const COUNTER: &str = "passed";
+
+pub(crate) fn build(rules: Rules) -> Result<(), Fault> {
+    if rules.count == 0 {
+        return Ok(());
+    }
+    add_rules(&Family::ALL.iter().map(|family| write_rules(rules, *family)).collect::<String>())
+}
+
+/// The number of forwarded packets of a family in this namespace that no rule dropped.
+pub(crate) fn count_packets(family: Family) -> Result<u64, Fault> {
+    let program = nft_program().attempt("find the program for nftables")?;
+    let done = Command::new(program).args(["list", "counter", kind(family), TABLE, COUNTER]).output();
+    let said = String::from_utf8_lossy(&done.attempt("read the firewall's counter")?.stdout).into_owned();
+    let mut words = said.split_whitespace().skip_while(|word| *word != "packets").skip(1);
+    let packets = words.next().and_then(|word| word.parse().ok());
+    packets.ok_or(said).attempt("read the firewall's counter")
+}
+
+fn write_rules(rules: Rules, family: Family) -> String {
+    let kind = kind(family);
+    let mut lines = format!(
+        "add table {kind} {TABLE}\n\
+         add counter {kind} {TABLE} {COUNTER}\n\
+         add chain {kind} {TABLE} relay {{ type filter hook forward priority filter; }}\n"
+    );
+    match rules.form {
+        RuleForm::List => {
+            for number in 0..rules.count {
+                let address = choose_address(family, number);
+                // Writing to a text cannot fail.
+                let _ = writeln!(lines, "add rule {kind} {TABLE} relay {kind} saddr {address} drop");
+            }
+        }
+        RuleForm::Set => {
+            let all = (0..rules.count).map(|number| choose_address(family, number).to_string());
+            let all = all.collect::<Vec<_>>().join(", ");
+            let holds = match family {
+                Family::Ipv4 => "ipv4_addr",
+                Family::Ipv6 => "ipv6_addr",
+            };
+            let _ = write!(
+                lines,
+                "add set {kind} {TABLE} dropped {{ type {holds}; }}\n\
+                 add element {kind} {TABLE} dropped {{ {all} }}\n\
+                 add rule {kind} {TABLE} relay {kind} saddr @dropped drop\n"
+            );
+        }
+    }
+    lines + &format!("add rule {kind} {TABLE} relay counter name {COUNTER}\n")
+}
+
+/// An address by its number, of a private network that no testbed has.
+fn choose_address(family: Family, number: u32) -> IpAddr {
+    match family {
+        Family::Ipv4 => Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) | number).into(),
+        Family::Ipv6 => {
+            let network = u128::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0));
+            Ipv6Addr::from(network | u128::from(number)).into()
+        }
+    }
+}
+
+fn kind(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ip",
+        Family::Ipv6 => "ip6",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_a_rule_for_each_address() {
+        let lines = write_rules(Rules { count: 300, form: RuleForm::List }, Family::Ipv4);
+        let drops = lines.lines().filter(|line| line.ends_with(" drop")).count();
+        assert_eq!(drops, 300, "{lines}");
+        assert!(lines.contains("ip saddr 10.0.1.43 drop"), "the last address");
+        assert!(lines.ends_with("relay counter name passed\n"), "{lines}");
+    }
+
+    #[test]
+    fn a_set_has_one_rule_for_all() {
+        let lines = write_rules(Rules { count: 3, form: RuleForm::Set }, Family::Ipv6);
+        assert!(lines.contains("{ fd00::, fd00::1, fd00::2 }"), "{lines}");
+        assert_eq!(lines.lines().filter(|line| line.ends_with(" drop")).count(), 1, "{lines}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Rules of a firewall on a router: a list costs each packet time, and a set hardly any. The test needs root and nft.
+
+use crate::support::program::{Program, code, require_root, require_tool};
+use crate::support::records::{figure, runs};
+use stacklab_model::{Factor, Family, Metric, RunRecord};
+use stacklab_store::Record;
+
+const STUDY: &str = r#"title = "Rules of a firewall"
+[testbed]
+topology = "routed"
+[factors]
+rules = [0, 5000]
+rule_form = ["list", "set"]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+size = [128]
+[probe.stream]
+metrics = ["sender_cpu_per_message"]
+length = { time = "200ms" }
+warmup = "20ms"
+[blocks]
+min = 3
+max = 3
+"#;
+
+#[test]
+fn a_list_of_rules_costs_what_a_set_does_not() {
+    require_root();
+    require_tool("nft", "nftables");
+    let program = Program::new();
+    program.write("rules.toml", STUDY);
+    program.run(&["run", "rules.toml", "--out", "r.stacklab"]).expect(code::DONE);
+    let path = program.work().join("r.stacklab");
+    let all = runs(&path);
+    for family in Family::ALL {
+        let without = take_least(&all, *family, ["0", "list"]);
+        let list = take_least(&all, *family, ["5000", "list"]);
+        let set = take_least(&all, *family, ["5000", "set"]);
+        println!("note: {family}: {without:.2}, {list:.2} and {set:.2} ns a message");
+        assert!(list > 3.0 * without, "{family}: {list} ns with a list, {without} ns without");
+        assert!(list > 3.0 * set, "{family}: {list} ns with a list, {set} ns with a set");
+    }
+    let description = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
+    for part in ["5000 firewall rules on router1", "a firewall rule with a set of 5000 on router1"] {
+        assert!(description.contains(part), "{description}");
+    }
+}
+
+/// The least of the runs with these levels of `rules` and `rule_form`, which other load disturbed least.
+fn take_least(all: &[RunRecord], family: Family, [count, form]: [&str; 2]) -> f64 {
+    let wanted = all.iter().filter(|run| {
+        let cell = &run.trial.cell;
+        cell.family == family && cell.level(Factor::Rules) == count && cell.level(Factor::RuleForm) == form
+    });
+    let figures = wanted.map(|run| figure(run, Metric::SenderCpuPerMessage));
+    figures.reduce(f64::min).expect("each cell was measured")
+}
