@@ -6,7 +6,7 @@
 
 use crate::CampaignError;
 use crate::progress::Progress;
-use stacklab_analysis::{BLOCKS_WHEN_NARROW, Evidence, Paired, Runs, settle};
+use stacklab_analysis::{BLOCKS_WHEN_NARROW, Evidence, RunningEvidence, Runs, may_settle, settle};
 use stacklab_model::{Cell, Effect, Metric, Probe, Question, RunRecord, StopReason, Trial, Until, Verdict};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study, is_over, may_look};
@@ -21,6 +21,10 @@ pub struct Schedule<'a> {
     study: &'a Study,
     plan: &'a Plan,
     questions: Vec<Question>,
+    /// The evidence of each question.
+    running: Vec<RunningEvidence>,
+    /// Nanoseconds that the runs so far took.
+    spent_ns: u64,
     stop_reasons: Vec<Option<StopReason>>,
     /// The verdict of each settled question: a report says the same.
     settled: Vec<Option<Verdict>>,
@@ -45,6 +49,8 @@ impl<'a> Schedule<'a> {
             settled: vec![None; questions.len()],
             without_answer: HashSet::new(),
             narrow_at: vec![None; questions.len()],
+            running: questions.iter().map(RunningEvidence::new).collect(),
+            spent_ns: 0,
             questions,
             differences: Vec::new(),
             block: 0,
@@ -60,59 +66,60 @@ impl<'a> Schedule<'a> {
     }
 
     /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
-    /// settled, and how.
+    /// settled, and how. `runs` are those of the current block.
     pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
-        let index = self.update_stop_reasons(runs);
+        self.update_stop_reasons(runs);
         if self.questions.len() <= FEW {
-            let found = self
-                .questions
-                .iter()
-                .filter_map(|question| Some((question.metric, Paired::new(question, &index).ok()?.effect())));
-            self.differences = found.collect();
+            self.differences.clear();
+            for (question, running) in self.questions.iter().zip(&self.running) {
+                if let Ok(paired) = running.paired() {
+                    self.differences.push((question.metric, paired.effect()));
+                }
+            }
         }
     }
 
-    /// Goes to the next block and decides which questions are settled. Returns the runs before it.
-    fn update_stop_reasons<'r>(&mut self, runs: &'r [RunRecord]) -> Runs<'r> {
+    /// Goes to the next block and decides which questions are settled.
+    fn update_stop_reasons<'r>(&mut self, runs: impl IntoIterator<Item = &'r RunRecord> + Clone) {
         self.block += 1;
-        let block = self.block;
+        let wall_ns = runs.clone().into_iter().map(|run| run.wall_ns);
+        self.spent_ns = wall_ns.fold(self.spent_ns, u64::saturating_add);
+        let index = Runs::new(runs);
+        self.running.iter_mut().for_each(|running| running.add(&index));
         let rule = &self.study.rule;
-        let seen = || runs.iter().filter(move |run| run.trial.block < block);
-        let spent_ns = seen().map(|run| run.wall_ns).fold(0, u64::saturating_add);
-        let index = Runs::new(seen());
-        if may_look(rule, block) {
+        if may_look(rule, self.block) {
             match rule.until {
-                Until::Verdict => self.settle(&index),
-                Until::Precise => self.stop_precise(&index),
+                Until::Verdict => self.settle(),
+                Until::Precise => self.stop_precise(),
             }
         }
         // The rule's limits also apply to trials without a question.
-        if let Some(reason) = is_over(rule, block, spent_ns) {
+        if let Some(reason) = is_over(rule, self.block, self.spent_ns) {
             self.stop_reasons.iter_mut().for_each(|stop_reason| *stop_reason = stop_reason.or(Some(reason)));
             self.block = rule.max;
         }
-        index
     }
 
-    fn settle(&mut self, index: &Runs) {
-        let evidence: Vec<Evidence> = self
-            .questions
-            .iter()
-            .zip(&self.settled)
-            .map(|(question, settled)| match settled {
-                Some(verdict) => Evidence::settled(verdict.clone()),
-                None => Evidence::of(question, index),
-            })
-            .collect();
-        for number in settle(&mut self.settled, &self.questions, &evidence) {
-            self.stop_reasons[number] = Some(StopReason::Decided);
+    /// Takes all blocks into account only where that may settle a question: a long campaign has many blocks.
+    fn settle(&mut self) {
+        if may_settle(&self.settled, &self.running) {
+            let mut evidence = Vec::new();
+            for (running, settled) in self.running.iter().zip(&self.settled) {
+                evidence.push(match settled {
+                    Some(verdict) => Evidence::settled(verdict.clone()),
+                    None => running.evidence(),
+                });
+            }
+            for number in settle(&mut self.settled, &self.questions, &evidence) {
+                self.stop_reasons[number] = Some(StopReason::Decided);
+            }
         }
-        self.stop_none_seen(&evidence);
+        self.stop_none_seen();
     }
 
     /// Stops questions about events of which none was seen, where everything else that their trials measure is settled:
     /// more trials would only make the bound smaller, and would take the time of what is open.
-    fn stop_none_seen(&mut self, evidence: &[Evidence]) {
+    fn stop_none_seen(&mut self) {
         let arms = |question: &Question| -> [(Cell, Probe); 2] {
             let probe = self.study.probe_of(question.metric);
             [&question.baseline, &question.candidate].map(|cell| (cell.clone(), probe))
@@ -120,16 +127,16 @@ impl<'a> Schedule<'a> {
         let (mut open, mut settled) = (HashSet::new(), HashSet::new());
         let mut none_seen = Vec::new();
         for (number, question) in self.questions.iter().enumerate() {
-            match (self.stop_reasons[number], &evidence[number].verdict) {
+            match (self.stop_reasons[number], self.running[number].none_seen()) {
                 (Some(_), _) => settled.extend(arms(question)),
-                (None, Verdict::NoneSeen(_)) => none_seen.push((number, arms(question))),
-                (None, _) => open.extend(arms(question)),
+                (None, Some(is_bounded)) => none_seen.push((number, is_bounded, arms(question))),
+                (None, None) => open.extend(arms(question)),
             }
         }
-        for (number, arms) in none_seen {
+        for (number, is_bounded, arms) in none_seen {
             if arms.iter().any(|arm| settled.contains(arm)) && !arms.iter().any(|arm| open.contains(arm)) {
                 self.stop_reasons[number] = Some(StopReason::Decided);
-                if !evidence[number].may_claim {
+                if !is_bounded {
                     self.without_answer.insert(number);
                 }
             }
@@ -137,12 +144,18 @@ impl<'a> Schedule<'a> {
     }
 
     /// Stops questions whose interval was as narrow as the target some blocks ago.
-    fn stop_precise(&mut self, index: &Runs) {
+    fn stop_precise(&mut self) {
         let target = self.study.rule.target;
         for (number, question) in self.questions.iter().enumerate() {
-            let Ok(paired) = Paired::new(question, index) else { continue };
-            if paired.is_narrow(target, question.margin) {
-                self.narrow_at[number].get_or_insert(self.block);
+            let running = &self.running[number];
+            if !running.has_pairs() {
+                continue;
+            }
+            if self.narrow_at[number].is_none()
+                && running.may_be_narrow(target)
+                && running.paired().is_ok_and(|paired| paired.is_narrow(target, question.margin))
+            {
+                self.narrow_at[number] = Some(self.block);
             }
             let is_due = self.narrow_at[number].is_some_and(|block| block + BLOCKS_WHEN_NARROW <= self.block);
             if is_due && self.stop_reasons[number].is_none() {
@@ -170,13 +183,18 @@ impl<'a> Schedule<'a> {
 
     /// Replays the runs.
     pub fn walk(mut self, runs: &[RunRecord]) -> Replayed {
-        let measured: HashSet<(u32, u32)> = runs.iter().map(key).collect();
+        let mut blocks: HashMap<u32, Vec<&RunRecord>> = HashMap::new();
+        for run in runs {
+            blocks.entry(run.trial.block).or_default().push(run);
+        }
         let has_ended = loop {
             let trials = self.trials();
             if trials.is_empty() {
                 break true;
             }
-            if trials.iter().any(|trial| !measured.contains(&(trial.block, trial.position))) {
+            let runs = blocks.remove(&self.block).unwrap_or_default();
+            let measured: HashSet<u32> = runs.iter().map(|run| run.trial.position).collect();
+            if trials.iter().any(|trial| !measured.contains(&trial.position)) {
                 break false;
             }
             self.update_stop_reasons(runs);
@@ -214,11 +232,6 @@ fn answer(verdict: &Verdict) -> String {
     }
 }
 
-/// The key of a run within its campaign.
-fn key(run: &RunRecord) -> (u32, u32) {
-    (run.trial.block, run.trial.position)
-}
-
 /// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the
 /// record already holds are not repeated. What was committed before an error is kept.
 pub fn measure(
@@ -228,9 +241,10 @@ pub fn measure(
     record: &mut Record,
     mut progress: Progress,
 ) -> Result<(), CampaignError> {
-    let mut runs = record.runs()?;
-    let kept: HashMap<(u32, u32), usize> =
-        runs.iter().enumerate().map(|(place, run)| (key(run), place)).collect();
+    let mut kept: HashMap<u32, Vec<RunRecord>> = HashMap::new();
+    for run in record.runs()? {
+        kept.entry(run.trial.block).or_default().push(run);
+    }
     let mut schedule = Schedule::new(study, plan);
     loop {
         let trials = schedule.trials();
@@ -238,13 +252,13 @@ pub fn measure(
             return Ok(());
         }
         progress.block(study, &schedule, &trials);
+        // The runs of this block. Those before are in the record: a long campaign does not keep them in memory.
+        let mut runs = kept.remove(&schedule.block).unwrap_or_default();
         let mut missing = Vec::new();
         for trial in trials {
-            match kept.get(&(trial.block, trial.position)) {
-                Some(place)
-                    if (&runs[*place].trial.cell, runs[*place].trial.probe) == (&trial.cell, trial.probe) =>
-                {
-                    progress.kept(&runs[*place]);
+            match runs.iter().find(|run| run.trial.position == trial.position) {
+                Some(run) if (&run.trial.cell, run.trial.probe) == (&trial.cell, trial.probe) => {
+                    progress.kept(run);
                 }
                 Some(_) => {
                     return Err(CampaignError::Usage(format!(
@@ -265,7 +279,6 @@ pub fn measure(
             })?;
             record.put_runs(&made)?;
             for mut run in made {
-                // The host reports are in the record; a long campaign does not keep them in memory.
                 run.host_reports = Vec::new();
                 progress.done(&run);
                 runs.push(run);
@@ -311,11 +324,9 @@ mod tests {
             }
             let plan = Plan::new(&study, 1);
             let mut schedule = Schedule::new(&study, &plan);
-            let mut runs = vec![run(0, 61)];
-            schedule.advance(&runs);
+            schedule.advance(&[run(0, 61)]);
             assert!(!schedule.trials().is_empty(), "an interval needs two blocks: {questions}");
-            runs.push(run(1, 1));
-            schedule.advance(&runs);
+            schedule.advance(&[run(1, 1)]);
             assert!(schedule.trials().is_empty(), "{questions}: {:?}", schedule.trials());
         }
     }
@@ -343,12 +354,11 @@ mod tests {
         let study = source.check(None, &settings.map(str::to_owned)).unwrap();
         let plan = Plan::new(&study, 1);
         let mut schedule = Schedule::new(&study, &plan);
-        let mut runs = Vec::new();
+        let mut blocks = 0;
         while !schedule.trials().is_empty() {
-            runs.extend(measured(schedule.trials()));
-            schedule.advance(&runs);
+            schedule.advance(&measured(schedule.trials()));
+            blocks += 1;
         }
-        let blocks = runs.last().map_or(0, |run| run.trial.block + 1);
         assert!((study.rule.min..study.rule.max / 2).contains(&blocks), "{blocks} blocks");
         assert!(schedule.stop_reasons.iter().all(|reason| *reason == Some(StopReason::Decided)));
     }

@@ -23,13 +23,18 @@ fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
     }
 }
 
+/// What the runs of one block gave for the arms of a question.
+pub(crate) fn find_figures(question: &Question, block: &Runs) -> BlockFigures {
+    question.cells().map(|cell| {
+        let run = block.of(cell, question.metric).last()?;
+        Some(arm_figure(run, question.metric))
+    })
+}
+
 /// What the runs of one block gave for each question.
 pub fn block_summary(questions: &[Question], runs: &[RunRecord]) -> BlockSummary {
     let index = Runs::new(runs);
-    let of = |question: &Question| {
-        let of_arm = |cell| Some(arm_figure(index.of(cell, question.metric).last()?, question.metric));
-        question.cells().map(of_arm)
-    };
+    let of = |question: &Question| find_figures(question, &index);
     let valid = runs.iter().filter(|run| run.is_valid()).count();
     BlockSummary {
         runs: [valid, runs.len()].map(|count| count as u32),

@@ -1,7 +1,9 @@
 //! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::limits::{ENDED, MAX_LOST, MIN_PAIRS, RUNNING, is_too_coarse, min_equivalent_pairs};
+use crate::comparison::limits::{
+    ENDED, MIN_PAIRS, RUNNING, is_too_coarse, loses_too_many, min_equivalent_pairs,
+};
 use crate::comparison::{Paired, margin_distance, to_distance};
 use crate::runs::Runs;
 use crate::statistics::{
@@ -49,7 +51,7 @@ impl Evidence {
             None => Self::tested(question, paired),
             Some(verdict) => {
                 let is_none_seen = matches!(verdict, Verdict::NoneSeen(_));
-                let may_claim = is_none_seen && bounds_events(question, &paired, blocks.messages);
+                let may_claim = is_none_seen && bounds_events(question, paired.pairs(), blocks.messages);
                 Evidence { paired: Ok(paired), tests: None, verdict, may_claim }
             }
         }
@@ -98,9 +100,7 @@ fn test_by_student(paired: &Paired, margin: f64) -> Tests {
     let moments = paired.moments;
     let margin = margin_distance(paired.scale, margin);
     let alike = moments.sd == 0.0 && paired.pairs() < MIN_ALIKE;
-    // Of rare events the mean is not normal: equivalence needs them in half of the pairs.
-    let rare = paired.scale == Scale::Difference
-        && (2 * paired.nonzero < paired.pairs() || paired.nonzero < MIN_ALIKE);
+    let rare = paired.scale == Scale::Difference && is_rare(paired.nonzero, paired.pairs());
     Tests {
         p: if alike { 1.0 } else { moments.student().p() },
         equivalence_p: if alike || rare { 1.0 } else { moments.student().equivalence_p(&margin) },
@@ -109,6 +109,11 @@ fn test_by_student(paired: &Paired, margin: f64) -> Tests {
         adjusted_p: None,
         adjusted_equivalence_p: None,
     }
+}
+
+/// Of rare events the mean is not normal: equivalence needs them in half of the pairs.
+pub(crate) fn is_rare(nonzero: usize, pairs: usize) -> bool {
+    2 * nonzero < pairs || nonzero < MIN_ALIKE
 }
 
 /// Each claim needs two tests that agree: Student's, which knows how large differences are, and one of their signs
@@ -145,7 +150,7 @@ fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Op
     let lost = paired.lost;
     let blocks = paired.pairs() + lost[0] + lost[1];
     for (cell, lost) in question.cells().into_iter().zip(lost) {
-        if lost as f64 > MAX_LOST * blocks as f64 {
+        if loses_too_many(lost, blocks) {
             return Some(Verdict::Nothing(format!(
                 "{} has no figure in {lost} of {}: leaving them out would favour it",
                 cell.level(question.factor),
@@ -157,12 +162,12 @@ fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Op
     none.then(|| Verdict::NoneSeen(none_seen(paired, messages)))
 }
 
-/// Whether events of which none was seen are surely rarer than the margin: by the bound on messages, if a figure is a
-/// share of them. Others are counts of a trial, and six trials have a bound of 40 %.
-fn bounds_events(question: &Question, paired: &Paired, messages: [f64; 2]) -> bool {
+/// Whether events of which none was seen in this many pairs are surely rarer than the margin: by the bound on messages,
+/// if a figure is a share of them. Others are counts of a trial, and six trials have a bound of 40 %.
+pub(crate) fn bounds_events(question: &Question, pairs: usize, messages: [f64; 2]) -> bool {
     let is_of_messages = matches!(question.metric.unit(), Unit::Ratio | Unit::PerMessage);
     let bound = if is_of_messages { 3.0 / messages[0].min(messages[1]) } else { 0.0 };
-    paired.pairs() >= MIN_PAIRS && bound <= question.margin
+    pairs >= MIN_PAIRS && bound <= question.margin
 }
 
 /// The bounds on events of which none was seen, 95 %: on the share of trials, `1 - 0.05^(1/n)`, and on the share of

@@ -17,6 +17,7 @@
 use crate::comparison::Paired;
 use crate::comparison::evidence::{Evidence, better, tests};
 use crate::comparison::limits::{ENDED, RUNNING};
+use crate::comparison::running::{EBounds, RunningEvidence};
 use crate::statistics::{benjamini_hochberg, e_benjamini_hochberg};
 use stacklab_model::{Interval, Question, Tests, Verdict};
 
@@ -33,27 +34,55 @@ pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence:
     settle_at(RUNNING, settled, questions, evidence)
 }
 
+/// Whether [`settle`] may settle a comparison now.
+pub fn may_settle(settled: &[Option<Verdict>], running: &[RunningEvidence]) -> bool {
+    let mut bounds = Vec::new();
+    for (settled, running) in settled.iter().zip(running) {
+        bounds.push(if settled.is_some() { EBounds::default() } else { running.e_bounds() });
+    }
+    let claims = claims_while_running(RUNNING, settled, |number, claim| match claim {
+        Claim::Different => bounds[number].different,
+        Claim::Equivalent => bounds[number].equivalent,
+    });
+    claims.iter().zip(settled).any(|(claim, settled)| claim.is_some() && settled.is_none())
+}
+
 fn settle_at(
     level: f64,
     settled: &mut [Option<Verdict>],
     questions: &[Question],
     evidence: &[Evidence],
 ) -> Vec<usize> {
-    let e = |claim: Claim, own: fn(&Tests) -> f64| {
-        let of = |(found, settled): (&Evidence, &Option<Verdict>)| match settled {
-            Some(verdict) if claim_of(verdict) == Some(claim) => f64::INFINITY,
-            Some(_) => 0.0,
-            None => found.claimable_tests().map_or(0.0, own),
-        };
-        evidence.iter().zip(settled.iter()).map(of).collect()
-    };
-    let claims = claims_of_e(level, e(Claim::Different, |t| t.e), e(Claim::Equivalent, |t| t.equivalence_e));
+    let claims = claims_while_running(level, settled, |number, claim| {
+        let tests = evidence[number].claimable_tests();
+        tests.map_or(0.0, |tests| match claim {
+            Claim::Different => tests.e,
+            Claim::Equivalent => tests.equivalence_e,
+        })
+    });
     let mut newly = Vec::new();
     for (number, settled) in settled.iter_mut().enumerate().filter(|(_, settled)| settled.is_none()) {
         *settled = claims[number].and_then(|claim| verdict(&questions[number], &evidence[number], claim));
         newly.extend(settled.is_some().then_some(number));
     }
     newly
+}
+
+/// The claims of e-values, with those that are settled already. `e` gives the e-value of an open comparison.
+fn claims_while_running(
+    level: f64,
+    settled: &[Option<Verdict>],
+    e: impl Fn(usize, Claim) -> f64,
+) -> Vec<Option<Claim>> {
+    let of_kind = |claim: Claim| -> Vec<f64> {
+        let of = |(number, settled): (usize, &Option<Verdict>)| match settled {
+            Some(verdict) if claim_of(verdict) == Some(claim) => f64::INFINITY,
+            Some(_) => 0.0,
+            None => e(number, claim),
+        };
+        settled.iter().enumerate().map(of).collect()
+    };
+    claims_of_e(level, of_kind(Claim::Different), of_kind(Claim::Equivalent))
 }
 
 /// How a campaign has come to its end.

@@ -30,7 +30,17 @@ pub(crate) fn unseen_percent(pairs: usize) -> f64 {
 
 /// Whether figures come in steps of more than half of the margin, as CPU time counted in ticks does.
 pub(crate) fn is_too_coarse(paired: &Paired, margin: f64) -> bool {
-    paired.scale == Scale::Ratio && paired.step > margin.ln_1p() / 2.0
+    paired.scale == Scale::Ratio && is_coarse_step(paired.step, margin)
+}
+
+/// Whether a step is more than half of a margin.
+pub(crate) fn is_coarse_step(step: f64, margin: f64) -> bool {
+    step > margin.ln_1p() / 2.0
+}
+
+/// Whether an arm has lost too many of the blocks: leaving them out would favour it.
+pub(crate) fn loses_too_many(lost: usize, blocks: usize) -> bool {
+    lost as f64 > MAX_LOST * blocks as f64
 }
 
 /// The smallest step between figures, as a logarithm. Figures that are all alike may differ in the digit after their
@@ -46,7 +56,7 @@ pub(crate) fn smallest_step(figures: &[f64]) -> f64 {
 }
 
 /// One in the last digit of a figure, over the figure.
-fn last_digit(figure: f64) -> f64 {
+pub(crate) fn last_digit(figure: f64) -> f64 {
     let digits =
         format!("{figure:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     let leading = figure / 10_f64.powf(figure.log10().floor());

@@ -5,6 +5,7 @@ pub(crate) mod evidence;
 pub(crate) mod family;
 pub(crate) mod limits;
 pub(crate) mod remarks;
+pub(crate) mod running;
 
 use crate::comparison::blocks::Blocks;
 use crate::comparison::limits::smallest_step;

@@ -5,6 +5,7 @@
 
 mod claims;
 mod cusum;
+mod growing;
 mod random_effects;
 mod samples;
 mod signed_rank;
@@ -15,9 +16,10 @@ pub use claims::{
     benjamini_hochberg, confidence_sequence, e_benjamini_hochberg, e_value, e_value_inside, holm,
 };
 pub use cusum::{Cusum, Drift};
+pub(crate) use growing::{GrowingMoments, GrowingSteps, GrowingTrimmed};
 pub use random_effects::RandomEffects;
 pub(crate) use samples::mean;
 pub use samples::{MedianInterval, Moments, Student, half_width_of, median, median_interval, t_quantile};
 pub(crate) use signed_rank::{sign_p, sign_p_above, signed_rank_p, signed_rank_p_above};
-pub(crate) use symmetric::{symmetric_e_value, symmetric_e_value_above};
+pub(crate) use symmetric::{SymmetricBets, symmetric_e_value, symmetric_e_value_above};
 pub use two_samples::{rank_sum_p, yuen_welch};

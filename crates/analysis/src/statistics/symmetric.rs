@@ -1,6 +1,8 @@
 //! E-values that assume nothing of figures but that they lie symmetrically about their null value: noise in two states,
 //! which Student's t takes for no noise at all when nearly all figures are of one state, does not deceive them.
 
+use crate::statistics::growing::GrowingMedian;
+
 /// How much is bet on the sign of a figure.
 const BETS: [f64; 4] = [0.3, 0.6, 1.2, 3.0];
 /// Beyond this many robust standard deviations a figure counts no more.
@@ -8,47 +10,65 @@ const MAX_SCORE: f64 = 1.5;
 /// Median absolute deviation of normal figures, in standard deviations.
 const MAD_OF_NORMAL: f64 = 0.6745;
 
-/// The e-value against "figures are symmetric about 0", in either direction.
+/// E-values against "figures are symmetric about 0", of figures that are added one by one.
 ///
 /// Given their absolute values, the signs are then fair coins. For odd scores s of figures, the mean over bets b of
 /// `product exp(b s) / cosh(b s)` has an expectation of at most 1 whenever it is looked at. A score is the figure in
-/// robust standard deviations of the figures until then, limited.
-pub(crate) fn symmetric_e_value(figures: &[f64]) -> f64 {
-    let scores = scores(figures);
-    let below: Vec<f64> = scores.iter().map(|score| -score).collect();
-    (mean_bet(&scores) + mean_bet(&below)) / 2.0
+/// robust standard deviations of the figures until then, limited: so one more figure changes no earlier score.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SymmetricBets {
+    sizes: GrowingMedian,
+    /// The logarithm of what each bet has won, on figures above 0 and on figures below.
+    above: [f64; BETS.len()],
+    below: [f64; BETS.len()],
 }
 
-/// The e-value against "figures are symmetric about 0 or less".
-pub(crate) fn symmetric_e_value_above(figures: &[f64]) -> f64 {
-    mean_bet(&scores(figures))
-}
-
-fn scores(figures: &[f64]) -> Vec<f64> {
-    // Sorted absolute values of the figures so far.
-    let mut sizes: Vec<f64> = Vec::with_capacity(figures.len());
-    let mut scores = Vec::with_capacity(figures.len());
-    for figure in figures {
+impl SymmetricBets {
+    pub(crate) fn add(&mut self, figure: f64) {
         let size = figure.abs();
         if size == 0.0 {
-            scores.push(0.0);
-            continue;
+            return;
         }
-        sizes.insert(sizes.partition_point(|other| *other < size), size);
-        let last = sizes.len() - 1;
-        let median = sizes[last / 2].midpoint(sizes[last.div_ceil(2)]);
-        scores.push((MAD_OF_NORMAL * figure / median).clamp(-MAX_SCORE, MAX_SCORE));
+        let median = self.sizes.add(size);
+        let score = (MAD_OF_NORMAL * figure / median).clamp(-MAX_SCORE, MAX_SCORE);
+        for (number, bet) in BETS.into_iter().enumerate() {
+            let stake = bet * score;
+            let price = stake.cosh().ln();
+            self.above[number] += stake - price;
+            self.below[number] += -stake - price;
+        }
     }
-    scores
+
+    /// Against "figures are symmetric about 0", in either direction.
+    pub(crate) fn e_value(&self) -> f64 {
+        (mean_bet(&self.above) + mean_bet(&self.below)) / 2.0
+    }
+
+    /// Against "figures are symmetric about 0 or less".
+    pub(crate) fn e_value_above(&self) -> f64 {
+        mean_bet(&self.above)
+    }
 }
 
-fn mean_bet(scores: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    for bet in BETS {
-        let log: f64 = scores.iter().map(|score| bet * score - (bet * score).cosh().ln()).sum();
-        sum += log.exp();
-    }
+fn mean_bet(logarithms: &[f64]) -> f64 {
+    let sum: f64 = logarithms.iter().map(|log| log.exp()).sum();
     sum / BETS.len() as f64
+}
+
+/// [`SymmetricBets::e_value`] of all figures together.
+pub(crate) fn symmetric_e_value(figures: &[f64]) -> f64 {
+    bet_on(figures).e_value()
+}
+
+/// [`SymmetricBets::e_value_above`] of all figures together.
+pub(crate) fn symmetric_e_value_above(figures: &[f64]) -> f64 {
+    bet_on(figures).e_value_above()
+}
+
+fn bet_on(figures: &[f64]) -> SymmetricBets {
+    let mut bets = SymmetricBets::default();
+    figures.iter().for_each(|figure| bets.add(*figure));
+    bets
 }
 
 #[cfg(test)]
