@@ -23,8 +23,12 @@ fn share(passed: u64, at_most: u64, spent_ns: u64, budget_ns: Option<u64>) -> f6
 pub struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,
+    /// When the first block began.
+    began: Option<Instant>,
     /// Number of runs since the program started, and their total duration in nanoseconds.
     runs: u64,
+    measured_ns: u64,
+    /// Nanoseconds of the budget that are spent, those of runs from before a resumption too.
     spent_ns: u64,
     /// Maximum number of trials when the campaign ends.
     at_most: u64,
@@ -51,7 +55,9 @@ impl Progress {
         Progress {
             bar,
             started: Instant::now(),
+            began: None,
             runs: 0,
+            measured_ns: 0,
             spent_ns: 0,
             at_most: 1,
             passed: 0,
@@ -72,6 +78,7 @@ impl Progress {
     }
 
     pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
+        self.began.get_or_insert_with(Instant::now);
         let blocks_left = u64::from(study.rule.max - schedule.block);
         self.at_most = self.passed + blocks_left * trials.len() as u64;
         self.budget_ns = study.rule.budget_ns;
@@ -120,6 +127,7 @@ impl Progress {
 
     /// Called when a trial's run was already in the record.
     pub(crate) fn kept(&mut self, run: &RunRecord) {
+        self.spent_ns = self.spent_ns.saturating_add(run.wall_ns);
         self.pass();
         if let Some(chart) = &mut self.chart {
             chart.add(run);
@@ -128,7 +136,8 @@ impl Progress {
 
     pub(crate) fn done(&mut self, run: &RunRecord) {
         self.runs += 1;
-        self.spent_ns += run.wall_ns;
+        self.measured_ns = self.measured_ns.saturating_add(run.wall_ns);
+        self.spent_ns = self.spent_ns.saturating_add(run.wall_ns);
         self.pass();
         if let RunStatus::Invalid(reasons) = &run.status {
             self.say(&format!("invalid: {}: {}", run.trial, reasons.join("; ")));
@@ -173,9 +182,12 @@ impl Progress {
 
     /// `, 12 s left`, at most, estimated from the runs so far; empty before the first run.
     fn left(&self) -> String {
-        let Some(each_ns) = self.spent_ns.checked_div(self.runs) else { return String::new() };
-        let by_count = each_ns * (self.at_most - self.passed.min(self.at_most));
-        let ns = self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns)));
+        let Some(each_ns) = self.measured_ns.checked_div(self.runs) else { return String::new() };
+        let by_count = each_ns.saturating_mul(self.at_most - self.passed.min(self.at_most));
+        let of_runs =
+            self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns)));
+        let elapsed_ns = self.began.map_or(0, |began| began.elapsed().as_nanos() as u64);
+        let ns = add_preparation(of_runs, self.measured_ns, elapsed_ns);
         format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
     }
 }
@@ -186,6 +198,15 @@ impl Drop for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// How long runs of `left_ns` take with what is prepared between them, as long as it took so far: runs of `measured_ns`
+/// took `elapsed_ns`. A budget counts runs only.
+fn add_preparation(left_ns: u64, measured_ns: u64, elapsed_ns: u64) -> u64 {
+    if elapsed_ns <= measured_ns || measured_ns == 0 {
+        return left_ns;
+    }
+    (left_ns as f64 * (elapsed_ns as f64 / measured_ns as f64)) as u64
 }
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -258,7 +279,7 @@ fn bar(figure: f64, most: f64) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Family, SizeOf, Transport};
+    use stacklab_model::{Family, Probe, SizeOf, Transport, Value};
 
     #[test]
     fn bars_stand_on_one_scale_from_zero() {
@@ -308,6 +329,34 @@ mod tests {
             "throughput  TCP IPv4  ▃█  20.0 Mbit/s to 80.0 Mbit/s at 128 to 1408 B\n\
              throughput  TCP IPv6  ▂▇  10.0 Mbit/s to 70.0 Mbit/s at 128 to 1408 B"
         );
+    }
+
+    #[test]
+    fn time_left_has_preparation_in_it() {
+        const SECOND: u64 = 1_000_000_000;
+        // A minute of runs took 90 s: half a minute more takes 45 s.
+        assert_eq!(add_preparation(30 * SECOND, 60 * SECOND, 90 * SECOND), 45 * SECOND);
+        assert_eq!(add_preparation(30 * SECOND, 60 * SECOND, 59 * SECOND), 30 * SECOND);
+        assert_eq!(add_preparation(30 * SECOND, 0, 5 * SECOND), 30 * SECOND);
+    }
+
+    #[test]
+    fn runs_before_a_resumption_spend_the_budget() {
+        let run = |wall_ns| {
+            let trial = Trial {
+                block: 0,
+                position: 0,
+                cell: cell(Transport::Udp, Family::Ipv4, "namespace"),
+                probe: Probe::Stream,
+            };
+            RunRecord { wall_ns, ..RunRecord::with_value(trial, Metric::Throughput, Value::Measured(1.0)) }
+        };
+        let mut progress = Progress::hidden();
+        (progress.at_most, progress.budget_ns) = (1000, Some(60_000_000_000));
+        progress.kept(&run(40_000_000_000));
+        assert_eq!(progress.left(), "", "nothing was measured yet");
+        progress.done(&run(5_000_000_000));
+        assert_eq!(progress.left(), ", 15 s left");
     }
 
     #[test]
