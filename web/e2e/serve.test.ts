@@ -93,7 +93,7 @@ test("the list has each record's state and answer, and links that open in anothe
   await page.tab.goto(url);
   const row = page.tab.locator('tr:has(a:text-is("a.stacklab"))');
   await row.locator('.live:text-is("ended")').waitFor();
-  expect(await row.textContent()).toMatch(/comparisons answered/);
+  expect(await row.textContent()).toMatch(/comparisons? answered/);
   const [other] = await Promise.all([page.context.waitForEvent("page"), row.locator("a").click({ modifiers: ["ControlOrMeta"] })]);
   await other.waitForSelector("#explorer table");
   expect(await other.textContent("h1")).toBe(TITLE);

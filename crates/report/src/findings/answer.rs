@@ -6,7 +6,7 @@ use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
 use stacklab_model::{
     Effect, Explanation, Factor, Findings, Headline, Metric, Scale, StopReason, UnpairedRange, Verdict,
-    once_each,
+    count, once_each,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,8 @@ pub(crate) fn of_headlines(
     }
     let [asked, answered] = [|one: &Headline| one.comparisons, |one: &Headline| one.answered]
         .map(|part| all.iter().map(part).sum::<usize>());
-    (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
+    (asked > 0)
+        .then(|| format!("{} {answered} of {} answered.", sentences.join(" "), count(asked, "comparison")))
 }
 
 /// The transport, if it is not what differs: `over UDP`.

@@ -7,7 +7,7 @@ use crate::page::document::{ControlView, ForestRow, Outcome, Span, rounded};
 use crate::rendering::numbers::{DisplayUnit, Distance, NONE, difference_places};
 use stacklab_model::{
     Better, Comparison, Control, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale,
-    Verdict, once_each,
+    Verdict, count, once_each,
 };
 
 type Pair<'a> = (Factor, &'a str, &'a str);
@@ -100,7 +100,8 @@ pub(super) fn control_view(control: &Control, factor: Factor, unit: &DisplayUnit
 /// How many comparisons have an answer, of how many.
 pub(super) fn answered(findings: &Findings) -> String {
     let sum = |part: fn(&Headline) -> usize| findings.overall.iter().map(part).sum::<usize>();
-    format!("{} of {} comparisons answered", sum(|one| one.answered), sum(|one| one.comparisons))
+    let asked = count(sum(|one| one.comparisons), "comparison");
+    format!("{} of {asked} answered", sum(|one| one.answered))
 }
 
 /// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more.
@@ -205,7 +206,7 @@ mod tests {
         // Better by 5 %, within a margin of 20 to 25 %; or beyond one of 2 %.
         let one = &mut findings.overall[0];
         (one.verdict, one.margin) = (Verdict::Better(one.baseline.clone()), 0.02);
-        assert_eq!(answered(&findings), "1 of 1 comparisons answered");
+        assert_eq!(answered(&findings), "1 of 1 comparison answered");
         let index = Index::new(&findings, &[]);
         let row = Pairs::new(&findings).rows(&findings, &index).remove(0);
         assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
