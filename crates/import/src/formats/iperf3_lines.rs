@@ -24,6 +24,8 @@ pub(super) enum Kind {
     /// What the server printed of the same test (--get-server-output).
     ServerOutput,
     Done,
+    /// JSON follows, which both ends exchanged (-d): settings, or the figures of the rows.
+    Exchange,
     /// It has no figure that is read, and changes none.
     Known,
 }
@@ -84,6 +86,26 @@ pub(super) const LINES: &Forms<Kind> = &[
     (Kind::Known, "All threads {w}"),
     (Kind::Known, "Sender threads stopped"),
     (Kind::Known, "Receiver threads stopped"),
+    // What -d prints beside them.
+    (Kind::Exchange, "send_parameters:"),
+    (Kind::Exchange, "get_parameters:"),
+    (Kind::Exchange, "send_results"),
+    (Kind::Exchange, "get_results"),
+    (Kind::Known, "SNDBUF is {n}, expecting {n}"),
+    (Kind::Known, "RCVBUF is {n}, expecting {n}"),
+    (Kind::Known, "Congestion algorithm is {w}"),
+    (Kind::Known, "Setting application pacing to {n}"),
+    (Kind::Known, "Setting fair-queue socket pacing to {n}"),
+    (Kind::Known, "Sending Connect message to Socket {n}"),
+    (Kind::Known, "Connect received for Socket {n}, sz={n}, buf={w}, i={n}, max_len_wait_for_reply={n}"),
+    (Kind::Known, "sent {n} bytes of {n},< pending {n},> total {n}"),
+    (Kind::Known, "received {n} bytes of {n}, total {n}"),
+    (Kind::Known, "pcount {n} packet_count {n}"),
+    (Kind::Known, "Late receive, state = {n}"),
+    (Kind::Known, "tcpi_snd_cwnd {n} tcpi_snd_mss {n} tcpi_rtt {n}"),
+    (Kind::Known, "interval_len {n} bytes_transferred {n}"),
+    (Kind::Known, "interval forces keep"),
+    (Kind::Known, "ignoring short interval with no data"),
     // The system's name.
     (Kind::Known, "Linux {..}"),
     (Kind::Known, "Darwin {..}"),

@@ -83,6 +83,8 @@ struct Reader<'a> {
     tests: Vec<Test<'a>>,
     version: Option<String>,
     is_in_server_output: bool,
+    /// Whether it is in JSON that both ends exchanged.
+    is_in_exchange: bool,
     /// An error before its test: in a file it comes before the text that iperf3 still holds in a buffer.
     early: Option<(usize, &'a str)>,
     left_out: Vec<String>,
@@ -103,6 +105,11 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         }
+        if self.is_in_exchange && is_of_exchange(line) {
+            self.is_in_exchange = line != "}";
+            return Ok(());
+        }
+        self.is_in_exchange = matches!(found, Some((Kind::Exchange, _)));
         let Some((kind, fields)) = found else { return self.pass_over(place, line) };
         match kind {
             Kind::Client | Kind::Server => {
@@ -131,7 +138,7 @@ impl<'a> Reader<'a> {
                     self.tell_early(None);
                 }
             }
-            Kind::Known => {}
+            Kind::Known | Kind::Exchange => {}
             _ => {
                 let Some(test) = self.tests.last_mut().filter(|test| !test.is_over) else {
                     self.pending.push((place, line));
@@ -192,6 +199,12 @@ impl<'a> Reader<'a> {
             self.unread.add(place, line);
         }
     }
+}
+
+/// Whether a line is of the JSON that both ends exchange, as iperf3 prints it: a brace, or a key with its value.
+fn is_of_exchange(line: &str) -> bool {
+    let is_key = line.starts_with('"') && line.contains("\":");
+    is_key || ["{", "}", "}]", "}],", "}, {"].contains(&line)
 }
 
 impl<'a> Test<'a> {

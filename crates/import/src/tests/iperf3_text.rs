@@ -1,6 +1,6 @@
 //! Text of iperf3.
 
-use super::{TCP, UDP, V4, file, is_missing, is_near, one, read, tests, told};
+use super::{TCP, UDP, V4, V6, file, is_missing, is_near, one, read, tests, told};
 use stacklab_model::{Direction, Metric};
 
 #[test]
@@ -34,6 +34,47 @@ fn a_server_knows_what_it_received() {
     is_missing(&reverse, Metric::Throughput, "the receiver's counts");
     assert_eq!((forward.direction, forward.transport), (Direction::Forward, UDP));
     is_near(&forward, Metric::Throughput, 10.2);
+}
+
+#[test]
+fn debugging_output_changes_no_figure() {
+    let tcp = one(sample!("iperf3-3.12-tcp6-debug.txt"));
+    assert_eq!((tcp.family, tcp.transport, tcp.direction), (V6, TCP, Direction::Forward));
+    is_near(&tcp, Metric::Throughput, 450.0);
+    let udp = one(sample!("iperf3-3.12-udp4-reverse-debug.txt"));
+    assert_eq!((udp.family, udp.transport, udp.direction), (V4, UDP, Direction::Reverse));
+    is_near(&udp, Metric::Throughput, 1.04);
+    is_near(&udp, Metric::JitterRfc3550, 1.122);
+    assert_eq!(file(sample!("iperf3-3.12-tcp6-debug.txt")).left_out, [""; 0]);
+}
+
+#[test]
+fn debugging_output_of_a_server_is_read() {
+    let all = tests(sample!("iperf3-3.12-server-debug.txt"));
+    let told: Vec<_> =
+        all.iter().map(|test| (test.family, test.transport, test.flows, test.direction)).collect();
+    assert_eq!(
+        told,
+        [
+            (V6, TCP, 1, Direction::Forward),
+            (V6, TCP, 1, Direction::Reverse),
+            (V4, UDP, 2, Direction::Forward),
+            (V4, UDP, 1, Direction::Reverse),
+            (V4, TCP, 1, Direction::Both),
+            (V4, TCP, 1, Direction::Forward),
+        ]
+    );
+    is_near(&all[0], Metric::Throughput, 3.04);
+    is_near(&all[2], Metric::Throughput, 2.0 * 0.957);
+    is_near(&all[5], Metric::Throughput, 4.18);
+}
+
+#[test]
+fn strange_lines_in_an_exchange_are_named() {
+    let debug = std::str::from_utf8(sample!("iperf3-3.12-tcp6-debug.txt")).unwrap();
+    let strange = debug.replacen("\t\"congestion_used\":\t\"bbr\",", "the link went down", 1);
+    let left_out = file(strange.as_bytes()).left_out;
+    assert!(left_out[0].contains("`the link went down` is not understood"), "{left_out:?}");
 }
 
 #[test]
