@@ -120,8 +120,10 @@ fn check_outcome(id: &str, part: &Value) {
         (part["effect"]["estimate"].as_f64().unwrap(), part["effect"]["error"].as_f64().unwrap());
     // Student's quantile at two degrees of freedom is 9.9.
     let surely = |way: f64| way * estimate.ln() > 10.0 * error;
-    let inside =
-        end("interval90", "low") >= 1.0 / (1.0 + margin) && end("interval90", "high") <= 1.0 + margin;
+    let is_enough = part["effect"]["pairs"].as_u64().unwrap() >= 14;
+    let inside = is_enough
+        && end("interval90", "low") >= 1.0 / (1.0 + margin)
+        && end("interval90", "high") <= 1.0 + margin;
     let outcome = part["outcome"].as_str().unwrap();
     let (claimed, opposite, surely_opposite) = match id {
         "L1" | "L3" => (above("interval90"), below("interval90"), surely(-1.0)),

@@ -14,6 +14,8 @@ pub struct TwoArms<'a> {
     pub scale: Scale,
     /// Which figures are better.
     pub better: Better,
+    /// Whether figures count events, such as lost messages: equivalence needs more blocks of them.
+    pub counts_events: bool,
     /// What several blocks are called.
     pub blocks: &'a str,
 }
@@ -47,6 +49,7 @@ impl TwoArms<'_> {
         }
         let mut paired = Paired::of(self.scale, &pairs)?;
         paired.lost = lost;
+        paired.counts_events = self.counts_events;
         Ok(paired)
     }
 }
@@ -57,7 +60,7 @@ mod tests {
     use stacklab_model::ArmFigure;
 
     fn arms(scale: Scale, better: Better) -> TwoArms<'static> {
-        TwoArms { names: ["ipv4", "ipv6"], scale, better, blocks: "rounds" }
+        TwoArms { names: ["ipv4", "ipv6"], scale, better, counts_events: false, blocks: "rounds" }
     }
 
     /// Blocks in which the candidate is this many times the baseline, and that one arm lost.

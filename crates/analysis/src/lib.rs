@@ -25,10 +25,10 @@ pub mod statistics;
 mod fixtures;
 
 pub use arms::TwoArms;
-pub use comparison::blocks::{Blocks, block_summary};
+pub use comparison::blocks::{Blocks, block_summary, counts_events};
 pub use comparison::evidence::Evidence;
 pub use comparison::family::{Claim, Conclusion, Ending, claims, conclude, may_settle, settle};
-pub use comparison::limits::{ENDED, RUNNING};
+pub use comparison::limits::{ENDED, MIN_EQUIVALENT_PAIRS, RUNNING};
 pub use comparison::running::RunningEvidence;
 pub use comparison::{BLOCKS_WHEN_NARROW, Paired};
 pub use findings::overall::worse;

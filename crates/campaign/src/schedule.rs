@@ -72,7 +72,7 @@ impl<'a> Schedule<'a> {
         if self.questions.len() <= FEW {
             self.differences.clear();
             for (question, running) in self.questions.iter().zip(&self.running) {
-                if let Ok(paired) = running.paired() {
+                if let Ok(paired) = running.pair_blocks() {
                     self.differences.push((question.metric, paired.effect()));
                 }
             }
@@ -153,7 +153,7 @@ impl<'a> Schedule<'a> {
             }
             if self.narrow_at[number].is_none()
                 && running.may_be_narrow(target)
-                && running.paired().is_ok_and(|paired| paired.is_narrow(target, question.margin))
+                && running.pair_blocks().is_ok_and(|paired| paired.is_narrow(target, question.margin))
             {
                 self.narrow_at[number] = Some(self.block);
             }

@@ -21,7 +21,7 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
     text.push_str(&refused_text(&rounds.target, "  "));
     let _ = writeln!(text, "\n  {:>31}{:>9}  {:<23}verdict", "IPv4", "IPv6", "IPv6 / IPv4 (95 %)");
     let mut undecided: Vec<(&str, &str)> = Vec::new();
-    for Compared { metric, families, effect, fitted, verdict } in all {
+    for Compared { metric, families, effect, fitted, verdict, remark } in all {
         let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
         let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
         let (unit, factor) = metric.shown(figures.into_iter().flatten());
@@ -38,6 +38,7 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
             }
             verdict => verdict_name(verdict).to_owned(),
         };
+        undecided.extend(remark.as_deref().map(|remark| (metric.label(), remark)));
         let ratio = effect.as_ref().map_or_else(String::new, |effect| {
             let interval = effect.interval95;
             let [estimate, low, high] = [effect.estimate, interval.low, interval.high].map(ratio_text);
@@ -152,7 +153,7 @@ pub(crate) fn json_of(rounds: &Rounds, compared: &[Compared], is_interrupted: bo
     let families: serde_json::Map<String, Value> = Family::ALL.iter().map(state).collect();
     let metrics: Vec<Value> = compared
         .iter()
-        .map(|Compared { metric, families, effect, verdict, .. }| {
+        .map(|Compared { metric, families, effect, verdict, remark, .. }| {
             let of = |family: Family| {
                 let OfFamily { median, count, missing } = &families[&family];
                 json!({ "median": median, "count": count, "missing": missing })
@@ -160,7 +161,7 @@ pub(crate) fn json_of(rounds: &Rounds, compared: &[Compared], is_interrupted: bo
             let (better, nothing) = match verdict {
                 Verdict::Better(family) => (Some(family), None),
                 Verdict::Nothing(reason) => (None, Some(reason)),
-                _ => (None, None),
+                _ => (None, remark.as_ref()),
             };
             json!({
                 "metric": metric.name(),

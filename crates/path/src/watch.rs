@@ -10,6 +10,7 @@ use crate::probe::certificates::configure_tls;
 use crate::probe::pace::Pace;
 use crate::progress::Progress;
 use crate::target::Target;
+use stacklab_analysis::MIN_EQUIVALENT_PAIRS;
 use stacklab_analysis::statistics::Drift;
 use stacklab_model::{Family, count};
 use stacklab_report::OutputFormat;
@@ -18,8 +19,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
-/// Rounds where nothing is said.
-const ROUNDS: u64 = 10;
+/// Rounds unless the user names a number: the fewest that may show equivalence.
+const ROUNDS: u64 = MIN_EQUIVALENT_PAIRS as u64;
 /// The least that a request may read.
 const LEAST_REQUEST: u64 = 16 << 10;
 /// What a request may read while hosts are watched.
@@ -31,7 +32,7 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 pub struct Settings<'a> {
     /// Resolvers, which are measured over the family of each.
     pub resolvers: &'a [IpAddr],
-    /// Rounds; without it 10, or until interrupted while hosts are watched.
+    /// Rounds; without it 14, or until interrupted while hosts are watched.
     pub rounds: Option<u64>,
     /// Whether drifts are looked for.
     pub watch: bool,

@@ -112,7 +112,7 @@ impl Blocks {
 }
 
 /// Whether a metric counts events of which none may be seen.
-pub(crate) fn counts_events(metric: Metric) -> bool {
+pub fn counts_events(metric: Metric) -> bool {
     metric.scale() == Scale::Difference && metric.better() == Better::Lower
 }
 

@@ -1,9 +1,7 @@
 //! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::limits::{
-    ENDED, MIN_PAIRS, RUNNING, is_too_coarse, loses_too_many, min_equivalent_pairs,
-};
+use crate::comparison::limits::{ENDED, MIN_PAIRS, RUNNING, loses_too_many};
 use crate::comparison::{Paired, margin_distance, to_distance};
 use crate::runs::Runs;
 use crate::statistics::{
@@ -71,11 +69,7 @@ impl Evidence {
 
     /// Of pairs that are tested in any case.
     fn tested(question: &Question, paired: Paired) -> Self {
-        let mut tests = tests(&paired, question.margin);
-        if paired.pairs() < min_equivalent_pairs(question) || is_too_coarse(&paired, question.margin) {
-            tests.equivalence_p = 1.0;
-            tests.equivalence_e = 0.0;
-        }
+        let tests = tests_to_claim(&paired, question.margin);
         let may_claim = paired.pairs() >= MIN_PAIRS;
         Evidence { paired: Ok(paired), tests: Some(tests), verdict: Verdict::Inconclusive, may_claim }
     }
@@ -136,6 +130,16 @@ pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
     if tests.equivalence_e >= MIN_CLAIMED_E {
         let by_signs = symmetric_e_value_above(&above_low).min(symmetric_e_value_above(&below_high));
         tests.equivalence_e = tests.equivalence_e.min(by_signs);
+    }
+    tests
+}
+
+/// The tests of pairs, of which those of equivalence claim nothing if the pairs may not be called equivalent.
+pub(crate) fn tests_to_claim(paired: &Paired, margin: f64) -> Tests {
+    let mut tests = tests(paired, margin);
+    if !paired.may_be_equivalent(margin) {
+        tests.equivalence_p = 1.0;
+        tests.equivalence_e = 0.0;
     }
     tests
 }

@@ -15,7 +15,7 @@
 //! ranges is expected to miss the true difference. `bench/coverage` simulates both.
 
 use crate::comparison::Paired;
-use crate::comparison::evidence::{Evidence, better, tests};
+use crate::comparison::evidence::{Evidence, better, tests_to_claim};
 use crate::comparison::limits::{ENDED, RUNNING};
 use crate::comparison::running::{EBounds, RunningEvidence};
 use crate::statistics::{benjamini_hochberg, e_benjamini_hochberg};
@@ -199,7 +199,7 @@ pub enum Claim {
 /// the end, one that is looked at again and again has e-values alone.
 pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<Option<Claim>> {
     let of = |none: f64, of: fn(&Tests) -> f64| -> Vec<f64> {
-        pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests(paired, margin)))).collect()
+        pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests_to_claim(paired, margin)))).collect()
     };
     if is_planned {
         let claims = claims_at_the_end(of(1.0, |tests| tests.p), of(1.0, |tests| tests.equivalence_p));

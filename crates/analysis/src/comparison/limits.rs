@@ -1,8 +1,7 @@
 //! What a claim needs: the shares of false claims that are allowed, the fewest blocks, and figures fine enough.
 
 use crate::comparison::Paired;
-use crate::comparison::blocks::counts_events;
-use stacklab_model::{Question, Scale};
+use stacklab_model::Scale;
 
 /// The share of false claims that is allowed while a campaign runs.
 pub const RUNNING: f64 = 0.025;
@@ -14,12 +13,26 @@ pub(crate) const MAX_LOST: f64 = 0.1;
 pub(crate) const MIN_PAIRS: usize = 6;
 /// This number of pairs shows, with 95 % confidence, that less than a fifth of all blocks is of another kind: what a
 /// trimmed mean leaves out at one end. 1 - 0.05^(1/14) is 19 %.
-pub(crate) const MIN_EQUIVALENT_PAIRS: usize = 14;
+pub const MIN_EQUIVALENT_PAIRS: usize = 14;
 /// The same for events, of which a few trials may have nearly all: 5 %.
 pub(crate) const MIN_EQUIVALENT_EVENTS: usize = 60;
 
-pub(crate) fn min_equivalent_pairs(question: &Question) -> usize {
-    if counts_events(question.metric) { MIN_EQUIVALENT_EVENTS } else { MIN_EQUIVALENT_PAIRS }
+/// The fewest pairs that may be called equivalent, of figures that count events or others.
+pub(crate) fn min_equivalent_pairs(counts_events: bool) -> usize {
+    if counts_events { MIN_EQUIVALENT_EVENTS } else { MIN_EQUIVALENT_PAIRS }
+}
+
+impl Paired {
+    /// The fewest pairs that may be called equivalent.
+    pub(crate) fn min_equivalent_pairs(&self) -> usize {
+        min_equivalent_pairs(self.counts_events)
+    }
+
+    /// Whether tests may claim that the arms are equivalent: there are enough pairs, and figures are fine enough for
+    /// this margin.
+    pub fn may_be_equivalent(&self, margin: f64) -> bool {
+        self.pairs() >= self.min_equivalent_pairs() && !is_too_coarse(self, margin)
+    }
 }
 
 /// The share of trials that may be of another kind though none of the measured ones was, per cent, with 95 %
@@ -99,6 +112,17 @@ mod tests {
         assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.2));
         assert!(is_too_coarse(&Paired::of(Scale::Ratio, &[(10.0, 10.0); 9]).unwrap(), 0.01));
         assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &[(94.715, 94.715); 9]).unwrap(), 0.01));
+    }
+
+    #[test]
+    fn few_pairs_are_not_equivalent() {
+        for (pairs, counts_events, may_be) in
+            [(13, false, false), (14, false, true), (59, true, false), (60, true, true)]
+        {
+            let paired = Paired::of(Scale::Ratio, &vec![(94.715, 94.716); pairs]).unwrap();
+            let paired = Paired { counts_events, ..paired };
+            assert_eq!(paired.may_be_equivalent(0.01), may_be, "{pairs}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub(crate) mod limits;
 pub(crate) mod remarks;
 pub(crate) mod running;
 
-use crate::comparison::blocks::Blocks;
+use crate::comparison::blocks::{Blocks, counts_events};
 use crate::comparison::limits::smallest_step;
 use crate::runs::Runs;
 use crate::statistics::{Moments, Student, confidence_sequence};
@@ -36,6 +36,8 @@ pub struct Paired {
     pub(crate) nonzero: usize,
     /// Blocks in which only the other arm has a figure, of each arm.
     pub(crate) lost: [usize; 2],
+    /// Whether figures count events, such as lost messages, of which a few trials may have nearly all.
+    pub(crate) counts_events: bool,
 }
 
 impl Paired {
@@ -48,7 +50,9 @@ impl Paired {
     /// that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
     pub(crate) fn of_blocks(question: &Question, blocks: &Blocks) -> Result<Self, String> {
         match Self::of(question.metric.scale(), &blocks.pairs) {
-            Ok(paired) => Ok(Paired { lost: blocks.lost, ..paired }),
+            Ok(paired) => {
+                Ok(Paired { lost: blocks.lost, counts_events: counts_events(question.metric), ..paired })
+            }
             Err(few) => Err(blocks.nothing(question).unwrap_or(few)),
         }
     }
@@ -75,14 +79,23 @@ impl Paired {
         let nonzero = pairs.iter().filter(|(a, b)| *a != 0.0 || *b != 0.0).count();
         let figures: Vec<f64> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let step = if scale == Scale::Ratio { smallest_step(&figures) } else { 0.0 };
-        Ok(Paired { scale, distances, moments, middle, step, nonzero, lost: [0; 2] })
+        Ok(Paired { scale, distances, moments, middle, step, nonzero, lost: [0; 2], counts_events: false })
     }
 
     /// Of pairs of hosts in the place of blocks, with the mean over all pairs. It has no [`arms`](Self::arms).
     pub(crate) fn over_pairs(scale: Scale, distances: Vec<f64>, nonzero: usize, mean: &Student) -> Self {
         let n = mean.degrees_of_freedom + 1.0;
         let moments = Moments { n, mean: mean.estimate, sd: mean.error * n.sqrt() };
-        Paired { scale, distances, moments, middle: 0.0, step: 0.0, nonzero, lost: [0; 2] }
+        Paired {
+            scale,
+            distances,
+            moments,
+            middle: 0.0,
+            step: 0.0,
+            nonzero,
+            lost: [0; 2],
+            counts_events: false,
+        }
     }
 
     /// Whether the 95 % interval is as narrow as a target, a ratio, or for differences as the margin.

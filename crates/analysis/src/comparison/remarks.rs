@@ -1,9 +1,8 @@
 //! What a reader has to know of a comparison beside its figures: too few blocks, parts that trimming leaves out,
 //! figures that come in coarse steps.
 
-use crate::comparison::blocks::counts_events;
 use crate::comparison::evidence::tests;
-use crate::comparison::limits::{ENDED, MIN_PAIRS, is_too_coarse, min_equivalent_pairs, unseen_percent};
+use crate::comparison::limits::{ENDED, MIN_PAIRS, is_too_coarse, unseen_percent};
 use crate::comparison::{Paired, back};
 use stacklab_model::{Question, Scale, StopReason, Verdict};
 
@@ -52,20 +51,41 @@ pub(crate) fn list_remarks(
         remarks.push(format!(
             "all {pairs} blocks agree; a claim among {comparisons} comparisons needs {for_signs} that do"
         ));
-    } else if is_too_coarse(paired, question.margin) {
-        remarks.push(
-            "its figures come in steps of more than half of the margin: equivalence cannot be seen"
-                .to_owned(),
-        );
-    } else if pairs < min_equivalent_pairs(question) && tests(paired, question.margin).equivalence_p <= ENDED
-    {
-        let what = if counts_events(question.metric) { "bursts" } else { "another state" };
-        let share = unseen_percent(pairs).ceil();
-        remarks.push(format!(
-            "alike but for {what} in fewer than {share} % of trials, which {pairs} do not exclude"
-        ));
+    } else {
+        remarks.extend(paired.explain_open_equivalence(question.margin, "trials"));
     }
     remarks
+}
+
+impl Paired {
+    /// Why pairs that look alike are not called equivalent; `None` if nothing but their figures keeps them from it.
+    /// `trials` is what several pairs are called.
+    pub fn explain_open_equivalence(&self, margin: f64, trials: &str) -> Option<String> {
+        let reason = self.explain_forbidden_equivalence(margin, trials)?;
+        if is_too_coarse(self, margin) || tests(self, margin).equivalence_p <= ENDED {
+            return Some(reason);
+        }
+        None
+    }
+
+    /// Why pairs may not be called equivalent, whatever their figures are; `None` if they may.
+    pub fn explain_forbidden_equivalence(&self, margin: f64, trials: &str) -> Option<String> {
+        if is_too_coarse(self, margin) {
+            return Some(
+                "its figures come in steps of more than half of the margin: equivalence cannot be seen"
+                    .to_owned(),
+            );
+        }
+        let pairs = self.pairs();
+        if pairs >= self.min_equivalent_pairs() {
+            return None;
+        }
+        let what = if self.counts_events { "bursts" } else { "another state" };
+        let share = unseen_percent(pairs).ceil();
+        Some(format!(
+            "alike but for {what} in fewer than {share} % of {trials}, which {pairs} do not exclude"
+        ))
+    }
 }
 
 /// The fewest blocks of which all have to show the same for a claim among these comparisons, where nothing else is

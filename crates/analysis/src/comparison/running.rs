@@ -94,7 +94,7 @@ impl RunningEvidence {
     }
 
     /// The pairs so far; or why there is nothing to compare.
-    pub fn paired(&self) -> Result<Paired, String> {
+    pub fn pair_blocks(&self) -> Result<Paired, String> {
         Paired::of_blocks(&self.question, &self.blocks)
     }
 
@@ -161,7 +161,7 @@ impl RunningEvidence {
             Scale::Ratio => is_coarse_step(self.step(), self.question.margin),
             Scale::Difference => is_rare(self.nonzero, pairs),
         };
-        if is_excluded || pairs < min_equivalent_pairs(&self.question) {
+        if is_excluded || pairs < min_equivalent_pairs(counts_events(self.question.metric)) {
             return 0.0;
         }
         let Interval { low, high } = self.inside;

@@ -1,7 +1,7 @@
 //! What the arms of a finding gave in each block.
 
 use crate::replication::arms::ComparedCells;
-use stacklab_analysis::{Blocks, Paired, Runs, TwoArms};
+use stacklab_analysis::{Blocks, Paired, Runs, TwoArms, counts_events};
 use stacklab_model::{ArmFigure, Cell, Factor, Metric, Scale, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,13 @@ pub(super) fn pair_part(
     runs: &Runs,
 ) -> Result<Paired, String> {
     let names = level_names(part);
-    let arms = TwoArms { names: [&names[0], &names[1]], scale, better: metric.better(), blocks: "blocks" };
+    let arms = TwoArms {
+        names: [&names[0], &names[1]],
+        scale,
+        better: metric.better(),
+        counts_events: counts_events(metric),
+        blocks: "blocks",
+    };
     arms.pair(&add_blocks(part, metric, scale, runs))
 }
 

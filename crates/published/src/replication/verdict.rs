@@ -103,8 +103,12 @@ impl PartData {
         }
     }
 
-    /// Whether the difference is inside the margin: two one-sided tests.
+    /// Whether the difference is inside the margin: two one-sided tests, of enough blocks.
     fn is_negligible(&self, level: f64) -> bool {
+        self.is_inside_margin(level) && self.paired.may_be_equivalent(self.margin)
+    }
+
+    fn is_inside_margin(&self, level: f64) -> bool {
         Self::interval(&self.paired, level).is_within(&Interval::of_margin(self.scale, self.margin))
     }
 
@@ -120,12 +124,19 @@ impl PartData {
         Some([Self::interval(paired, level), Interval { low: -most, high: *most }])
     }
 
+    /// Whether the difference in the metric's unit is inside the study's limit, if it states one.
+    fn is_within_limit(&self, level: f64) -> bool {
+        let Some((paired, most)) = &self.limit else { return true };
+        let limits = Interval { low: -most, high: *most };
+        paired.may_be_equivalent(*most) && Self::interval(paired, level).is_within(&limits)
+    }
+
     fn is_confirmed(&self, direction: FindingDirection, level: f64) -> bool {
         let confirmed = match direction {
             FindingDirection::Equal => self.is_negligible(level),
             _ => self.has_direction(direction, level),
         };
-        confirmed && self.limited(level).is_none_or(|[found, limits]| found.is_within(&limits))
+        confirmed && self.is_within_limit(level)
     }
 
     fn is_refuted(&self, direction: FindingDirection, level: f64) -> bool {
@@ -135,7 +146,18 @@ impl PartData {
     }
 
     /// The outcome of the part, and why, in a few words.
-    fn outcome(&self, direction: FindingDirection, is_refuted: bool) -> (FindingOutcome, &'static str) {
+    fn outcome(&self, direction: FindingDirection, is_refuted: bool) -> (FindingOutcome, String) {
+        let (outcome, because) = self.classify(direction, is_refuted);
+        if outcome == CannotTell
+            && self.is_inside_margin(LEVEL)
+            && let Some(reason) = self.paired.explain_forbidden_equivalence(self.margin, "blocks")
+        {
+            return (outcome, reason);
+        }
+        (outcome, because.to_owned())
+    }
+
+    fn classify(&self, direction: FindingDirection, is_refuted: bool) -> (FindingOutcome, &'static str) {
         let is_direction = direction != FindingDirection::Equal;
         let is_negligible = self.is_negligible(LEVEL);
         if is_refuted {
@@ -193,8 +215,7 @@ pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) ->
             Err(reason) => (CannotTell, reason.clone()),
             Ok(part) => {
                 let is_refuted = refuted_at.is_some_and(|level| part.is_refuted(stated.direction, level));
-                let (outcome, because) = part.outcome(stated.direction, is_refuted);
-                (outcome, because.to_owned())
+                part.outcome(stated.direction, is_refuted)
             }
         })
         .collect();

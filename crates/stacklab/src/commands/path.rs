@@ -22,7 +22,7 @@ pub(crate) struct PathOptions {
     /// Use these resolvers instead of the system's; DNS is measured over the family of each
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub resolver: Vec<IpAddr>,
-    /// Number of rounds; default: 10, with --watch unlimited
+    /// Number of rounds; default: 14, with --watch unlimited
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: Option<u64>,
     /// Run until interrupted, and report when the ratio of the families drifts
