@@ -5,8 +5,12 @@ use crate::{Bytes, is_plain};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde_json::Value;
+use stacklab_model::RunRecord;
 use stacklab_report::OutputFormat as Format;
+use stacklab_store::fuzzing::pack;
+use stacklab_store::{Record, StoreError};
 use std::fs;
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::tempdir;
 
@@ -19,34 +23,69 @@ struct Kept {
     open: Mutex<Connection>,
 }
 
+const ECHO: Option<[&str; 2]> = Some(["udp", "echo"]);
+const STREAM: Option<[&str; 2]> = Some(["tcp", "stream"]);
+
 /// A kept record, and the same as an interleaved campaign's.
-static WHOLE: LazyLock<[Kept; 2]> = LazyLock::new(|| [kept(None, false), kept(None, true)]);
-/// The same with the runs of one transport and one probe only: an input takes a tenth of the time.
+static WHOLE: LazyLock<[Kept; 2]> = LazyLock::new(|| {
+    [make_kept(None, false, RecordFormat::Present), make_kept(None, true, RecordFormat::Present)]
+});
+/// The same with the runs of one transport and one probe only: an input takes a tenth of the time. One is of format 7.
 static SMALL: LazyLock<[Kept; 4]> = LazyLock::new(|| {
-    let (echo, stream) = (["udp", "echo"], ["tcp", "stream"]);
-    [(echo, false), (echo, true), (stream, false), (stream, true)]
-        .map(|(only, is_interleaved)| kept(Some(only), is_interleaved))
+    [
+        make_kept(ECHO, false, RecordFormat::Present),
+        make_kept(ECHO, true, RecordFormat::Seven),
+        make_kept(STREAM, false, RecordFormat::Present),
+        make_kept(STREAM, true, RecordFormat::Present),
+    ]
 });
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RecordFormat {
+    /// The one that stacklab writes.
+    Present,
+    Seven,
+}
+
 /// The kept record, with the runs of all or only one transport and probe.
-fn kept(only: Option<[&str; 2]>, is_interleaved: bool) -> Kept {
+fn make_kept(only: Option<[&str; 2]>, is_interleaved: bool, format: RecordFormat) -> Kept {
     let folder = tempdir().expect("a temporary folder");
-    let path = folder.path().join("record.stacklab");
+    let mut path = folder.path().join("record.stacklab");
     fs::write(&path, include_bytes!("../../tests/records/kept.stacklab")).expect("a record is written");
-    let connection = || Connection::open(&path).expect("it is a database");
+    let open = Connection::open(&path).expect("it is a database");
     if let Some(only) = only {
-        reduce(&connection(), only).expect("it has these tables");
+        reduce(&open, only).expect("it has these tables");
     }
     if is_interleaved {
-        connection().execute_batch(INTERLEAVED).expect("it has these tables");
+        open.execute_batch(INTERLEAVED).expect("it has these tables");
     }
-    let open = connection();
+    drop(open);
+    if format == RecordFormat::Present {
+        let present = folder.path().join("present.stacklab");
+        write_again(&path, &present).expect("a record is written");
+        path = present;
+    }
+    let open = Connection::open(&path).expect("it is a database");
     let runs = open.query_row("SELECT max(id) FROM run", [], |row| row.get(0)).expect("it has runs");
     // The file's name goes with the folder.
     open.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;")
         .expect("its own file");
     open.set_prepared_statement_cache_capacity(COLUMNS.len());
     Kept { file: fs::read(&path).expect("it was written"), runs, open: Mutex::new(open) }
+}
+
+/// Writes what a record holds into a new one, which has the present format.
+fn write_again(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let old = Record::read(from)?;
+    let mut new = Record::create(to, &old.campaign()?)?;
+    for host in old.hosts()? {
+        new.put_host(&host)?;
+    }
+    for run in old.runs()? {
+        let host_reports = old.host_reports(&run.trial)?;
+        new.put_run(&RunRecord { host_reports, ..run })?;
+    }
+    new.put_explanations(&old.explanations()?)
 }
 
 /// Leaves the runs of one transport and probe, with few delays, and the study that asks for them.
@@ -90,8 +129,8 @@ const INTERLEAVED: &str = "
     INSERT INTO stage_cost SELECT 1, value, CASE WHEN value < 3 THEN 'stage' ELSE 'whole' END, 'stage ' || value, 90.5, 95.5, 5.0, 1.0,
         CASE WHEN value < 3 THEN 0.01 END FROM json_each('[0,1,2,3,4,5,6,7]');
     INSERT INTO stack_cost SELECT 1, value, 'entry;call;f' || value, 5, 6, 50.0, 60.0 FROM json_each('[0,1,2,3,4]');";
-/// Its columns that hold more than a key, as table and column.
-const COLUMNS: [(&str, &str); 48] = [
+/// The columns of both formats that hold more than a key, as table and column.
+const COLUMNS: [(&str, &str); 54] = [
     ("campaign", "study_text"),
     ("campaign", "study_name"),
     ("campaign", "program_version"),
@@ -140,6 +179,12 @@ const COLUMNS: [(&str, &str); 48] = [
     ("stack_cost", "functions"),
     ("stack_cost", "baseline_samples"),
     ("stack_cost", "candidate_ns"),
+    ("text", "text"),
+    ("shared", "spec"),
+    ("shared", "absent"),
+    ("packed_reports", "reports"),
+    ("packed_delays", "delays"),
+    ("packed_slices", "slices"),
 ];
 
 /// A changed small record. Of the first byte, the lowest bit says whether other bytes replace some of the file or
@@ -243,7 +288,8 @@ fn with_bytes(kept: &[u8], mut bytes: Bytes) -> Vec<u8> {
     file
 }
 
-/// Each change: a column, a row, a kind, and the value; texts with two bytes for their length.
+/// Each change: a column, a row, a kind, and the value; texts with two bytes for their length, which packed columns
+/// have compressed. A column of the other format changes nothing.
 fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
     let open = kept.open.lock().unwrap_or_else(PoisonError::into_inner);
     open.execute_batch("BEGIN").expect("nothing else has it open");
@@ -256,11 +302,12 @@ fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
             2 => Sql::Null,
             _ => {
                 let length = bytes.number(2) as usize;
-                Sql::Text(String::from_utf8_lossy(bytes.some(length)).into_owned())
+                let text = String::from_utf8_lossy(bytes.some(length)).into_owned();
+                if table.starts_with("packed_") { Sql::Blob(pack(&text)) } else { Sql::Text(text) }
             }
         };
         let key = match table {
-            "campaign" | "host" | "run" | "explanation" => "id",
+            "campaign" | "host" | "run" | "explanation" | "text" => "id",
             "stage_cost" | "stack_cost" => "place",
             "warning" => "rowid",
             _ => "run",
@@ -289,6 +336,27 @@ mod tests {
             assert_eq!(findings["valid_runs"], kept.runs);
             let comparisons = findings["comparisons"].as_array().unwrap();
             assert!(comparisons.iter().any(|one| one["tests"]["p"].is_number()), "{findings:#}");
+        }
+    }
+
+    #[test]
+    fn records_have_the_present_format_but_for_one() {
+        let version = |kept: &Kept| -> i64 {
+            let open = kept.open.lock().unwrap();
+            open.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+        };
+        assert_eq!(SMALL.each_ref().map(version), [8, 7, 8, 8]);
+        assert_eq!(WHOLE.each_ref().map(version), [8, 8]);
+    }
+
+    #[test]
+    fn packed_columns_are_changed_too() {
+        // Of `packed_delays.delays`, a text of two bytes: JSON of no host.
+        let change = [&[52, 0, 3, 0, 2][..], b"[]"].concat();
+        for kept in [&SMALL[0], &WHOLE[1]] {
+            let changed = with_values(kept, Bytes(&change)).expect("SQLite takes the change");
+            let reason = read_all(&changed).unwrap_err();
+            assert!(reason.contains("packed_delays of run 1 is of 0 hosts"), "{reason}");
         }
     }
 

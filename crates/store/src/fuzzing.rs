@@ -1,7 +1,7 @@
 //! Opens records from bytes in memory, for the fuzz targets (`fuzz/`). The program opens files in the same way.
 
 use crate::limits::{self, Work};
-use crate::{Record, StoreError};
+use crate::{Record, StoreError, packed};
 use rusqlite::{Connection, MAIN_DB};
 use std::path::Path;
 
@@ -13,6 +13,11 @@ pub fn read(bytes: &[u8]) -> Result<Record, StoreError> {
 /// A record as [`Record::open_unchecked`] opens it.
 pub fn open_unchecked(bytes: &[u8]) -> Result<Record, StoreError> {
     opened(bytes, Work::Unchecked)?.verify_format()
+}
+
+/// A packed column with this JSON.
+pub fn pack(json: &str) -> Vec<u8> {
+    packed::compress(json)
 }
 
 fn opened(bytes: &[u8], work: Work) -> Result<Record, StoreError> {

@@ -160,9 +160,14 @@ fn unpack_slice(slice: PackedSlice) -> Slice {
 }
 
 fn pack(value: &impl Serialize) -> Vec<u8> {
+    compress(&to_json(value))
+}
+
+/// A packed column with this JSON.
+pub(crate) fn compress(json: &str) -> Vec<u8> {
     const MEMORY: &str = "memory can be written to";
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(to_json(value).as_bytes()).expect(MEMORY);
+    encoder.write_all(json.as_bytes()).expect(MEMORY);
     encoder.finish().expect(MEMORY)
 }
 
