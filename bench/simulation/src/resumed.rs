@@ -2,6 +2,7 @@
 //! trials, a record keeps them, and what a report says is read from that record, at each interruption and at the end.
 
 use crate::families::MARGIN;
+use crate::nulls::MIN_CAMPAIGNS;
 use crate::runs::{Simulation, Spread};
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::conclude;
@@ -251,7 +252,7 @@ pub fn simulate(count: usize, seed: u64, resumed: &Resumed) -> Found {
 
 /// How many campaigns are simulated: fewer of large families.
 pub fn campaigns(count: usize, resumed: &Resumed) -> usize {
-    (count * 5 / resumed.effects.len()).clamp(20, count)
+    (count * 5 / resumed.effects.len()).max(MIN_CAMPAIGNS).min(count)
 }
 
 /// Prints all kinds.

@@ -4,6 +4,7 @@
 
 use crate::campaign::{Ended, Rule, campaign, campaign_until_precise, question};
 use crate::families::MARGIN;
+use crate::nulls::MIN_CAMPAIGNS;
 use crate::runs::{Simulation, Spread};
 use stacklab_model::{Metric, Question, Verdict};
 
@@ -197,7 +198,7 @@ pub fn simulate(count: usize, seed: u128, stress: &Stress) -> Found {
 
 /// How many campaigns are simulated: fewer of large families.
 pub fn campaigns(count: usize, stress: &Stress) -> usize {
-    (count * 5 / stress.comparisons).clamp(20, count)
+    (count * 5 / stress.comparisons).max(MIN_CAMPAIGNS).min(count)
 }
 
 /// Prints all kinds.

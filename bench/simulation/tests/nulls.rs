@@ -25,6 +25,11 @@ fn claims_without_a_difference_are_rarely_false() {
 }
 
 #[test]
+fn no_more_campaigns_than_asked_for() {
+    assert_eq!([campaigns(10, 60), campaigns(400, 60), campaigns(400, 1)], [10, 33, 400]);
+}
+
+#[test]
 fn paths_without_a_difference_have_few_claims() {
     for (place, (name, noise, figures, rounds, look)) in paths().into_iter().enumerate() {
         if noise.is_beyond_promise() {
