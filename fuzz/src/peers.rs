@@ -84,7 +84,7 @@ fn keeps_bounds(request: &Request, is_limited: bool) {
         assert!(spec.transport == Transport::Tcp || bytes <= 65_535, "{spec:?}");
         assert!(bytes >= 32 || spec.probe.probe == Probe::Connect, "{spec:?}");
         assert!(spec.poll_ns <= 1_000_000_000, "{spec:?}");
-        if let Pacing::Schedule(rate) | Pacing::Share(rate) = spec.probe.pacing {
+        if let Pacing::Schedule(rate) | Pacing::Shifted(rate) | Pacing::Share(rate) = spec.probe.pacing {
             assert!(rate.is_finite() && rate > 0.0, "{spec:?}");
         }
         if let (true, Length::Time(ns)) = (is_limited, spec.probe.length) {

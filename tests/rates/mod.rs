@@ -17,6 +17,7 @@ mod measure;
 mod metrics;
 mod published;
 mod same_arm;
+mod search;
 mod slow;
 mod strays;
 mod truth;

@@ -31,6 +31,7 @@ pub use factors::mechanism::{
     Translator, Tunnel,
 };
 pub use factors::programs::{Generator, GeneratorDef, NoServices, SERVICES, Service, Services};
+pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SYSTEMS, System, Systems};
@@ -64,6 +65,7 @@ pub use random::SplitMix64;
 pub use record_load::{OtherLoad, RecordLoads};
 pub use text::{NotText, decode_text, read_text};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning};
+pub use trial::search::{SearchOutcome, SearchSlice, SearchSpec};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};

@@ -41,9 +41,13 @@ impl TrialSpec {
         bounds("interval_ns", probe.interval_ns, 1..=LONGEST_NS)?;
         match probe.pacing {
             Pacing::Flood | Pacing::Lockstep => {}
-            Pacing::Schedule(per_second) if RATES.contains(&per_second) => {}
+            Pacing::Schedule(per_second) | Pacing::Shifted(per_second) if RATES.contains(&per_second) => {}
             Pacing::Share(share) if share > 0.0 && share <= 1.0 => {}
-            Pacing::Schedule(_) | Pacing::Share(_) | Pacing::Link => {
+            Pacing::Schedule(_)
+            | Pacing::Shifted(_)
+            | Pacing::Share(_)
+            | Pacing::Link
+            | Pacing::Search(_) => {
                 return Err(format!("refused a trial with pacing at {}", probe.pacing));
             }
         }

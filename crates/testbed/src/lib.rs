@@ -27,6 +27,7 @@ pub mod kernel {
     pub mod netlink;
     pub(crate) mod privilege;
     pub mod processes;
+    pub mod router_thread;
     pub mod sys;
     pub mod sysctl;
     /// Queueing disciplines at an end of a link.

@@ -1,7 +1,8 @@
 //! Routed testbeds in real namespaces, as far as this kernel supports them without modules. The tests need root and
 //! `tayga`. They fail if either is missing.
 
-use stacklab_model::{Family, LinkConfig, Mechanism, Rate};
+use stacklab_model::{Family, LinkConfig, Mechanism, Rate, RouterQueue};
+use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Node, Routed, RoutedSpec, TestbedError, ends, in_namespace, layers};
 use std::io::Read;
 use std::net::UdpSocket;
@@ -53,6 +54,26 @@ fn routers_carry_both_families_as_they_are() {
     }
     assert!(witnessed(&routed, Family::Ipv4).contains("198.18.1.1."));
     assert!(witnessed(&routed, Family::Ipv6).contains("2001:2:0:1::1."));
+}
+
+#[test]
+fn routers_forward_by_kernel_threads() {
+    let mut spec = RoutedSpec::of_namespaces(Mechanism::Native, &PLAIN);
+    spec.kind.queue = RouterQueue::Thread;
+    let routed = Routed::build(&spec, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(routed.path_checks.len(), 2, "both families are carried");
+    // One for each interface of both routers; in a PID namespace they cannot be seen.
+    let threads = routed.router_threads();
+    assert!(threads.is_empty() || threads.len() == 4, "{threads:?}");
+    let before_ns = sum_ran_ns(threads);
+    witnessed(&routed, Family::Ipv4);
+    assert!(threads.is_empty() || sum_ran_ns(threads) > before_ns, "the threads forward");
+    let inline = build(Mechanism::Native, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
+    assert!(inline.router_threads().is_empty());
+}
+
+fn sum_ran_ns(threads: &[RouterThread]) -> u64 {
+    threads.iter().map(|thread| thread.times().expect("it exists").ran_ns).sum()
 }
 
 #[test]

@@ -27,6 +27,7 @@ use stacklab_model::{
     Cell, CpuScope, Generator, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems,
 };
 use stacklab_store::HostRow;
+use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Host, TestbedError, Ticks, burst_bytes};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
@@ -190,6 +191,17 @@ pub(crate) trait Network {
     /// CPU time so far of the processes of hosts that are guests, counted on this machine.
     fn guest_ticks(&self) -> [Option<Ticks>; 2] {
         [None, None]
+    }
+
+    /// Packets so far that the rings of the routers' ingress had no room for, but for that of the first router, which
+    /// the sender's interface counts.
+    fn count_ring_drops(&mut self) -> Result<u64, AgentError> {
+        Ok(0)
+    }
+
+    /// The kernel threads of routers that this process can see.
+    fn router_threads(&self) -> &[RouterThread] {
+        &[]
     }
 
     /// Applies a cell's path settings, and pins the hosts and their receive work to processors.

@@ -8,7 +8,8 @@ use crate::trial::run::run;
 use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{
-    Cell, CpuScope, Family, Generator, Probe, RunRecord, System, Systems, Topology, Trial, once_each,
+    Cell, CpuScope, Family, Generator, Probe, RouterQueue, RunRecord, System, Systems, Topology, Trial,
+    once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
@@ -236,6 +237,13 @@ impl RoutedPlacement {
             )));
         }
         let system = find_placement(&needs, inside)?;
+        if let (Some(system), true) = (&system, needs.rows.iter().any(|row| row.queue != RouterQueue::Inline))
+        {
+            return Err(CampaignError::Usage(format!(
+                "router_queue \"thread\" is for routers on this kernel, and the study's testbeds would be in {system}: set \
+                 factors.router_queue = [\"inline\"], or add the missing modules to this kernel (see: stacklab doctor)"
+            )));
+        }
         if let (Some(system), Some(generator)) =
             (&system, study.cells.iter().map(Generator::of).find(|generator| generator.is_other()))
         {

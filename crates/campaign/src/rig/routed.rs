@@ -8,10 +8,11 @@ use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
-    Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, RuleForm, Rules, Services, System, Systems,
-    Topology, once_each,
+    Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, RouterQueue, RuleForm, Rules, Services,
+    System, Systems, Topology, once_each,
 };
 use stacklab_store::HostRow;
+use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Host, MIDDLE, Node, PathCheck, Routed, RoutedSpec, Streams, Ticks, ends};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_trial::{NatPath, Path};
@@ -147,6 +148,18 @@ impl Network for RoutedNetwork {
         Ok(())
     }
 
+    fn count_ring_drops(&mut self) -> Result<u64, AgentError> {
+        if self.source.plan.kind.queue == RouterQueue::Inline {
+            return Ok(0);
+        }
+        let counters = self.counters()?;
+        Ok(counters.iter().map(|router| router.get("interface.tx_dropped")).sum())
+    }
+
+    fn router_threads(&self) -> &[RouterThread] {
+        self.source.own.as_ref().map_or(&[], |own| own.router_threads())
+    }
+
     /// A guest that holds the whole testbed is both hosts.
     fn guest_ticks(&self) -> [Option<Ticks>; 2] {
         match (self.source.process, &self.source.own) {
@@ -229,6 +242,10 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
         let parts: Vec<String> = rate.into_iter().chain(mtu).chain(link.impairments()).collect();
         format!("; {name} link: {}", parts.join(", "))
     });
+    let queue = match plan.kind.queue {
+        RouterQueue::Inline => "",
+        RouterQueue::Thread => ", a kernel thread at each ingress of the routers",
+    };
     let seen = carried.iter().map(|carried| {
         format!("{} as {}, path MTU {}", carried.family, carried.headers.join(" / "), carried.path_mtus[0])
     });
@@ -241,7 +258,7 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let offloads = if link_config.offloads { "on" } else { "off" };
     format!(
         "client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
-         {mechanism}{by}, seen on the middle link{seen_by}: {}{black_hole}",
+         {mechanism}{by}{queue}, seen on the middle link{seen_by}: {}{black_hole}",
         link_config.mtu,
         own.collect::<String>(),
         seen.collect::<Vec<_>>().join("; ")

@@ -7,6 +7,7 @@ pub(crate) mod fixtures;
 pub mod other_load;
 pub(crate) mod routers;
 pub(crate) mod run;
+pub(crate) mod search;
 pub(crate) mod source;
 pub(crate) mod spec;
 pub(crate) mod wifi;

@@ -7,8 +7,9 @@ use crate::trial::Evidence;
 use crate::trial::clock::ClockSync;
 use crate::trial::figures::figures;
 use crate::trial::other_load::LoadSample;
+use crate::trial::search;
 use crate::trial::spec::{spec, trial_seed};
-use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, RunRecord, Trial, TrialSpec};
+use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, Probe, RunRecord, Trial, TrialSpec};
 use stacklab_study::{Plan, Study};
 use stacklab_trial::results::interleaved::{self, ArmReports};
 use stacklab_trial::{Collected, Path, PathLimits, SlotLengths, collect, collect_arms};
@@ -21,6 +22,9 @@ pub(crate) fn run(
     plan: &Plan,
     trials: &[Trial],
 ) -> Result<Vec<RunRecord>, CampaignError> {
+    if trials.first().is_some_and(|trial| trial.probe == Probe::Search) {
+        return search::run(rigs, study, plan.seed(), trials);
+    }
     let schedule = plan.schedule(trials);
     let mut arms = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
@@ -43,20 +47,20 @@ pub(crate) fn run(
 }
 
 /// The rig of an arm: that of all of them, or its own.
-fn of_arm<'r>(rigs: &'r mut [&mut Rig], place: usize) -> &'r mut Rig {
+pub(super) fn of_arm<'r>(rigs: &'r mut [&mut Rig], place: usize) -> &'r mut Rig {
     let last = rigs.len() - 1;
     rigs[place.min(last)]
 }
 
-struct Prepared<'a> {
-    trial: &'a Trial,
-    path: Path,
-    spec: TrialSpec,
+pub(super) struct Prepared<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) path: Path,
+    pub(super) spec: TrialSpec,
     offset: ClockSync,
 }
 
 impl<'a> Prepared<'a> {
-    fn new(
+    pub(super) fn new(
         rig: &mut Rig,
         study: &Study,
         seed: u64,

@@ -86,8 +86,10 @@ impl CpuAffinity {
     /// sender's processor sends.
     pub(crate) fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
         let unset = || match (probe, steers) {
-            (Probe::Stream | Probe::Paced, Steers::Both) => [true; 2],
-            (Probe::Stream | Probe::Paced, Steers::Senders) if cell.transport == Transport::Tcp => {
+            (Probe::Stream | Probe::Paced | Probe::Search, Steers::Both) => [true; 2],
+            (Probe::Stream | Probe::Paced | Probe::Search, Steers::Senders)
+                if cell.transport == Transport::Tcp =>
+            {
                 [0, 1].map(|host| Direction::of(cell).senders().contains(&host))
             }
             _ => [false; 2],

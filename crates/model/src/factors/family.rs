@@ -100,27 +100,34 @@ named! {
         EchoOpenLoop = "echo_open_loop",
         EchoUnderLoad = "echo_under_load",
         Connect = "connect",
+        /// Streams of short slices at loads that go up after a good slice and down after a bad one.
+        Search = "search",
     }
 }
 
 impl Probe {
     pub fn supports(self, transport: Transport) -> bool {
-        self != Probe::Connect || transport == Transport::Tcp
+        match self {
+            Probe::Connect => transport == Transport::Tcp,
+            // TCP repairs losses and lowers its load.
+            Probe::Search => transport == Transport::Udp,
+            _ => true,
+        }
     }
 
     /// Whether the probe has a stream: the measured stream, or the background stream of an echo.
     pub fn streams(self) -> bool {
-        matches!(self, Probe::Stream | Probe::Paced | Probe::EchoUnderLoad)
+        matches!(self, Probe::Stream | Probe::Paced | Probe::EchoUnderLoad | Probe::Search)
     }
 
     /// Whether the probe can be an arm of an interleaved trial.
     pub fn interleaves(self) -> bool {
-        matches!(self, Probe::Stream | Probe::Paced | Probe::Echo)
+        matches!(self, Probe::Stream | Probe::Paced | Probe::Echo | Probe::Search)
     }
 
-    /// The probe as agents know it: a paced stream is a stream with a schedule.
+    /// The probe as agents know it: a paced stream is a stream with a schedule, and so is a slice of a search.
     pub fn of_agents(self) -> Probe {
-        if self == Probe::Paced { Probe::Stream } else { self }
+        if matches!(self, Probe::Paced | Probe::Search) { Probe::Stream } else { self }
     }
 
     /// Whether the receiver sends the messages back to the sender.

@@ -5,6 +5,7 @@ pub(crate) mod cell;
 pub(crate) mod family;
 pub(crate) mod mechanism;
 pub(crate) mod programs;
+pub(crate) mod router_queue;
 pub(crate) mod rules;
 pub(crate) mod settings;
 pub(crate) mod system;
@@ -27,6 +28,7 @@ named! {
         /// Firewall rules on the near router.
         Rules = "rules",
         RuleForm = "rule_form",
+        RouterQueue = "router_queue",
         Io = "io",
         Flows = "flows",
         Direction = "direction",
@@ -79,7 +81,7 @@ impl Factor {
     /// Whether it needs two routers between the hosts.
     pub fn is_of_routers(self) -> bool {
         use Factor::*;
-        matches!(self, Mechanism | RouterOs | Translator | Rules | RuleForm)
+        matches!(self, Mechanism | RouterOs | Translator | RouterQueue | Rules | RuleForm)
     }
 
     /// Whether cells that differ in the factor have separate Wi-Fi networks.

@@ -2,8 +2,8 @@
 
 use crate::wifi::WifiLevels;
 use crate::{
-    Direction, Factor, Generator, IoChoice, Mechanism, Pinning, RuleForm, Services, Systems, Translator,
-    Tuning,
+    Direction, Factor, Generator, IoChoice, Mechanism, Pinning, RouterQueue, RuleForm, Services, Systems,
+    Translator, Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -24,6 +24,7 @@ pub struct CellSettings {
     pub translator: Option<Translator>,
     pub rules: Option<u32>,
     pub rule_form: Option<RuleForm>,
+    pub router_queue: Option<RouterQueue>,
     pub io: Option<IoChoice>,
     pub flows: Option<u32>,
     pub direction: Option<Direction>,
@@ -72,6 +73,7 @@ levels! {
     Translator = translator,
     Rules = rules,
     RuleForm = rule_form,
+    RouterQueue = router_queue,
     Io = io,
     Flows = flows,
     Direction = direction,
@@ -183,7 +185,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 41] = [
+    const LEVELS: [(&str, &str); 42] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -191,6 +193,7 @@ mod tests {
         ("translator", "jool"),
         ("rules", "1000"),
         ("rule_form", "set"),
+        ("router_queue", "thread"),
         ("io", "auto"),
         ("flows", "4"),
         ("direction", "both"),

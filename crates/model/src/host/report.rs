@@ -3,8 +3,8 @@
 use crate::names::named;
 use crate::wifi::ChannelUse;
 use crate::{
-    Buckets, Counters, CpuTime, DelayPoints, Family, Io, Slice, SocketOptions, TcpInfo, Transport,
-    is_in_bounds,
+    Buckets, Counters, CpuTime, DelayPoints, Family, Io, SearchSlice, Slice, SocketOptions, TcpInfo,
+    Transport, is_in_bounds,
 };
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -47,6 +47,9 @@ pub struct HostReport {
     /// The slices of an arm of an interleaved trial, in order; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
+    /// The slices of a search, in order: the sender's report has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<SearchSlice>,
     /// The host's CPU over the measured window, if the host counts CPU time.
     pub cpu: Option<CpuTime>,
     pub tcp: Option<TcpInfo>,
@@ -92,6 +95,7 @@ impl HostReport {
             flow_bytes: Vec::new(),
             series: Vec::new(),
             slices: Vec::new(),
+            search: Vec::new(),
             cpu: None,
             tcp: None,
             counters: Counters::default(),
@@ -190,6 +194,9 @@ pub struct Received {
     pub strays: u64,
     pub first_ns: u64,
     pub last_ns: u64,
+    /// Messages of a search's slice that arrived after the last one was sent and the least delay had passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_round_trip: Option<Exchange>,
     /// The minimum delay in each interval of the series, kept until the drift of clocks is known: nanoseconds after the

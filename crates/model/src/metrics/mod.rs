@@ -216,6 +216,9 @@ metrics! {
         "median time from connect() to the connection being established";
     ConnectRate = "connect_rate", "connect rate", Connect, ConnectionPerSecond, [Higher],
         "TCP connections opened one after another, over the measured window";
+    LoadAtLoss = "load_at_loss", "highest load", Search, MessagePerSecond, [Higher, UDP],
+        "load, first to last message of a slice, above which more than the given share of messages is lost or late in \
+         more than half of the slices (or another exceed ratio)";
 }
 
 impl Metric {

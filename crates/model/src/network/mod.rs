@@ -5,7 +5,7 @@ pub(crate) mod headers;
 pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;
-use crate::{Cell, Mechanism, Rate, Rules, Systems, Translator, WirePath, print_duration};
+use crate::{Cell, Mechanism, Rate, RouterQueue, Rules, Systems, Translator, WirePath, print_duration};
 use serde::{Deserialize, Serialize};
 
 /// The configuration of every link between hosts. Every link has addresses of both families.
@@ -63,6 +63,7 @@ pub struct RoutedKind {
     pub routers: Systems,
     pub translator: Option<Translator>,
     pub rules: Rules,
+    pub queue: RouterQueue,
 }
 
 impl RoutedKind {
@@ -73,12 +74,20 @@ impl RoutedKind {
             routers: Systems::of_routers(cell),
             translator: Translator::of(cell),
             rules: Rules::of(cell),
+            queue: RouterQueue::of(cell),
         }
     }
 
     pub fn of_namespaces(mechanism: Mechanism) -> Self {
         let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
-        RoutedKind { mechanism, clients, routers, translator: None, rules: Rules::default() }
+        RoutedKind {
+            mechanism,
+            clients,
+            routers,
+            translator: None,
+            rules: Rules::default(),
+            queue: RouterQueue::Inline,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One planned measurement, and its run as stored in the record.
 
 pub(crate) mod options;
+pub(crate) mod search;
 pub(crate) mod spec;
 
 use crate::{Cell, Drops, HostReport, Length, Metric, Pacing, Probe, ProbeSpec, TrialSpec, is_in_bounds};

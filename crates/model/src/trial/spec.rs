@@ -3,7 +3,7 @@
 use crate::count;
 use crate::names::named;
 use crate::{
-    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SizeOf, Transport, Tuning,
+    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, SizeOf, Transport, Tuning,
     print_duration,
 };
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,11 @@ pub enum Pacing {
     /// At the link's rate minus the headers: the highest load without loss (RFC 2544, section 26.1). Only in studies: a
     /// trial has the resulting schedule.
     Link,
+    /// As [`Pacing::Schedule`], but what a message is late moves the rest of the schedule, which is never caught up
+    /// with: the load is never exceeded.
+    Shifted(f64),
+    /// At the loads that a search chooses. Only in studies: each slice of the search has the resulting schedule.
+    Search(SearchSpec),
     /// At this share of the rate at which the slowest arm of an interleaved trial floods during the warm-up.
     Share(f64),
 }
@@ -55,6 +60,8 @@ impl fmt::Display for Pacing {
             Pacing::Lockstep => f.write_str("lockstep"),
             Pacing::Schedule(per_second) => write!(f, "{per_second} messages/s"),
             Pacing::Link => f.write_str("the link's rate"),
+            Pacing::Shifted(per_second) => write!(f, "{per_second} messages/s, never caught up with"),
+            Pacing::Search(search) => search.fmt(f),
             Pacing::Share(share) => write!(f, "{} % of the slowest arm's flood rate", share * 100.0),
         }
     }
@@ -208,6 +215,11 @@ impl TrialSpec {
             bucket: None,
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe },
         }
+    }
+
+    /// Messages per second of a slice of a search.
+    pub fn search_load(&self) -> Option<f64> {
+        if let Pacing::Shifted(per_second) = self.probe.pacing { Some(per_second) } else { None }
     }
 
     pub fn is_flood(&self) -> bool {

@@ -73,6 +73,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
         Probe::Stream | Probe::Paced => "stream",
+        Probe::Search => "search",
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => "echo",
         Probe::Connect => "connections",
     };
@@ -94,7 +95,9 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
                 Pacing::Flood => "flood".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),
                 Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
-                pacing @ (Pacing::Link | Pacing::Share(_)) => format!("at {pacing}"),
+                pacing @ (Pacing::Link | Pacing::Share(_) | Pacing::Shifted(_) | Pacing::Search(_)) => {
+                    format!("at {pacing}")
+                }
             });
         }
         let io = sender.io.map(|io| match io {

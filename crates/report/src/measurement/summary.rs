@@ -12,7 +12,7 @@ const NOT_MEASURED: &str = "missing: not measured";
 
 pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     let mut lines = match run.spec.probe.probe {
-        Probe::Stream | Probe::Paced => stream(run, sender, receiver),
+        Probe::Stream | Probe::Paced | Probe::Search => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => echo(run, sender, receiver),
         Probe::Connect => connect(run, sender),
     };

@@ -125,7 +125,7 @@ pub fn tool_end(tool: &ToolSeries) -> EndView {
 fn what(probe: Probe, role: Role) -> &'static str {
     match (probe, role) {
         (Probe::Connect, _) => "times to connect",
-        (Probe::Stream | Probe::Paced, _) | (_, Role::Receiver) => "one-way delays",
+        (Probe::Stream | Probe::Paced | Probe::Search, _) | (_, Role::Receiver) => "one-way delays",
         (_, Role::Sender) => "round trips",
     }
 }

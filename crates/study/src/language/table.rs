@@ -5,8 +5,8 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, Generator, MAX_RULES, Mechanism, Pinning, Probe, RuleForm, SizeOf, Translator,
-    Transport, Until,
+    Direction, Factor, Family, Generator, MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm,
+    SizeOf, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -210,6 +210,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "How the firewall has its rules. list: a rule for each address (the default). set: one rule with a set of all addresses.",
     ),
     optional(
+        "router_queue",
+        Kind::List(&Kind::Name { set: "router queue", names: RouterQueue::NAMES }),
+        "What takes packets into routers that are namespaces (testbed.topology \"routed\"). inline: nothing, the thread that sends a packet also forwards it, and no router drops any (the default). thread: a kernel thread of each ingress (threaded NAPI) with a ring of 256 packets, which makes a router a device with a capacity; pinned to the receiver's CPUs with root.",
+    ),
+    optional(
         "io",
         Kind::List(&Kind::Name { set: "I/O path", names: IO }),
         "How messages enter and leave the kernel. auto: the program chooses (the default). send: one call per message. sendmmsg: several messages per call. gso: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
@@ -406,6 +411,34 @@ const PROBES: &[KeyDef] = &[
         ]),
         "TCP connections opened one after another.",
     ),
+    optional(
+        "search",
+        Kind::Table(&[
+            metrics(Probe::Search),
+            optional(
+                "loss",
+                Kind::Share,
+                "The share of a slice's messages that may be lost, or wait in a queue when the last one was sent. Absent: none.",
+            ),
+            default(
+                "exceed",
+                Kind::Share,
+                "\"50 %\"",
+                "The share of slices with more loss at the load that is the answer.",
+            ),
+            optional(
+                "slice",
+                Kind::Duration { least: "10ms", most: "10s" },
+                "Length of a slice. Absent: for ten messages of the allowed loss at the slowest arm's rate, 50 ms to 5 s; 1 s if none may be lost.",
+            ),
+            optional(
+                "highest",
+                Kind::Number { least: 100.0, most: 1e9 },
+                "The highest load that is tried, messages per second. An arm that carries it has no figure. Absent: what the generator can send.",
+            ),
+        ]),
+        "The highest load without more than some loss: streams of short slices, each arm at its own load, which goes up after a good slice and down after a bad one. UDP, in one direction.",
+    ),
 ];
 
 pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);
@@ -419,6 +452,7 @@ const fn metrics(probe: Probe) -> KeyDef {
         Probe::EchoOpenLoop => &Kind::Metric(Some(Probe::EchoOpenLoop)),
         Probe::EchoUnderLoad => &Kind::Metric(Some(Probe::EchoUnderLoad)),
         Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
+        Probe::Search => &Kind::Metric(Some(Probe::Search)),
     };
     required("metrics", Kind::List(list), "The metrics of the probe.")
 }
@@ -483,7 +517,7 @@ const RULE: &[KeyDef] = &[
     optional(
         "schedule",
         Kind::Name { set: "schedule", names: SCHEDULES },
-        "How compared cells are measured. sequential: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, size_of, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, router_os); others stay sequential. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
+        "How compared cells are measured. sequential: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, size_of, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, router_os, router_queue); others stay sequential. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
     ),
     optional(
         "slice",

@@ -11,6 +11,10 @@ pub const ASSUMED_FLOOD_RATE: f64 = 100_000.0;
 /// Assumed round trips (or connections) per second of a closed loop.
 pub const ASSUMED_LOCKSTEP_RATE: f64 = 10_000.0;
 
+/// Assumed rounds of a search, and what each of its slices takes beside.
+const ASSUMED_ROUNDS: u64 = 30;
+const SLICE_OVERHEAD_NS: u64 = 50_000_000;
+
 /// The estimated duration of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanEstimate {
@@ -62,17 +66,20 @@ impl Plan {
 
 /// Nanoseconds of a run's measured part, and whether they rest on an assumed rate.
 fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
+    if let (Pacing::Search(_), Length::Time(slice_ns)) = (spec.pacing, spec.length) {
+        return (slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS), true);
+    }
     let packets = match spec.length {
         Length::Time(nanoseconds) => return (nanoseconds, false),
         Length::Packets(packets) => packets as f64,
     };
     let limit = if spec.probe == Probe::Connect { None } else { study.link_config.messages_per_second(cell) };
     let (rate, assumed) = match spec.pacing {
-        Pacing::Schedule(rate) => (rate, false),
+        Pacing::Schedule(rate) | Pacing::Shifted(rate) => (rate, false),
         Pacing::Link => (f64::MAX, false),
         Pacing::Share(share) => (share * ASSUMED_FLOOD_RATE, true),
         Pacing::Lockstep => (ASSUMED_LOCKSTEP_RATE, true),
-        Pacing::Flood => (ASSUMED_FLOOD_RATE, true),
+        Pacing::Flood | Pacing::Search(_) => (ASSUMED_FLOOD_RATE, true),
     };
     let rate = limit.map_or(rate, |limit| rate.min(limit));
     // A cast from a float saturates.

@@ -90,6 +90,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Translator => "[\"tayga\", \"jool\"]",
         Factor::Rules => "[0, 1000]",
         Factor::RuleForm => "[\"list\", \"set\"]",
+        Factor::RouterQueue => "[\"inline\", \"thread\"]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",
         Factor::Programs => "[\"base/src\", \"candidate/src\"]",

@@ -4,7 +4,9 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::read::factors::Factors;
 use crate::read::{At, Node, nanoseconds, whole, wifi};
-use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
+use stacklab_model::{
+    Direction, Factor, Links, Mechanism, OwnLink, RouterQueue, System, Systems, Topology, Translator,
+};
 
 /// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
@@ -83,6 +85,34 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
             );
         }
     }
+}
+
+/// Adds a thread of routers that are guests, or whose packets segmentation offload would carry past it.
+fn check_router_queue(testbed: Node, factors: &Factors, problems: &mut Problems) {
+    let mut levels = factors.setting_levels(Factor::RouterQueue).iter();
+    let Some(level) = levels.find(|level| level.value == RouterQueue::Thread.name()) else { return };
+    if let Some(guest) = factors.setting_levels(Factor::RouterOs).iter().find(|level| has_guest(level)) {
+        problems.add(
+            level
+                .problem("only routers that are namespaces have such a thread", "needs namespaces")
+                .related(&guest.place, "a guest is a device with a queue of its kernel")
+                .help("leave factors.router_queue out, or factors.router_os"),
+        );
+    }
+    let offloads = testbed.get("offloads");
+    if let (Some(true), Some(place)) = (offloads.value(leaf::boolean, problems), offloads.place()) {
+        problems.add(
+            level
+                .problem("a router's thread needs links without offloads", "not possible with offloads")
+                .related(place, "a veth with TSO delivers past the thread")
+                .help("leave testbed.offloads out, or factors.router_queue"),
+        );
+    }
+}
+
+/// Whether a level of systems has one that is not a namespace.
+pub(super) fn has_guest(level: &At<String>) -> bool {
+    level.value.parse().is_ok_and(|systems: Systems| systems != Systems::NAMESPACES)
 }
 
 /// Adds translators without anything to translate, and stateful translators if streams flow from the end at which
@@ -164,6 +194,7 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     }
     check_ends(testbed, problems);
     check_systems(topology, factors, problems);
+    check_router_queue(testbed, factors, problems);
     for factors in all {
         check_translators(factors, problems);
         check_nat(factors, problems);

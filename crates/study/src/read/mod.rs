@@ -11,6 +11,7 @@ mod hosts;
 mod levels;
 mod mechanisms;
 mod probes;
+mod search;
 mod wifi;
 
 use crate::diagnostics::{Location, Problem, Problems};
@@ -91,8 +92,12 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         mechanisms::check(topology, testbed, &all, problems);
         wifi::check(topology, testbed, &all, problems);
     }
-    let cells = factors::cells(&all, problems);
+    let mut cells = factors::cells(&all, problems);
     let probes = probes::read(probe, testbed, &all, problems);
+    if let Some(topology) = &topology {
+        search::check(probe, topology, testbed, &all, problems);
+        search::set_router_queue(&probes, &topology.value, &mut cells);
+    }
     generators::check(probe, topology.as_ref(), &all, &probes, problems);
     let rule = blocks::rule(blocks, problems);
     let comparisons = comparisons::read(key("comparison"), &all, &probes, problems);

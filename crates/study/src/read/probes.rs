@@ -4,9 +4,9 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::plan::{Plan, interleave};
 use crate::read::factors::Factors;
-use crate::read::{Node, nanoseconds};
+use crate::read::{Node, nanoseconds, search};
 use crate::study::Study;
-use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
+use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, Transport, print_duration};
 
 /// Maximum rows of a run's interval series; each row is stored in the record.
 const MOST_ROWS: u64 = 100_000;
@@ -20,11 +20,13 @@ pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Pr
         if let Some(first) = transports.peek().copied()
             && !transports.any(|transport| probe.supports(transport.value))
         {
-            let title = format!("probe {probe} needs TCP");
+            let needed = if *probe == Probe::Search { Transport::Udp } else { Transport::Tcp };
+            let title = format!("probe {probe} needs {}", needed.name().to_uppercase());
+            let help = format!("add \"{needed}\" to factors.transport, or leave this probe out");
             problems.add(
                 Problem::at(&written.place, title, "measures nothing in this study")
                     .related(&first.place, "the only transport")
-                    .help("add \"tcp\" to factors.transport, or leave this probe out"),
+                    .help(help),
             );
         }
         if let Some(spec) = spec(*probe, node, problems) {
@@ -39,6 +41,9 @@ pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Pr
 }
 
 fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
+    if probe == Probe::Search {
+        return search::read(node, problems);
+    }
     let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
     let rate = node.get("message_rate").value(read, problems);
     let (metrics, length) = (node.get("metrics"), node.get("length"));
@@ -49,7 +54,7 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
         pacing: match probe {
             Probe::Stream | Probe::EchoUnderLoad => rate.unwrap_or(Pacing::Flood),
             Probe::Paced | Probe::EchoOpenLoop => rate?,
-            Probe::Echo | Probe::Connect => Pacing::Lockstep,
+            Probe::Echo | Probe::Connect | Probe::Search => Pacing::Lockstep,
         },
         length: packets.map(Length::Packets).or(time.map(Length::Time))?,
         warmup_ns: node.get("warmup").value(nanoseconds, problems)?,

@@ -6,9 +6,9 @@
 //! With RPS, each packet interrupts the receiver's processor instead. In a virtual machine this takes longer than the
 //! work itself. Use RPS to fill a link, not to measure round-trip times.
 
-use crate::{Attempt, Fault, INTERFACE, unshare_mounts};
+use crate::kernel::namespace::mount_own_sysfs;
+use crate::{Attempt, Fault, INTERFACE};
 use nix::errno::Errno;
-use nix::mount::{MsFlags, mount};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::fs::{self, File};
@@ -119,9 +119,7 @@ impl Rps {
     /// namespace, which shows that namespace's /sys, and should end soon.
     /// The kernel requires CAP_NET_ADMIN in the initial user namespace.
     pub(crate) fn open(processors: &[usize]) -> Result<Self, Fault> {
-        let sysfs = Some("sysfs");
-        let own = unshare_mounts().and_then(|()| mount(sysfs, "/sys", sysfs, MsFlags::empty(), None::<&str>));
-        own.attempt("mount the namespace's own /sys")?;
+        mount_own_sysfs()?;
         let path = format!("/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus");
         let file = File::options().write(true).open(&path).attempt(format!("open {path}"))?;
         let rps = Rps { file, own: mask(processors) };

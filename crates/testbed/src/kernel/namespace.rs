@@ -145,6 +145,14 @@ pub fn unshare_mounts() -> nix::Result<()> {
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
 }
 
+/// Shows the /sys of the calling thread's network namespace to that thread, in a private mount namespace: the thread
+/// should end soon.
+pub(crate) fn mount_own_sysfs() -> Result<(), Fault> {
+    let sysfs = Some("sysfs");
+    let own = unshare_mounts().and_then(|()| mount(sysfs, "/sys", sysfs, MsFlags::empty(), None::<&str>));
+    own.attempt("mount the namespace's own /sys")
+}
+
 /// Moves this process into the network namespace of another process, and into its user namespace if that is a
 /// different one. This process must have one thread, like a program that is about to execute another.
 pub fn join(pid: u32) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! A routed testbed: sender, router, router, receiver, and a transition mechanism between the routers.
 
 use crate::host::namespaces_only;
+use crate::kernel::router_thread::{RouterThread, start_threads};
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
 use crate::mechanism::esp::ip_program;
 use crate::mechanism::nat::nft_program;
@@ -11,10 +12,12 @@ use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{Link, Network};
 use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
 use crate::{
-    AtHost, Attempt, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams, TestbedError,
-    Ticks, Translates, Workdir, ends, last_words,
+    AtHost, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router, Site,
+    Streams, TestbedError, Ticks, Translates, Workdir, ends, last_words,
 };
-use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Rules, Setup, Systems, Translator};
+use stacklab_model::{
+    Family, LinkConfig, Links, Mechanism, RoutedKind, RouterQueue, Rules, Setup, Systems, Translator,
+};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,6 +46,7 @@ pub struct Routed {
     /// When the path MTUs were discovered, and whether they stay valid as long as the testbed exists.
     discovered: Instant,
     lasting: bool,
+    threads: Vec<RouterThread>,
 }
 
 impl Routed {
@@ -95,12 +99,16 @@ impl Routed {
             mtus: [links.near, links.far].map(|link| link.of(link_config).mtu),
             discovered: Instant::now(),
             lasting,
+            threads: Vec::new(),
         };
         for (site, place) in CLIENTS {
             let join = || configure_on_client_network(site.client(), site, mechanism);
             routed.network.hosts[place].inside(join)?;
         }
         routed.set_up_routers(&routers, spec, program)?;
+        if kind.queue == RouterQueue::Thread {
+            routed.start_threads()?;
+        }
         routed.network.wait_until_quiet()?;
         if !mechanism.reports_path_mtu() {
             routed.fix_path_mtus(link_config.mtu)?;
@@ -147,6 +155,22 @@ impl Routed {
             Some(mut command) => host.start_companion(&mut command),
             None => Ok(()),
         }
+    }
+
+    /// Gives each ingress of the routers a kernel thread. They share the receiver's processors: the sender's thread
+    /// needs its own.
+    fn start_threads(&mut self) -> Result<(), TestbedError> {
+        let processors = self.network.processors_of(CLIENTS[1].1).to_vec();
+        for (_, place) in ROUTERS {
+            let host = &self.network.hosts[place];
+            self.threads.extend(host.inside(|| start_threads(&[INTERFACE, MIDDLE], &processors))?);
+        }
+        Ok(())
+    }
+
+    /// The kernel threads of its routers that this process can see, if they have any.
+    pub fn router_threads(&self) -> &[RouterThread] {
+        &self.threads
     }
 
     /// Gives both clients the path MTU, which then lasts.

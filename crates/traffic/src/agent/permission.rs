@@ -174,9 +174,10 @@ impl Permission {
         match (spec.probe.probe, spec.probe.pacing) {
             // The allowance slows round trips one after another to what is left of the rate.
             (Probe::Echo | Probe::EchoUnderLoad, Pacing::Lockstep)
-            | (Probe::Stream | Probe::Paced | Probe::EchoOpenLoop, Pacing::Schedule(_)) => {
-                check_rate(Some(limits), takes_of(spec), sending)
-            }
+            | (
+                Probe::Stream | Probe::Paced | Probe::EchoOpenLoop,
+                Pacing::Schedule(_) | Pacing::Shifted(_),
+            ) => check_rate(Some(limits), takes_of(spec), sending),
             _ => Err(too_fast(most, sending)),
         }
     }
@@ -211,7 +212,9 @@ fn announced_ns(spec: &TrialSpec) -> Option<u64> {
 /// Bits of payload per second that all flows of a sender send together; `None` without a schedule.
 fn bits_per_second(spec: &TrialSpec) -> Option<f64> {
     match spec.probe.pacing {
-        Pacing::Schedule(per_second) => Some(per_second * f64::from(spec.message_bytes) * 8.0),
+        Pacing::Schedule(per_second) | Pacing::Shifted(per_second) => {
+            Some(per_second * f64::from(spec.message_bytes) * 8.0)
+        }
         _ => None,
     }
 }

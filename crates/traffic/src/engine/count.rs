@@ -6,10 +6,11 @@ use crate::host::cpu::CpuWindow;
 use crate::stats::flow::{Arrival, DelayRecorder, SequenceWindow, Variation};
 use crate::stats::series::{HeldBack, Series};
 use crate::stats::slices::SliceCounter;
+use crate::stats::waiting::WaitingCounter;
 use crate::sys::{self, Nanos};
 use crate::timing;
 use stacklab_model::{
-    CpuScope, CpuTime, Delays, Exchange, IntervalRow, Pacing, Probe, Received, Slice, TrialSpec,
+    CpuScope, CpuTime, Delays, Exchange, IntervalRow, Length, Pacing, Probe, Received, Slice, TrialSpec,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -55,6 +56,7 @@ pub(crate) struct ArrivalCounter<'a> {
     series: Series,
     held_back: HeldBack,
     slices: Option<SliceCounter>,
+    waiting: Option<WaitingCounter>,
     /// Open over the measured arrivals, if their CPU time counts.
     cpu: Option<CpuWindow>,
     /// The reply that a closed loop waits for, and since when.
@@ -100,6 +102,12 @@ impl Flow {
     }
 }
 
+/// Of slices of a search, which end after a time.
+fn waiting_counter(spec: &TrialSpec) -> Option<WaitingCounter> {
+    let Length::Time(length_ns) = spec.probe.length else { return None };
+    spec.search_load().map(|load| WaitingCounter::new(load, length_ns))
+}
+
 #[derive(Default)]
 pub(crate) struct Counted {
     pub received: Received,
@@ -129,6 +137,7 @@ impl<'a> ArrivalCounter<'a> {
             series: Series::new(spec.probe.interval_ns),
             held_back: HeldBack::new(),
             slices: SliceCounter::new(spec),
+            waiting: waiting_counter(spec),
             cpu: None,
             answer: None,
             last_arrival_ns: 0,
@@ -136,7 +145,7 @@ impl<'a> ArrivalCounter<'a> {
             arrivals: 0,
             ended_ns: None,
             token: spec.token,
-            whole: matches!(spec.probe.pacing, Pacing::Schedule(_)),
+            whole: matches!(spec.probe.pacing, Pacing::Schedule(_) | Pacing::Shifted(_)),
             answers: spec.probe.probe == Probe::Echo,
             clock_offset_ns: spec.clock_offset_ns,
             timed: timing::knows_arrival_times(spec),
@@ -188,6 +197,9 @@ impl<'a> ArrivalCounter<'a> {
         if let (Some(slices), Some(more)) = (&mut self.slices, other.slices) {
             slices.join(more);
         }
+        if let (Some(waiting), Some(more)) = (&mut self.waiting, other.waiting) {
+            waiting.join(more);
+        }
         for (flow, theirs) in self.flows.iter_mut().zip(other.flows) {
             if theirs.is_some() {
                 *flow = theirs;
@@ -196,10 +208,13 @@ impl<'a> ArrivalCounter<'a> {
     }
 
     pub(crate) fn finish(self) -> Counted {
-        let ArrivalCounter { mut received, delays, series, slices, cpu, flows, clock_offset_ns, .. } = self;
+        let ArrivalCounter {
+            mut received, delays, series, slices, waiting, cpu, flows, clock_offset_ns, ..
+        } = self;
         if clock_offset_ns != 0 {
             received.least_delays = series.minima();
         }
+        received.waiting = waiting.as_ref().map(WaitingCounter::count);
         received.cut_bytes = flows.iter().flatten().map(|flow| flow.partial).sum();
         let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes + flow.partial);
         Counted {
@@ -281,6 +296,9 @@ impl<'a> ArrivalCounter<'a> {
         self.series.record(now.saturating_sub(first_ns), new_bytes, delay);
         if let Some(slices) = &mut self.slices {
             slices.record(header.slice, place, now, delay);
+        }
+        if let Some(waiting) = &mut self.waiting {
+            waiting.record(header.sent_ns, now);
         }
     }
 }

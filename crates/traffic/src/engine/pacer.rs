@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// How long a late schedule is caught up with after its end: a tenth of the phase, within these bounds.
 const CATCH_UP_NS: (Nanos, Nanos) = (100_000_000, 1_000_000_000);
+/// How many times its length a phase lasts at most whose schedule moves.
+const MAX_SHIFTED_LENGTH: Nanos = 3;
 /// How long a sender that may be stopped sleeps at once.
 const STOP_LOOK_NS: Nanos = 20_000_000;
 
@@ -58,6 +60,8 @@ pub(crate) struct Pacer<'a> {
     /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
     pacing_error: Option<PacingError>,
+    /// By how much the schedule has moved; `None` if it does not move, and is caught up with.
+    shift_ns: Option<Nanos>,
     stop: Option<&'a AtomicBool>,
     /// Whether this host has a single processor. Spinning would then starve the other hosts on it.
     only_processor: bool,
@@ -66,14 +70,16 @@ pub(crate) struct Pacer<'a> {
 impl<'a> Pacer<'a> {
     pub(crate) fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
-            Pacing::Schedule(per_second) => 1e9 / per_second,
-            // `Link` and `Share` have already been replaced by a schedule, and `Share` is a flood until then.
-            Pacing::Flood | Pacing::Lockstep | Pacing::Link | Pacing::Share(_) => 0.0,
+            Pacing::Schedule(per_second) | Pacing::Shifted(per_second) => 1e9 / per_second,
+            // `Link`, `Search` and `Share` have already been replaced by a schedule, and `Share` is a flood until then.
+            Pacing::Flood | Pacing::Lockstep | Pacing::Link | Pacing::Share(_) | Pacing::Search(_) => 0.0,
         };
+        let shift_ns = matches!(pacing, Pacing::Shifted(_)).then_some(0);
         let pacing_error = (gap_ns > 0.0).then(PacingError::new);
         let only_processor = sys::allowed_processors().nth(1).is_none();
         let start_ns = sys::now_ns();
         let limit_ns = match length {
+            Length::Time(time) if shift_ns.is_some() => time.saturating_mul(MAX_SHIFTED_LENGTH),
             Length::Time(time) if gap_ns > 0.0 => {
                 time.saturating_add((time / 10).clamp(CATCH_UP_NS.0, CATCH_UP_NS.1))
             }
@@ -90,6 +96,7 @@ impl<'a> Pacer<'a> {
             min_messages: 0,
             not_before_ns,
             pacing_error,
+            shift_ns,
             stop,
             only_processor,
         }
@@ -116,9 +123,10 @@ impl<'a> Pacer<'a> {
 
     /// When message `sequence` is due, or the phase ends before; `None` without a schedule.
     pub(crate) fn due(&self, sequence: u64) -> Option<Nanos> {
-        let due = self.start_ns + self.offset_ns + (sequence as f64 * self.gap_ns) as Nanos;
+        let start_ns = self.start_ns + self.shift_ns.unwrap_or(0);
+        let due = start_ns + self.offset_ns + (sequence as f64 * self.gap_ns) as Nanos;
         let end = match self.length {
-            Length::Time(time) => self.start_ns.saturating_add(time),
+            Length::Time(time) => start_ns.saturating_add(time),
             Length::Packets(_) => Nanos::MAX,
         };
         (self.gap_ns > 0.0).then_some(due.min(end))
@@ -141,7 +149,8 @@ impl<'a> Pacer<'a> {
         let left = match self.length {
             Length::Packets(packets) => packets.saturating_sub(sequence),
             Length::Time(time)
-                if due.saturating_sub(self.start_ns) >= time && sequence >= self.min_messages =>
+                if due.saturating_sub(self.start_ns + self.shift_ns.unwrap_or(0)) >= time
+                    && sequence >= self.min_messages =>
             {
                 0
             }
@@ -167,12 +176,16 @@ impl<'a> Pacer<'a> {
         Some(SendSlot { due, now, messages })
     }
 
-    /// Behind schedule, the next gaps shrink to no less than half, so the sender catches up without a burst.
+    /// Behind schedule, the next gaps shrink to no less than half, so the sender catches up without a burst; or the
+    /// rest of a schedule that moves is later by the same time. What is late by less than half a gap does not add up.
     pub(crate) fn sent(&mut self, slot: SendSlot) {
         if let Some(pacing_error) = &mut self.pacing_error {
             let late = slot.now - slot.due;
             pacing_error.delays.record(late);
             pacing_error.most_ns = pacing_error.most_ns.max(late);
+            if let Some(shift_ns) = self.shift_ns.as_mut().filter(|_| late as f64 > self.gap_ns / 2.0) {
+                *shift_ns += late;
+            }
             self.not_before_ns = slot.now + (self.gap_ns / 2.0) as Nanos;
         }
     }
@@ -245,6 +258,30 @@ mod tests {
             overslept[100] < 5_000_000 + 2 * machine_overslept[50],
             "{overslept:?} {machine_overslept:?}"
         );
+    }
+
+    #[test]
+    fn a_schedule_that_moves_is_not_caught_up_with() {
+        let mut pacer = Pacer::start(Pacing::Shifted(1000.0), Length::Time(50_000_000));
+        let mut sent_ns = Vec::new();
+        while let Some(slot) = pacer.next_slot(sent_ns.len() as u64, 1) {
+            sent_ns.push(slot.now);
+            pacer.sent(slot);
+            if sent_ns.len() == 10 {
+                // A stop of the sender's thread.
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let ended_ns = sys::now_ns();
+        assert_eq!(sent_ns.len(), 50);
+        assert!(ended_ns - pacer.start_ns >= 69_000_000, "{} ns", ended_ns - pacer.start_ns);
+        // Twenty messages more would be there after a stop of twenty gaps.
+        let after_stop_ns = sent_ns[10];
+        let soon = sent_ns.iter().filter(|ns| (after_stop_ns..after_stop_ns + 10_000_000).contains(*ns));
+        assert!(soon.count() <= 11);
+        let mut stuck = Pacer::start(Pacing::Shifted(1000.0), Length::Time(10_000_000));
+        stuck.start_ns -= 31_000_000;
+        assert!(stuck.next_slot(1, 1).is_none(), "it ends though not all was sent");
     }
 
     #[test]

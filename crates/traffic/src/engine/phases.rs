@@ -88,10 +88,13 @@ impl<'a> Sending<'a> {
             // Send whenever the kernel has room: the kernel keeps the schedule.
             _ if spec.kernel_paced().is_some() => Pacing::Flood,
             Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
+            Pacing::Shifted(per_second) => Pacing::Shifted(per_second * group.len() as f64 / all as f64),
             pacing => pacing,
         };
         let offset_ns = match pacing {
-            Pacing::Schedule(own) => (1e9 / own * group.start as f64 / all as f64) as Nanos,
+            Pacing::Schedule(own) | Pacing::Shifted(own) => {
+                (1e9 / own * group.start as f64 / all as f64) as Nanos
+            }
             _ => 0,
         };
         let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
@@ -150,9 +153,15 @@ impl<'a> Sending<'a> {
                 self.done.sent.warmup = warm.messages;
             }
             self.done.cpu.open();
-            let measured = self.phase(Phase::Measured, self.length, 0, &mut after_each)?;
+            match (self.pacing, self.length) {
+                // As a slice, whose waits for a processor are known.
+                (Pacing::Shifted(_), Length::Time(ns)) => self.slice(0, ns, &mut after_each)?,
+                _ => {
+                    let measured = self.phase(Phase::Measured, self.length, 0, &mut after_each)?;
+                    self.count(measured);
+                }
+            }
             self.done.cpu.close();
-            self.count(measured);
             return self.mark_end();
         };
         self.in_turns(turn, &mut after_each)?;

@@ -124,7 +124,7 @@ fn on_flows(
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
         }),
-        Probe::Stream | Probe::Paced | Probe::Connect => {
+        Probe::Stream | Probe::Paced | Probe::Search | Probe::Connect => {
             let metrics = &spec.probe.metrics;
             let asked = metrics.contains(&Metric::TcpSrtt) || metrics.contains(&Metric::BufferDelay);
             let sample = spec.transport == Transport::Tcp && asked;

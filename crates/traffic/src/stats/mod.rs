@@ -4,5 +4,6 @@ pub mod clock;
 pub(crate) mod flow;
 pub(crate) mod series;
 pub(crate) mod slices;
+pub(crate) mod waiting;
 
 pub use flow::delays;

@@ -28,6 +28,18 @@ impl Round {
     }
 }
 
+/// The load of each arm of a search from those of the rounds that count, one for each arm in their order. `None` with
+/// too few rounds.
+pub fn locate_loads(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let arms = rounds.first()?.len();
+    let mut columns = Vec::new();
+    for arm in 0..arms {
+        columns.push(rounds.iter().map(|loads| Some(loads[arm])).collect());
+    }
+    let located = located(Metric::LoadAtLoss, &columns, &vec![1.0; rounds.len()], TRIMMED);
+    located.into_iter().map(|value| value?.measured()).collect()
+}
+
 /// The figure of each arm from its figures by round; `None` with too few rounds in which every arm has one.
 ///
 /// A round counts by `weights`: the messages of the arm that sent fewest in it. On a busy machine a slice with a few

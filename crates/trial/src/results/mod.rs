@@ -5,6 +5,7 @@ mod locations;
 mod measures;
 mod warnings;
 
+pub use locations::locate_loads;
 pub use measures::drops;
 pub use stacklab_traffic::timing::tick_ns;
 pub use warnings::{standstill_of_stream, warnings};
@@ -139,6 +140,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         | QueueDropsReceiver => missing("the path is not a Wi-Fi network"),
         // The coordinator compares the generator's counts with the interfaces'.
         GeneratorTxError | GeneratorRxError => missing("it needs a study with factors.generator"),
+        // The search itself knows it.
+        LoadAtLoss => missing("it needs a study with probe.search"),
         ConnectTime => percentile(own, 0.5),
         Rtt | RttOpen | RttUnderLoad => of_answers(own, unanswered, 0.5),
         RttP99 | RttOpenP99 | RttUnderLoadP99 => of_answers(own, unanswered, 0.99),

@@ -9,6 +9,7 @@ mod generators;
 mod layers;
 mod probes;
 mod renamed;
+mod search;
 mod sizes;
 mod testbed;
 mod values;

@@ -114,12 +114,25 @@ pub(crate) fn features(interface: &str) -> io::Result<Vec<(String, bool)>> {
 /// Requests that features be switched off, by their positions in the list of `count` features. Features that the
 /// kernel cannot switch stay unchanged without an error: read them again.
 pub(crate) fn switch_off(interface: &str, places: &[usize], count: usize) -> io::Result<()> {
+    switch(interface, places, count, false)
+}
+
+/// As [`switch_off`], on.
+pub(crate) fn switch_on(interface: &str, places: &[usize], count: usize) -> io::Result<()> {
+    switch(interface, places, count, true)
+}
+
+fn switch(interface: &str, places: &[usize], count: usize, on: bool) -> io::Result<()> {
     // struct ethtool_sfeatures: cmd, size, then per block of 32: valid, requested
     let blocks = count.div_ceil(32);
     let mut request = vec![0; 2 + blocks * 2];
     request[..2].copy_from_slice(&[SET_FEATURES, blocks as u32]);
     for place in places {
-        request[2 + place / 32 * 2] |= 1 << (place % 32);
+        let bit = 1 << (place % 32);
+        request[2 + place / 32 * 2] |= bit;
+        if on {
+            request[3 + place / 32 * 2] |= bit;
+        }
     }
     call(interface, &mut request)
 }

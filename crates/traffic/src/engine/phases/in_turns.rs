@@ -113,7 +113,7 @@ impl Sending<'_> {
         Ok(each_ns)
     }
 
-    fn slice(
+    pub(super) fn slice(
         &mut self,
         round: u32,
         slice_ns: Nanos,

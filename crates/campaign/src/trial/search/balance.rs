@@ -1,0 +1,123 @@
+//! What a slice of a search says of the path, and when it says nothing.
+
+use stacklab_model::{SearchOutcome, SearchSlice, print_duration};
+use stacklab_search::goal::PPM;
+use stacklab_search::paired::Slice;
+
+/// The share of a slice by which a sender may be late, in sum.
+const MAX_LATE: f64 = 0.005;
+/// The part of the lost messages that a good slice may have which the receiver's socket may lose.
+const MAX_TESTER_PART: u32 = 10;
+
+/// Judges a slice that was to last this long, from its counts: good or bad for the path, or disturbed by the tester.
+///
+/// A sender that was late while its thread waited for a processor says nothing of the path, nor does a receiver whose
+/// socket had no room. These rules use nothing that the path did, so they favour no arm. A sender that was late though
+/// it could run has been held up by the path, or is at its own limit: what it did not send counts as lost.
+pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32) -> SearchOutcome {
+    let offered = slice.offered;
+    if offered == 0 {
+        return SearchOutcome::Invalid("nothing was sent".to_owned());
+    }
+    let is_late = slice.late_ns as f64 > MAX_LATE * length_ns as f64;
+    let waited_ns = slice.waited_ns.unwrap_or(0);
+    if is_late && waited_ns >= slice.late_ns / 2 {
+        let waited = print_duration(waited_ns);
+        return SearchOutcome::Invalid(format!("the sender waited {waited} for a processor"));
+    }
+    let at_receiver = Slice { offered, lost: slice.lost_at_receiver, waiting: 0 };
+    if at_receiver.is_bad(loss_ppm / MAX_TESTER_PART) {
+        let lost = slice.lost_at_receiver;
+        return SearchOutcome::Invalid(format!("the receiver's socket had no room for {lost} messages"));
+    }
+    let lost = offered.saturating_sub(slice.received + slice.lost_at_receiver);
+    // The last message is later than the least delay by chance, too: where none may be lost, each slice would be bad.
+    let waiting = if loss_ppm > 0 { slice.waiting } else { 0 };
+    let carried = Slice { offered, lost, waiting };
+    if carried.is_bad(loss_ppm) {
+        return SearchOutcome::Bad;
+    }
+    let unsent = (slice.load * slice.late_ns as f64 / 1e9) as u64;
+    let intended = Slice { offered: offered + unsent, lost: lost + unsent, waiting };
+    if is_late && intended.is_bad(loss_ppm) {
+        return SearchOutcome::NotSent;
+    }
+    SearchOutcome::Good
+}
+
+/// The length of slices, nanoseconds, that holds enough messages of the slowest arm for one more lost message to be a
+/// small part of the allowed loss. Without any allowed loss the length is part of the question.
+pub(super) fn choose_slice_ns(loss_ppm: u32, slowest_per_second: f64) -> u64 {
+    const MIN_SLICE: f64 = 0.05;
+    const MAX_SLICE: f64 = 5.0;
+    const SLICE_WITHOUT_LOSS: f64 = 1.0;
+    /// Lost messages that make a slice bad.
+    const COUNTED: f64 = 10.0;
+    if loss_ppm == 0 {
+        return (SLICE_WITHOUT_LOSS * 1e9) as u64;
+    }
+    let allowed = f64::from(loss_ppm) / f64::from(PPM);
+    let seconds = COUNTED / (allowed * slowest_per_second.max(1.0));
+    (seconds.clamp(MIN_SLICE, MAX_SLICE) * 1e9) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH_NS: u64 = 100_000_000;
+
+    /// A slice of 10,000 messages, of which none is lost.
+    fn slice() -> SearchSlice {
+        SearchSlice { load: 100_000.0, offered: 10_000, received: 10_000, ..SearchSlice::default() }
+    }
+
+    fn judge_slice(slice: &SearchSlice) -> SearchOutcome {
+        judge(slice, LENGTH_NS, 5000)
+    }
+
+    fn is_invalid(slice: &SearchSlice) -> bool {
+        matches!(judge_slice(slice), SearchOutcome::Invalid(_))
+    }
+
+    #[test]
+    fn losses_and_waiting_are_the_paths() {
+        assert_eq!(judge_slice(&slice()), SearchOutcome::Good);
+        assert_eq!(judge_slice(&SearchSlice { received: 9_950, ..slice() }), SearchOutcome::Good);
+        assert_eq!(judge_slice(&SearchSlice { received: 9_949, ..slice() }), SearchOutcome::Bad);
+        assert_eq!(judge_slice(&SearchSlice { received: 9_960, waiting: 11, ..slice() }), SearchOutcome::Bad);
+        let outcomes = [10_000, 9_999]
+            .map(|received| judge(&SearchSlice { received, waiting: 1, ..slice() }, LENGTH_NS, 0));
+        assert_eq!(outcomes, [SearchOutcome::Good, SearchOutcome::Bad]);
+    }
+
+    #[test]
+    fn a_sender_that_waited_says_nothing() {
+        let late = SearchSlice { late_ns: 2_000_000, ..slice() };
+        assert!(is_invalid(&SearchSlice { waited_ns: Some(1_500_000), ..late.clone() }));
+        // It ran and was late: the path held it up.
+        assert_eq!(
+            judge_slice(&SearchSlice { waited_ns: Some(10_000), ..late.clone() }),
+            SearchOutcome::NotSent
+        );
+        assert_eq!(judge_slice(&late), SearchOutcome::NotSent);
+        let hardly_late = SearchSlice { late_ns: 400_000, waited_ns: Some(400_000), ..slice() };
+        assert_eq!(judge_slice(&hardly_late), SearchOutcome::Good);
+    }
+
+    #[test]
+    fn losses_of_the_receivers_socket_are_not_the_paths() {
+        let full = SearchSlice { received: 9_995, lost_at_receiver: 5, ..slice() };
+        assert_eq!(judge_slice(&full), SearchOutcome::Good);
+        assert!(is_invalid(&SearchSlice { received: 9_994, lost_at_receiver: 6, ..slice() }));
+        assert!(is_invalid(&SearchSlice::default()));
+    }
+
+    #[test]
+    fn a_slice_holds_enough_messages() {
+        assert_eq!(choose_slice_ns(5000, 1e6), 50_000_000);
+        assert_eq!(choose_slice_ns(5000, 10_000.0), 200_000_000);
+        assert_eq!(choose_slice_ns(5000, 10.0), 5_000_000_000);
+        assert_eq!(choose_slice_ns(0, 1e6), 1_000_000_000);
+    }
+}

@@ -1,0 +1,188 @@
+//! The highest loads of the arms of a block, searched in turns of a slice each.
+//!
+//! An arm alone in its trial is searched in the same way.
+
+mod balance;
+mod outcome;
+mod slice;
+
+use crate::CampaignError;
+use crate::rig::Rig;
+use crate::trial::run::{Prepared, of_arm};
+use crate::trial::search::balance::choose_slice_ns;
+use crate::trial::search::outcome::{ArmOutcome, make_run};
+use crate::trial::search::slice::{flood, forwarded_per_second, measure};
+use crate::trial::spec::trial_seed;
+use stacklab_model::{
+    ArmSchedule, LinkBucket, Pacing, RunRecord, SearchOutcome, SearchSlice, SearchSpec, SplitMix64, Trial,
+    TrialSpec,
+};
+use stacklab_search::paired::PairedSearch;
+use stacklab_study::Study;
+use stacklab_traffic::host::now_unix_ns;
+use stacklab_trial::Collected;
+use stacklab_trial::results::locate_loads;
+use std::time::Instant;
+
+/// How often a slice that the tester disturbed is repeated.
+const MAX_REPEATS: usize = 3;
+/// A block that has not found its loads after this many rounds ends without figures.
+const MAX_ROUNDS: u32 = 400;
+/// The first load is the flood's rate, moved by chance by at most this much: equal arms have no common grid.
+const FIRST_LOAD_SPREAD: f64 = 0.04;
+
+/// An arm while it is searched.
+struct Arm<'a> {
+    prepared: Prepared<'a>,
+    bucket: Option<LinkBucket>,
+    flood_spec: TrialSpec,
+    flood: Collected,
+    slices: Vec<SearchSlice>,
+    /// Slices of which no repetition was valid.
+    never_valid: u32,
+    /// Why an agent failed.
+    failure: Option<String>,
+}
+
+/// Searches the arms of a block together, each on its own rig or all on one, and gives a run for each.
+pub(super) fn run(
+    rigs: &mut [&mut Rig],
+    study: &Study,
+    seed: u64,
+    trials: &[Trial],
+) -> Result<Vec<RunRecord>, CampaignError> {
+    let started_unix_ns = now_unix_ns();
+    let clock = Instant::now();
+    let mut random = SplitMix64(trial_seed(seed, &trials[0]));
+    for rig in rigs.iter_mut() {
+        rig.begin(random.next_u64() >> 11)?;
+    }
+    let mut arms = Vec::new();
+    for (place, trial) in trials.iter().enumerate() {
+        arms.push(begin(of_arm(rigs, place), study, seed, trial)?);
+    }
+    let Pacing::Search(search) = arms[0].prepared.spec.probe.pacing else {
+        unreachable!("a study's search has the pacing of a search")
+    };
+    let loads: Option<Vec<f64>> = arms.iter().map(first_load).collect();
+    let mut slice_ns = search.slice_ns.unwrap_or(0);
+    let mut paired = None;
+    if let Some(loads) = loads {
+        let slowest = loads.iter().copied().fold(f64::INFINITY, f64::min);
+        slice_ns = search.slice_ns.unwrap_or_else(|| choose_slice_ns(search.loss_ppm, slowest));
+        paired = Some(search_loads(rigs, &mut arms, &search, &loads, slice_ns, &mut random)?);
+    }
+    let located = paired.as_ref().filter(|paired| paired.is_complete());
+    let located = located.and_then(|paired| locate_loads(paired.counted_rounds()));
+    let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
+    let mut runs = Vec::new();
+    for (place, arm) in arms.into_iter().enumerate() {
+        let outcome = ArmOutcome {
+            load: located.as_ref().map(|loads| loads[place]),
+            reached_highest: paired.as_ref().is_some_and(|paired| paired.has_reached_highest(place)),
+            slice_ns,
+        };
+        runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
+    }
+    if !runs.iter().all(RunRecord::is_valid) {
+        // A host that is gone is an error, and the block is measured again.
+        rigs.iter_mut().try_for_each(|rig| rig.ends.ensure_alive())?;
+    }
+    Ok(runs)
+}
+
+fn begin<'a>(rig: &mut Rig, study: &Study, seed: u64, trial: &'a Trial) -> Result<Arm<'a>, CampaignError> {
+    let mut prepared = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
+    prepared.spec.probe.warmup_ns = 0;
+    let bucket = rig.bucket(&trial.cell);
+    let (flood_spec, flood) = flood(rig, &prepared)?;
+    Ok(Arm { prepared, bucket, flood_spec, flood, slices: Vec::new(), never_valid: 0, failure: None })
+}
+
+/// What came out of an arm's flood, messages per second; `None` if nothing did.
+fn first_load(arm: &Arm<'_>) -> Option<f64> {
+    let reports = arm.flood.reports.as_ref().ok()?;
+    forwarded_per_second(reports.first()?)
+}
+
+/// Measures rounds until all loads are found, or an agent fails.
+fn search_loads(
+    rigs: &mut [&mut Rig],
+    arms: &mut [Arm<'_>],
+    search: &SearchSpec,
+    flooded: &[f64],
+    slice_ns: u64,
+    random: &mut SplitMix64,
+) -> Result<PairedSearch, CampaignError> {
+    let mut first_loads = Vec::new();
+    for load in flooded {
+        first_loads.push(load * (FIRST_LOAD_SPREAD * (2.0 * draw_share(random) - 1.0)).exp());
+    }
+    let highest = search.highest_load();
+    let mut paired = PairedSearch::new(&first_loads, SearchSpec::MIN_LOAD, highest, search.exceed_ppm);
+    let mut order: Vec<usize> = (0..arms.len()).collect();
+    for round in 1..=MAX_ROUNDS {
+        // Every second round has the order of the one before backwards: what drifts evenly favours no arm.
+        if round % 2 == 1 {
+            shuffle(&mut order, random)
+        } else {
+            order.reverse()
+        }
+        let mut bad = vec![false; arms.len()];
+        for place in &order {
+            let arm = &mut arms[*place];
+            let load = paired.load(*place);
+            bad[*place] = measure_turn(of_arm(rigs, *place), arm, search, load, slice_ns, round)?;
+        }
+        if arms.iter().any(|arm| arm.failure.is_some()) {
+            break;
+        }
+        paired.add_round(&bad);
+        if paired.is_complete() {
+            break;
+        }
+    }
+    Ok(paired)
+}
+
+/// Measures an arm's slice of a round, up to three times more if the tester disturbed it. Returns whether it was bad.
+fn measure_turn(
+    rig: &mut Rig,
+    arm: &mut Arm<'_>,
+    search: &SearchSpec,
+    load: f64,
+    slice_ns: u64,
+    round: u32,
+) -> Result<bool, CampaignError> {
+    let mut is_bad = false;
+    for _ in 0..=MAX_REPEATS {
+        let number = arm.slices.len() as u32 + 1;
+        let mut slice = match measure(rig, &arm.prepared, search, load, slice_ns, number)? {
+            Ok(slice) => slice,
+            Err(reason) => {
+                arm.failure = Some(reason);
+                return Ok(false);
+            }
+        };
+        slice.round = round;
+        let is_valid = !matches!(slice.outcome, SearchOutcome::Invalid(_));
+        is_bad = matches!(slice.outcome, SearchOutcome::Bad | SearchOutcome::NotSent);
+        arm.slices.push(slice);
+        if is_valid {
+            return Ok(is_bad);
+        }
+    }
+    arm.never_valid += 1;
+    Ok(is_bad)
+}
+
+/// A number from 0 to 1.
+fn draw_share(random: &mut SplitMix64) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn shuffle(order: &mut [usize], random: &mut SplitMix64) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+    }
+}

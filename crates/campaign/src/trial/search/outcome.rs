@@ -1,0 +1,171 @@
+//! The run of an arm of a search: its figure or the reason for its absence, and its slices.
+
+use crate::trial::search::Arm;
+use stacklab_model::{
+    Direction, Drops, HostReport, Length, Metric, Pacing, RunRecord, RunStatus, SearchOutcome, SearchSlice,
+    SearchSpec, Value, Warning,
+};
+use stacklab_trial::figures;
+use stacklab_trial::results::interleaved::JointFigures;
+use std::collections::BTreeMap;
+
+/// The share of an arm's rounds that may have no valid slice.
+const MAX_NEVER_VALID: f64 = 0.1;
+/// The share of repeated slices that a run has without a warning.
+const MAX_REPEATED: f64 = 0.1;
+
+/// What the search found for an arm.
+pub(super) struct ArmOutcome {
+    /// Messages per second; `None` if the search did not end.
+    pub load: Option<f64>,
+    pub reached_highest: bool,
+    pub slice_ns: u64,
+}
+
+/// Makes the run. Its reports are those of the flood, which show that the path is the planned one; the sender's has the
+/// slices.
+pub(super) fn make_run(
+    arm: Arm<'_>,
+    search: &SearchSpec,
+    outcome: ArmOutcome,
+    started_unix_ns: u64,
+    wall_ns: u64,
+) -> RunRecord {
+    let trial = arm.prepared.trial;
+    let mut spec = arm.prepared.spec.clone();
+    spec.probe.length = Length::Time(outcome.slice_ns.max(1));
+    spec.probe.pacing = Pacing::Search(*search);
+    let value = find_value(&arm, search, &outcome);
+    let warnings = warn_of_slices(&arm.slices);
+    let direction = Direction::of(&trial.cell);
+    let seen =
+        figures(&arm.prepared.path, &arm.flood_spec, direction, arm.flood.reports, JointFigures::default());
+    let status = match arm.failure {
+        Some(reason) => RunStatus::Invalid(vec![reason]),
+        None => seen.status,
+    };
+    let mut host_reports: Vec<HostReport> = seen.host_reports.into_iter().map(without_flood).collect();
+    if let Some(sender) = host_reports.first_mut() {
+        sender.search = arm.slices;
+    }
+    RunRecord {
+        trial: trial.clone(),
+        spec,
+        started_unix_ns,
+        wall_ns,
+        status,
+        values: BTreeMap::from([(Metric::LoadAtLoss, value)]),
+        drops: Drops::default(),
+        host_reports,
+        warnings,
+    }
+}
+
+/// A report of the flood without its figures, which are not the run's.
+fn without_flood(report: HostReport) -> HostReport {
+    HostReport {
+        delays: None,
+        delay_points: None,
+        pacing_error: None,
+        series: Vec::new(),
+        slices: Vec::new(),
+        ..report
+    }
+}
+
+fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value {
+    let Some(load) = outcome.load else {
+        let rounds = arm.slices.last().map_or(0, |slice| slice.round);
+        return Value::Missing(match rounds {
+            0 => "nothing of a flood arrived".to_owned(),
+            rounds => format!("the search did not end within {rounds} rounds"),
+        });
+    };
+    let rounds = arm.slices.last().map_or(1, |slice| slice.round.max(1));
+    if f64::from(arm.never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
+        let never_valid = arm.never_valid;
+        return Value::Missing(format!(
+            "the tester disturbed all slices of {never_valid} of {rounds} rounds"
+        ));
+    }
+    if outcome.reached_highest {
+        return Value::Missing(format!("at least {:.0} messages/s, the highest load", search.highest_load()));
+    }
+    let seconds = outcome.slice_ns as f64 / 1e9;
+    // A slice begins with a full bucket of a link's rate, which lets its burst pass at once.
+    let load = arm.bucket.map_or(load, |bucket| bucket.sustained(load * seconds, seconds));
+    Value::finite(load, "the search has no load")
+}
+
+/// Warnings of slices that were repeated, and of a generator at its limit.
+fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut repeated = 0;
+    let mut not_sent = 0;
+    let mut bad = 0;
+    let mut reason = "";
+    for slice in slices {
+        match &slice.outcome {
+            SearchOutcome::Good => {}
+            SearchOutcome::Bad => bad += 1,
+            SearchOutcome::NotSent => not_sent += 1,
+            SearchOutcome::Invalid(why) => {
+                repeated += 1;
+                reason = why;
+            }
+        }
+    }
+    if f64::from(repeated) > MAX_REPEATED * slices.len() as f64 {
+        warnings.push(Warning {
+            code: "search_repeats".to_owned(),
+            text: format!("{repeated} of {} slices were repeated, the last because {reason}", slices.len()),
+            advice: "leave the machine to the search: other programs keep the sender or the receiver waiting"
+                .to_owned(),
+        });
+    }
+    if not_sent > bad {
+        warnings.push(Warning {
+            code: "search_generator".to_owned(),
+            text: format!(
+                "{not_sent} slices were bad because not all was sent, and {bad} by loss or waiting"
+            ),
+            advice:
+                "the load is the limit of generator and path together: use router_queue = \"thread\", or a \
+                     slower path"
+                    .to_owned(),
+        });
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slices(outcomes: &[(SearchOutcome, usize)]) -> Vec<SearchSlice> {
+        let mut slices = Vec::new();
+        for (outcome, count) in outcomes {
+            let slice = SearchSlice { outcome: outcome.clone(), ..SearchSlice::default() };
+            slices.extend(vec![slice; *count]);
+        }
+        slices
+    }
+
+    fn codes(outcomes: &[(SearchOutcome, usize)]) -> Vec<String> {
+        warn_of_slices(&slices(outcomes)).into_iter().map(|warning| warning.code).collect()
+    }
+
+    #[test]
+    fn repeated_slices_are_reported() {
+        let invalid = SearchOutcome::Invalid("the sender waited 3 ms for a processor".to_owned());
+        assert!(codes(&[(SearchOutcome::Good, 19), (invalid.clone(), 1)]).is_empty());
+        assert_eq!(codes(&[(SearchOutcome::Good, 8), (invalid, 2)]), ["search_repeats"]);
+    }
+
+    #[test]
+    fn a_generator_at_its_limit_is_reported() {
+        for (bad, expected) in [(10, &[][..]), (2, &["search_generator"][..])] {
+            assert_eq!(codes(&[(SearchOutcome::Bad, bad), (SearchOutcome::NotSent, 10)]), expected);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! One slice of a search, by the agents of its arm's rig.
+
+use crate::CampaignError;
+use crate::rig::Rig;
+use crate::trial::run::Prepared;
+use crate::trial::search::balance::judge;
+use stacklab_model::{
+    Direction, Ends, HostReport, Length, Pacing, SearchOutcome, SearchSlice, SearchSpec, TrialSpec,
+};
+use stacklab_testbed::kernel::router_thread::{RouterThread, ThreadTimes};
+use stacklab_trial::{Collected, collect};
+
+/// The length of the flood from whose rate a search begins, nanoseconds.
+const FLOOD_NS: u64 = 100_000_000;
+
+/// Sends as fast as it can, once. It counts for no figure.
+pub(super) fn flood(rig: &mut Rig, arm: &Prepared<'_>) -> Result<(TrialSpec, Collected), CampaignError> {
+    let spec = slice_spec(arm, Pacing::Flood, FLOOD_NS, 0);
+    let collected = send(rig, arm, &spec)?;
+    Ok((spec, collected))
+}
+
+/// Messages per second that came out of a flood.
+pub(super) fn forwarded_per_second(ends: &Ends<HostReport>) -> Option<f64> {
+    let received = &ends.receiver.received;
+    let window_ns = received.last_ns.saturating_sub(received.first_ns);
+    if received.measured < 2 || window_ns == 0 {
+        return None;
+    }
+    Some((received.measured - 1) as f64 * 1e9 / window_ns as f64)
+}
+
+/// Sends one slice at a load, and judges it. `number` is the slice's, so that no message of an earlier one counts. The
+/// inner result is the reason if an agent failed.
+pub(super) fn measure(
+    rig: &mut Rig,
+    arm: &Prepared<'_>,
+    search: &SearchSpec,
+    load: f64,
+    length_ns: u64,
+    number: u32,
+) -> Result<Result<SearchSlice, String>, CampaignError> {
+    let spec = slice_spec(arm, Pacing::Shifted(load), length_ns, number);
+    let drops_before = rig.network.count_ring_drops()?;
+    let times_before = sum_times(rig.network.router_threads());
+    let collected = send(rig, arm, &spec)?;
+    let times = sum_times(rig.network.router_threads());
+    let drops = rig.network.count_ring_drops()?.saturating_sub(drops_before);
+    let ends = match collected.reports {
+        Ok(reports) => reports.into_iter().next().ok_or("no host reported the slice".to_owned()),
+        Err(reason) => Err(reason),
+    };
+    let ends = match ends {
+        Ok(ends) => ends,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut slice = count(&ends, load, length_ns, drops);
+    if let (Some(before), Some(after)) = (times_before, times) {
+        slice.routers_waited_ns = Some(after.waited_ns.saturating_sub(before.waited_ns));
+        slice.routers_ran_ns = Some(after.ran_ns.saturating_sub(before.ran_ns));
+    }
+    slice.outcome = judge(&slice, length_ns, search.loss_ppm);
+    Ok(Ok(slice))
+}
+
+fn send(rig: &mut Rig, arm: &Prepared<'_>, spec: &TrialSpec) -> Result<Collected, CampaignError> {
+    let [sender, receiver] = rig.ends.agents();
+    Ok(collect(sender, receiver, &arm.path, spec, Direction::of(&arm.trial.cell))?)
+}
+
+fn slice_spec(arm: &Prepared<'_>, pacing: Pacing, length_ns: u64, number: u32) -> TrialSpec {
+    let mut spec = arm.spec.clone();
+    spec.token ^= number.wrapping_mul(0x9e37_79b1);
+    spec.probe.pacing = pacing;
+    spec.probe.length = Length::Time(length_ns);
+    spec
+}
+
+/// Adds both hosts' counts. Markers after the slice may be lost too, so the rings' count is of at most what is missing.
+fn count(ends: &Ends<HostReport>, load: f64, length_ns: u64, drops_at_routers: u64) -> SearchSlice {
+    let Ends { sender, receiver } = ends;
+    let offered = sender.sent.measured;
+    let received = receiver.received.measured;
+    let missing = offered.saturating_sub(received);
+    let lost_at_receiver = receiver.counters.get("socket.drops").min(missing);
+    let drops = sender.counters.get("interface.tx_dropped") + drops_at_routers;
+    let took_ns = sender.sent.last_ns.saturating_sub(sender.sent.first_ns);
+    SearchSlice {
+        round: 0,
+        load,
+        offered,
+        received,
+        lost_at_routers: drops.min(missing - lost_at_receiver),
+        lost_at_receiver,
+        waiting: receiver.received.waiting.unwrap_or(0),
+        late_ns: took_ns.saturating_sub(length_ns),
+        waited_ns: sender.slices.first().and_then(|slice| slice.waited_ns),
+        routers_waited_ns: None,
+        routers_ran_ns: None,
+        outcome: SearchOutcome::Good,
+    }
+}
+
+/// The times of all threads together; `None` without threads, or where one has ended.
+fn sum_times(threads: &[RouterThread]) -> Option<ThreadTimes> {
+    if threads.is_empty() {
+        return None;
+    }
+    let mut sum = ThreadTimes::default();
+    for thread in threads {
+        let times = thread.times()?;
+        sum.ran_ns += times.ran_ns;
+        sum.waited_ns += times.waited_ns;
+    }
+    Some(sum)
+}

@@ -1,0 +1,82 @@
+//! `[probe.search]` and the queue of routers.
+
+use crate::parse::tests::{assert_mistakes, routed, study};
+use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchSpec};
+
+/// A study between two routers that searches, with these factors and these keys of the search more.
+fn searching(factors: &str, keys: &str) -> String {
+    let stream = "[probe.stream]\nmetrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
+    let search = format!("[probe.search]\nmetrics = [\"load_at_loss\"]\n{keys}\n");
+    let text = routed(factors).replace(stream, &search);
+    text.replace("transport = [\"tcp\", \"udp\"]", "transport = [\"udp\"]")
+}
+
+fn spec(keys: &str) -> SearchSpec {
+    let study = study(&searching("", keys));
+    let probe = study.probe(Probe::Search).unwrap();
+    let Pacing::Search(search) = probe.pacing else { panic!("{probe:?}") };
+    assert_eq!(probe.length, Length::Time(search.slice_ns.unwrap_or(100_000_000)));
+    search
+}
+
+fn queues(text: &str) -> Vec<Option<RouterQueue>> {
+    study(text).cells.iter().map(|cell| cell.settings.router_queue).collect()
+}
+
+#[test]
+fn reads_what_is_searched() {
+    let none = SearchSpec { loss_ppm: 0, exceed_ppm: 500_000, slice_ns: None, highest: None };
+    assert_eq!(spec(""), none);
+    let all = "loss = \"0.5 %\"\nexceed = 0.25\nslice = \"200ms\"\nhighest = 100_000";
+    let search = SearchSpec {
+        loss_ppm: 5000,
+        exceed_ppm: 250_000,
+        slice_ns: Some(200_000_000),
+        highest: Some(100_000.0),
+    };
+    assert_eq!(spec(all), search);
+}
+
+#[test]
+fn routers_of_a_search_have_threads() {
+    let thread = Some(RouterQueue::Thread);
+    assert_eq!(queues(&searching("", "")), [thread, thread]);
+    let inline = Some(RouterQueue::Inline);
+    assert_eq!(queues(&searching("router_queue = [\"inline\"]", "")), [inline, inline]);
+    assert_eq!(queues(&searching("router_os = [\"uml\"]", "")), [None, None]);
+    assert!(queues(&routed("")).iter().all(Option::is_none));
+}
+
+#[test]
+fn names_what_a_search_cannot_do() {
+    let link = searching("", "").replace("topology = \"routed\"", "mtu = 1500");
+    assert_mistakes(&[
+        (searching("", "loss = \"100 %\""), &["expected a share above 0 and below 1"]),
+        (searching("", "highest = 5"), &["expected a number from 100"]),
+        (
+            searching("", "").replace("[\"udp\"]", "[\"tcp\"]"),
+            &["probe search needs UDP", "add \"udp\" to factors.transport"],
+        ),
+        (link, &["the path has no device whose load could be searched", "topology = \"routed\""]),
+        (searching("direction = [\"both\"]", ""), &["a search has one direction"]),
+    ]);
+}
+
+#[test]
+fn names_routers_that_have_no_threads() {
+    let thread = "router_queue = [\"thread\"]";
+    assert_mistakes(&[
+        (
+            routed(&format!("{thread}\nrouter_os = [\"uml\"]")),
+            &["only routers that are namespaces have such a thread"],
+        ),
+        (
+            routed(thread).replace("topology = \"routed\"", "topology = \"routed\"\noffloads = true"),
+            &["needs links without offloads"],
+        ),
+        (
+            routed(thread).replace("topology = \"routed\"", "mtu = 1500"),
+            &["`factors.router_queue` needs two routers"],
+        ),
+    ]);
+}

@@ -1,0 +1,102 @@
+//! The search for the highest load: its settings, and what it needs of the rest of a study.
+
+use crate::diagnostics::{Problem, Problems};
+use crate::language::leaf;
+use crate::read::factors::Factors;
+use crate::read::mechanisms::has_guest;
+use crate::read::{At, Node, nanoseconds};
+use stacklab_model::{
+    Cell, Direction, Factor, Length, Pacing, Probe, ProbeSpec, RouterQueue, SearchSpec, Systems, Topology,
+};
+
+/// Millionths in one.
+const PPM: f64 = 1e6;
+/// The length of a run's interval series that has no rows.
+const INTERVAL_NS: u64 = 100_000_000;
+/// A slice in a plan that leaves its length to the block.
+const USUAL_SLICE_NS: u64 = 100_000_000;
+
+pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
+    let loss = node.get("loss").value(leaf::share, problems).unwrap_or(0.0);
+    let exceed = node.get("exceed").value(leaf::share, problems)?;
+    let slice_ns = node.get("slice").value(nanoseconds, problems);
+    let highest = node.get("highest").value(|node| leaf::number(node, 0.0, f64::MAX), problems);
+    let search = SearchSpec {
+        loss_ppm: (loss * PPM).round() as u32,
+        exceed_ppm: (exceed * PPM).round() as u32,
+        slice_ns,
+        highest,
+    };
+    Some(ProbeSpec {
+        probe: Probe::Search,
+        pacing: Pacing::Search(search),
+        length: Length::Time(slice_ns.unwrap_or(USUAL_SLICE_NS)),
+        warmup_ns: 0,
+        interval_ns: INTERVAL_NS,
+        metrics: node
+            .get("metrics")
+            .items()
+            .filter_map(|item| item.value(leaf::any_metric, problems))
+            .collect(),
+    })
+}
+
+/// Adds what a search cannot do: find the capacity of a path without a device, or of two directions at once.
+pub(super) fn check(
+    probe: Node,
+    topology: &At<Topology>,
+    testbed: Node,
+    all: &[Factors],
+    problems: &mut Problems,
+) {
+    let Some(place) = probe.get(Probe::Search.name()).place() else { return };
+    let has_guests = all.iter().any(|factors| factors.setting_levels(Factor::Os).iter().any(has_guest));
+    match topology.value {
+        Topology::Link if testbed.get("rate").0.is_none() && !has_guests => {
+            problems.add(
+                Problem::at(place, "the path has no device whose load could be searched", "needs a device")
+                    .help("add topology = \"routed\" to [testbed], or a rate, or guests (factors.os)"),
+            );
+        }
+        Topology::Wifi(_) => {
+            problems.add(
+                Problem::at(
+                    place,
+                    "a search needs topology \"link\" or \"routed\"",
+                    "not possible over Wi-Fi",
+                )
+                .related(&topology.place, "together with this")
+                .help("leave probe.search out: probe.stream floods the radio channel"),
+            );
+        }
+        Topology::Link | Topology::Routed(_) => {}
+    }
+    let both = Direction::Both.name();
+    for factors in all {
+        if let Some(level) =
+            factors.setting_levels(Factor::Direction).iter().find(|level| level.value == both)
+        {
+            problems.add(
+                level
+                    .problem("a search has one direction", "both at once have two loads")
+                    .related(place, "together with this")
+                    .help("leave this direction out, or probe.search"),
+            );
+            return;
+        }
+    }
+}
+
+/// In a study with a search, routers that are namespaces have a kernel thread unless it says otherwise: without one no
+/// router ever loses a packet.
+pub(super) fn set_router_queue(probes: &[ProbeSpec], topology: &Topology, cells: &mut [Cell]) {
+    let searches = probes.iter().any(|spec| spec.probe == Probe::Search);
+    if !searches || !matches!(topology, Topology::Routed(_)) {
+        return;
+    }
+    for cell in cells {
+        if cell.settings.router_queue.is_none() && Systems::of_routers(cell) == Systems::NAMESPACES {
+            cell.settings.router_queue = Some(RouterQueue::Thread);
+        }
+    }
+}
