@@ -128,7 +128,7 @@ fn search_loads(
         } else {
             order.reverse()
         }
-        let mut bad = vec![false; arms.len()];
+        let mut bad = vec![None; arms.len()];
         for place in &order {
             let arm = &mut arms[*place];
             let load = paired.load(*place);
@@ -137,7 +137,11 @@ fn search_loads(
         if arms.iter().any(|arm| arm.failure.is_some()) {
             break;
         }
-        paired.add_round(&bad);
+        // A round in which the tester disturbed all slices of an arm moves no load.
+        let bad: Option<Vec<bool>> = bad.into_iter().collect();
+        if let Some(bad) = bad {
+            paired.add_round(&bad);
+        }
         if paired.is_complete() {
             break;
         }
@@ -145,7 +149,8 @@ fn search_loads(
     Ok(paired)
 }
 
-/// Measures an arm's slice of a round, up to three times more if the tester disturbed it. Returns whether it was bad.
+/// Measures an arm's slice of a round, up to three times more if the tester disturbed it. Returns whether it was bad;
+/// `None` if none was valid, or an agent failed.
 fn measure_turn(
     rig: &mut Rig,
     arm: &mut Arm<'_>,
@@ -153,27 +158,26 @@ fn measure_turn(
     load: f64,
     slice_ns: u64,
     round: u32,
-) -> Result<bool, CampaignError> {
-    let mut is_bad = false;
+) -> Result<Option<bool>, CampaignError> {
     for _ in 0..=MAX_REPEATS {
         let number = arm.slices.len() as u32 + 1;
         let mut slice = match measure(rig, &arm.prepared, search, load, slice_ns, number)? {
             Ok(slice) => slice,
             Err(reason) => {
                 arm.failure = Some(reason);
-                return Ok(false);
+                return Ok(None);
             }
         };
         slice.round = round;
         let is_valid = !matches!(slice.outcome, SearchOutcome::Invalid(_));
-        is_bad = matches!(slice.outcome, SearchOutcome::Bad | SearchOutcome::NotSent);
+        let is_bad = matches!(slice.outcome, SearchOutcome::Bad | SearchOutcome::NotSent);
         arm.slices.push(slice);
         if is_valid {
-            return Ok(is_bad);
+            return Ok(Some(is_bad));
         }
     }
     arm.never_valid += 1;
-    Ok(is_bad)
+    Ok(None)
 }
 
 /// A number from 0 to 1.
