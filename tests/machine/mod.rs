@@ -2,3 +2,4 @@
 
 mod explain;
 mod interleaved;
+mod search;

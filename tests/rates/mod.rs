@@ -17,7 +17,6 @@ mod measure;
 mod metrics;
 mod published;
 mod same_arm;
-mod search;
 mod slow;
 mod strays;
 mod truth;

@@ -13,8 +13,9 @@ const MAX_TESTER_PART: u32 = 10;
 ///
 /// A sender that was late while its thread waited for a processor says nothing of the path, nor does a receiver whose
 /// socket had no room. These rules use nothing that the path did, so they favour no arm. A sender that was late though
-/// it could run has been held up by the path, or is at its own limit: what it did not send counts as lost.
-pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32) -> SearchOutcome {
+/// it could run has been held up by the path if its link has a rate: what it did not send counts as lost. Without one
+/// nothing holds a sender up but its own limit and the hypervisor.
+pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, has_rate: bool) -> SearchOutcome {
     let offered = slice.offered;
     if offered == 0 {
         return SearchOutcome::Invalid("nothing was sent".to_owned());
@@ -36,6 +37,10 @@ pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32) -> Searc
     let carried = Slice { offered, lost, waiting };
     if carried.is_bad(loss_ppm) {
         return SearchOutcome::Bad;
+    }
+    if is_late && !has_rate {
+        let late = print_duration(slice.late_ns);
+        return SearchOutcome::Invalid(format!("the sender was {late} late though it could run"));
     }
     let unsent = (slice.load * slice.late_ns as f64 / 1e9) as u64;
     let intended = Slice { offered: offered + unsent, lost: lost + unsent, waiting };
@@ -73,7 +78,7 @@ mod tests {
     }
 
     fn judge_slice(slice: &SearchSlice) -> SearchOutcome {
-        judge(slice, LENGTH_NS, 5000)
+        judge(slice, LENGTH_NS, 5000, true)
     }
 
     fn is_invalid(slice: &SearchSlice) -> bool {
@@ -87,7 +92,7 @@ mod tests {
         assert_eq!(judge_slice(&SearchSlice { received: 9_949, ..slice() }), SearchOutcome::Bad);
         assert_eq!(judge_slice(&SearchSlice { received: 9_960, waiting: 11, ..slice() }), SearchOutcome::Bad);
         let outcomes = [10_000, 9_999]
-            .map(|received| judge(&SearchSlice { received, waiting: 1, ..slice() }, LENGTH_NS, 0));
+            .map(|received| judge(&SearchSlice { received, waiting: 1, ..slice() }, LENGTH_NS, 0, true));
         assert_eq!(outcomes, [SearchOutcome::Good, SearchOutcome::Bad]);
     }
 
@@ -101,6 +106,7 @@ mod tests {
             SearchOutcome::NotSent
         );
         assert_eq!(judge_slice(&late), SearchOutcome::NotSent);
+        assert!(matches!(judge(&late, LENGTH_NS, 5000, false), SearchOutcome::Invalid(_)));
         let hardly_late = SearchSlice { late_ns: 400_000, waited_ns: Some(400_000), ..slice() };
         assert_eq!(judge_slice(&hardly_late), SearchOutcome::Good);
     }

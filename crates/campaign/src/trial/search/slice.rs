@@ -59,7 +59,7 @@ pub(super) fn measure(
         slice.routers_waited_ns = Some(after.waited_ns.saturating_sub(before.waited_ns));
         slice.routers_ran_ns = Some(after.ran_ns.saturating_sub(before.ran_ns));
     }
-    slice.outcome = judge(&slice, length_ns, search.loss_ppm);
+    slice.outcome = judge(&slice, length_ns, search.loss_ppm, arm.path.rate.is_some());
     Ok(Ok(slice))
 }
 
