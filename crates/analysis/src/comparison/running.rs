@@ -114,7 +114,7 @@ impl RunningEvidence {
         }
     }
 
-    /// Whether there are pairs, and what [`Paired::of_blocks`] refuses is not among them.
+    /// Whether there are pairs, and none that cannot be compared.
     pub fn has_pairs(&self) -> bool {
         self.moments().is_some()
     }
