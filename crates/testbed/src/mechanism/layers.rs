@@ -10,24 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub enum Layer {
     /// An IP header with its addresses, source first.
     Ip(IpAddr, IpAddr),
-    /// GRE.
-    Gre,
-    /// UDP.
-    Udp,
-    /// WireGuard. Its content is encrypted.
-    WireGuard,
-    /// VXLAN.
-    Vxlan,
-    /// Geneve.
-    Geneve,
-    /// Generic UDP Encapsulation.
-    Gue,
-    /// ESP. Its content is encrypted.
-    Esp,
-    /// Ethernet inside a packet.
-    Ethernet,
-    /// A segment routing header.
-    SegmentRouting,
+    /// Another header that is known. What is inside WireGuard and ESP is encrypted.
+    Known(Header),
     /// Another protocol, by its number.
     Other(u8),
 }
@@ -36,15 +20,7 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layer::Ip(from, to) => write!(f, "{} {from} > {to}", Family::of(*from)),
-            Layer::Gre => f.write_str("gre"),
-            Layer::Udp => f.write_str("udp"),
-            Layer::WireGuard => f.write_str("wireguard"),
-            Layer::Vxlan => f.write_str("vxlan"),
-            Layer::Geneve => f.write_str("geneve"),
-            Layer::Gue => f.write_str("gue"),
-            Layer::Esp => f.write_str("esp"),
-            Layer::Ethernet => f.write_str("ethernet"),
-            Layer::SegmentRouting => f.write_str("segment routing"),
+            Layer::Known(header) => f.write_str(header.name()),
             Layer::Other(protocol) => write!(f, "protocol {protocol}"),
         }
     }
@@ -99,17 +75,17 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
         41 => ipv6(rest, into),
         // A routing header, its length in units of eight bytes without the first, of the type of segments.
         43 if rest.len() >= 8 && rest[2] == 4 => {
-            into.push(Layer::SegmentRouting);
+            into.push(Layer::Known(Header::SegmentRouting));
             let length = (usize::from(rest[1]) + 1) * 8;
             inside(rest[0], rest.get(length..).unwrap_or_default(), into);
         }
         47 if rest.len() >= 4 => {
-            into.push(Layer::Gre);
+            into.push(Layer::Known(Header::Gre));
             of_ethertype(u16::from_be_bytes([rest[2], rest[3]]), &rest[4..], into);
         }
-        50 => into.push(Layer::Esp),
+        50 => into.push(Layer::Known(Header::Esp)),
         17 => {
-            into.push(Layer::Udp);
+            into.push(Layer::Known(Header::Udp));
             let port = rest.get(2..4).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
             inside_datagram(port, rest.get(8..).unwrap_or_default(), into);
         }
@@ -121,20 +97,20 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
 fn inside_datagram(port: u16, payload: &[u8], into: &mut Vec<Layer>) {
     match port {
         // Type 4 is transport data.
-        WIREGUARD_PORT if payload.first() == Some(&4) => into.push(Layer::WireGuard),
+        WIREGUARD_PORT if payload.first() == Some(&4) => into.push(Layer::Known(Header::WireGuard)),
         // The flag says that there is a network identifier.
         VXLAN_PORT if payload.first() == Some(&0x08) => {
-            into.push(Layer::Vxlan);
+            into.push(Layer::Known(Header::Vxlan));
             ethernet(payload.get(8..).unwrap_or_default(), into);
         }
         // Version 0 without options, and an Ethernet frame inside.
         GENEVE_PORT if payload.first() == Some(&0) && payload.get(2..4) == Some(&[0x65, 0x58]) => {
-            into.push(Layer::Geneve);
+            into.push(Layer::Known(Header::Geneve));
             ethernet(payload.get(8..).unwrap_or_default(), into);
         }
         // Version 0 without options, and a packet inside.
         GUE_PORT if payload.first() == Some(&0) => {
-            into.push(Layer::Gue);
+            into.push(Layer::Known(Header::Gue));
             inside(payload.get(1).copied().unwrap_or_default(), payload.get(4..).unwrap_or_default(), into);
         }
         _ => {}
@@ -143,7 +119,7 @@ fn inside_datagram(port: u16, payload: &[u8], into: &mut Vec<Layer>) {
 
 fn ethernet(frame: &[u8], into: &mut Vec<Layer>) {
     if let Some([high, low]) = frame.get(12..14) {
-        into.push(Layer::Ethernet);
+        into.push(Layer::Known(Header::Ethernet));
         of_ethertype(u16::from_be_bytes([*high, *low]), &frame[14..], into);
     }
 }
@@ -152,15 +128,7 @@ impl Layer {
     fn header(self) -> Option<Header> {
         match self {
             Layer::Ip(from, _) => Some(Header::ip(Family::of(from))),
-            Layer::Gre => Some(Header::Gre),
-            Layer::Udp => Some(Header::Udp),
-            Layer::WireGuard => Some(Header::WireGuard),
-            Layer::Vxlan => Some(Header::Vxlan),
-            Layer::Geneve => Some(Header::Geneve),
-            Layer::Gue => Some(Header::Gue),
-            Layer::Esp => Some(Header::Esp),
-            Layer::Ethernet => Some(Header::Ethernet),
-            Layer::SegmentRouting => Some(Header::SegmentRouting),
+            Layer::Known(header) => Some(header),
             Layer::Other(_) => None,
         }
     }

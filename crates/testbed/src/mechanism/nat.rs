@@ -46,24 +46,34 @@ pub(crate) fn try_rules() -> Result<(), Fault> {
 }
 
 /// Rules that change the source address of packets of these families which leave by a device.
-fn write_rules(nat: Nat, families: &[Family], device: &str) -> String {
+pub(super) fn write_rules(nat: Nat, families: &[Family], device: &str) -> String {
     let mut rules = String::new();
     for family in families {
-        let kind = match family {
-            Family::Ipv4 => "ip",
-            Family::Ipv6 => "ip6",
-        };
         let change = match nat {
             Nat::Masquerade => "masquerade".to_owned(),
-            Nat::Prefix => format!("snat {kind} prefix to {}/{}", NPT.0, NPT.1),
+            Nat::Prefix => format!("snat {} prefix to {}/{}", name_family(*family), NPT.0, NPT.1),
         };
-        rules += &format!(
-            "add table {kind} stacklab\n\
-             add chain {kind} stacklab out {{ type nat hook postrouting priority srcnat; }}\n\
-             add rule {kind} stacklab out oifname \"{device}\" {change}\n"
-        );
+        rules += &write_source_change(*family, device, &change);
     }
     rules
+}
+
+/// The rule that changes the source address of what leaves by a device, with its table and chain.
+pub(super) fn write_source_change(family: Family, device: &str, change: &str) -> String {
+    let kind = name_family(family);
+    format!(
+        "add table {kind} stacklab\n\
+         add chain {kind} stacklab out {{ type nat hook postrouting priority srcnat; }}\n\
+         add rule {kind} stacklab out oifname \"{device}\" {change}\n"
+    )
+}
+
+/// What nftables calls a family.
+pub(super) fn name_family(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ip",
+        Family::Ipv6 => "ip6",
+    }
 }
 
 /// Adds rules to this namespace by the program, which reads them from its standard input.

@@ -1,7 +1,7 @@
 //! A firewall on a router, as rules of nftables that drop addresses which no packet of a study has. A last rule counts
 //! what has been compared with all of them.
 
-use crate::mechanism::nat::{add_rules, nft_program};
+use crate::mechanism::nat::{add_rules, name_family, nft_program};
 use crate::{Attempt, Fault};
 use stacklab_model::{Family, RuleForm, Rules};
 use std::fmt::Write;
@@ -22,7 +22,7 @@ pub(crate) fn build(rules: Rules) -> Result<(), Fault> {
 /// The number of forwarded packets of a family in this namespace that no rule dropped.
 pub(crate) fn count_packets(family: Family) -> Result<u64, Fault> {
     let program = nft_program().attempt("find the program for nftables")?;
-    let done = Command::new(program).args(["list", "counter", kind(family), TABLE, COUNTER]).output();
+    let done = Command::new(program).args(["list", "counter", name_family(family), TABLE, COUNTER]).output();
     let said = String::from_utf8_lossy(&done.attempt("read the firewall's counter")?.stdout).into_owned();
     let mut words = said.split_whitespace().skip_while(|word| *word != "packets").skip(1);
     let packets = words.next().and_then(|word| word.parse().ok());
@@ -30,7 +30,7 @@ pub(crate) fn count_packets(family: Family) -> Result<u64, Fault> {
 }
 
 fn write_rules(rules: Rules, family: Family) -> String {
-    let kind = kind(family);
+    let kind = name_family(family);
     let mut lines = format!(
         "add table {kind} {TABLE}\n\
          add counter {kind} {TABLE} {COUNTER}\n\
@@ -70,13 +70,6 @@ fn choose_address(family: Family, number: u32) -> IpAddr {
             let network = u128::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0));
             Ipv6Addr::from(network | u128::from(number)).into()
         }
-    }
-}
-
-fn kind(family: Family) -> &'static str {
-    match family {
-        Family::Ipv4 => "ip",
-        Family::Ipv6 => "ip6",
     }
 }
 

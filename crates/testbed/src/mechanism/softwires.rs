@@ -3,9 +3,9 @@
 
 use crate::addressing::{SHARED, TUNNEL};
 use crate::kernel::netlink::Route;
-use crate::mechanism::nat::add_rules;
+use crate::mechanism::nat::{add_rules, write_rules, write_source_change};
 use crate::{Fault, INTERFACE, Router, Site};
-use stacklab_model::{PortSet, Sharing};
+use stacklab_model::{Family, Nat, PortSet, Sharing};
 
 /// The customer's range of ports with lw4o6, first and last.
 const RANGE: [u16; 2] = [1024, 2047];
@@ -19,22 +19,16 @@ const REST_BITS: u32 = 16 - OFFSET_BITS - PSID_BITS;
 pub(crate) fn build(router: &Router, sharing: Sharing) -> Result<(), Fault> {
     match (sharing, router.site) {
         (Sharing::AtFarRouter, Site::Near) => Ok(()),
-        (Sharing::AtFarRouter, Site::Far) => add_rules(&write_far_nat()),
+        // What all customers send leaves from the far router's own address.
+        (Sharing::AtFarRouter, Site::Far) => {
+            add_rules(&write_rules(Nat::Masquerade, &[Family::Ipv4], INTERFACE))
+        }
         (Sharing::AtNearRouter(ports), Site::Near) => add_rules(&write_near_nat(ports)),
         (Sharing::AtNearRouter(ports), Site::Far) => {
             Route { to: (SHARED.into(), 32), device: TUNNEL, via: None, mtu: None }.add()?;
             add_rules(&write_relay(ports))
         }
     }
-}
-
-/// What all customers send leaves from the far router's own address.
-fn write_far_nat() -> String {
-    format!(
-        "add table ip stacklab\n\
-         add chain ip stacklab out {{ type nat hook postrouting priority srcnat; }}\n\
-         add rule ip stacklab out oifname \"{INTERFACE}\" masquerade\n"
-    )
 }
 
 /// What the customer sends leaves from its ports of the shared address.
@@ -51,11 +45,7 @@ fn write_near_nat(ports: PortSet) -> String {
             format!("snat ip addr . port to numgen inc mod {} map {{ {elements} }}", ranges.len())
         }
     };
-    format!(
-        "add table ip stacklab\n\
-         add chain ip stacklab out {{ type nat hook postrouting priority srcnat; }}\n\
-         add rule ip stacklab out oifname \"{TUNNEL}\" meta l4proto {{ tcp, udp }} {change}\n"
-    )
+    write_source_change(Family::Ipv4, TUNNEL, &format!("meta l4proto {{ tcp, udp }} {change}"))
 }
 
 /// The far router passes only what comes from the customer's ports, or goes to them. Of fragments only the first has

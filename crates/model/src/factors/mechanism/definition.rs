@@ -185,6 +185,23 @@ impl Header {
         }
     }
 
+    /// What a list of a packet's headers calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Header::Ipv4 => "ipv4",
+            Header::Ipv6 => "ipv6",
+            Header::Gre => "gre",
+            Header::Udp => "udp",
+            Header::WireGuard => "wireguard",
+            Header::Vxlan => "vxlan",
+            Header::Geneve => "geneve",
+            Header::Gue => "gue",
+            Header::Esp => "esp",
+            Header::Ethernet => "ethernet",
+            Header::SegmentRouting => "segment routing",
+        }
+    }
+
     /// The header's bytes, including a trailer.
     pub const fn bytes(self) -> u32 {
         match self {

@@ -11,16 +11,19 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     method: Method::Tunnel(Tunnel {
         headers: &[Header::Ipv4, Header::Udp, Header::Geneve, Header::Ethernet],
         remote: Remote::Configured,
-        device: Device {
-            ability: "geneve",
-            what_for: "Ethernet frames in Geneve",
-            remedy: "sudo modprobe geneve, or a kernel with CONFIG_GENEVE",
-            kind: "geneve",
-            module: "geneve",
-            intrusive: false,
-            options: &["CONFIG_GENEVE=y"],
-            in_debian_uml: false,
-            setup: Setup::Geneve,
-        },
+        device: GENEVE,
     }),
+};
+
+/// Geneve over IPv6 uses the same device.
+pub(super) const GENEVE: Device = Device {
+    ability: "geneve",
+    what_for: "Ethernet frames in Geneve",
+    remedy: "sudo modprobe geneve, or a kernel with CONFIG_GENEVE",
+    kind: "geneve",
+    module: "geneve",
+    intrusive: false,
+    options: &["CONFIG_GENEVE=y"],
+    in_debian_uml: false,
+    setup: Setup::Geneve,
 };

@@ -1,7 +1,8 @@
 //! Geneve over IPv6: either family in Ethernet frames (RFC 8926). The `ip` command is `ip link
 //! add tunnel type geneve id 1 remote B dstport 6081`.
 
-use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
+use super::geneve4::GENEVE;
+use super::{Header, MechanismDef, Method, Remote, Tunnel};
 use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
@@ -11,16 +12,6 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     method: Method::Tunnel(Tunnel {
         headers: &[Header::Ipv6, Header::Udp, Header::Geneve, Header::Ethernet],
         remote: Remote::Configured,
-        device: Device {
-            ability: "geneve",
-            what_for: "Ethernet frames in Geneve",
-            remedy: "sudo modprobe geneve, or a kernel with CONFIG_GENEVE",
-            kind: "geneve",
-            module: "geneve",
-            intrusive: false,
-            options: &["CONFIG_GENEVE=y"],
-            in_debian_uml: false,
-            setup: Setup::Geneve,
-        },
+        device: GENEVE,
     }),
 };

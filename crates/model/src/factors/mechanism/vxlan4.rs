@@ -11,16 +11,19 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     method: Method::Tunnel(Tunnel {
         headers: &[Header::Ipv4, Header::Udp, Header::Vxlan, Header::Ethernet],
         remote: Remote::Configured,
-        device: Device {
-            ability: "vxlan",
-            what_for: "Ethernet frames in VXLAN",
-            remedy: "sudo modprobe vxlan, or a kernel with CONFIG_VXLAN",
-            kind: "vxlan",
-            module: "vxlan",
-            intrusive: false,
-            options: &["CONFIG_VXLAN=y"],
-            in_debian_uml: false,
-            setup: Setup::Vxlan,
-        },
+        device: VXLAN,
     }),
+};
+
+/// VXLAN over IPv6 uses the same device.
+pub(super) const VXLAN: Device = Device {
+    ability: "vxlan",
+    what_for: "Ethernet frames in VXLAN",
+    remedy: "sudo modprobe vxlan, or a kernel with CONFIG_VXLAN",
+    kind: "vxlan",
+    module: "vxlan",
+    intrusive: false,
+    options: &["CONFIG_VXLAN=y"],
+    in_debian_uml: false,
+    setup: Setup::Vxlan,
 };

@@ -1,7 +1,8 @@
 //! VXLAN over IPv6: either family in Ethernet frames (RFC 7348). The `ip` command is `ip link
 //! add tunnel type vxlan id 1 local A remote B dstport 4789`.
 
-use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
+use super::vxlan4::VXLAN;
+use super::{Header, MechanismDef, Method, Remote, Tunnel};
 use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
@@ -11,16 +12,6 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     method: Method::Tunnel(Tunnel {
         headers: &[Header::Ipv6, Header::Udp, Header::Vxlan, Header::Ethernet],
         remote: Remote::Configured,
-        device: Device {
-            ability: "vxlan",
-            what_for: "Ethernet frames in VXLAN",
-            remedy: "sudo modprobe vxlan, or a kernel with CONFIG_VXLAN",
-            kind: "vxlan",
-            module: "vxlan",
-            intrusive: false,
-            options: &["CONFIG_VXLAN=y"],
-            in_debian_uml: false,
-            setup: Setup::Vxlan,
-        },
+        device: VXLAN,
     }),
 };
