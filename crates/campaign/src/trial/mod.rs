@@ -5,6 +5,7 @@ pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod other_load;
+pub(crate) mod prepared;
 pub(crate) mod routers;
 pub(crate) mod run;
 pub(crate) mod search;

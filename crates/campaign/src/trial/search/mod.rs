@@ -8,7 +8,7 @@ mod slice;
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::run::{Prepared, of_arm};
+use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search::balance::choose_slice_ns;
 use crate::trial::search::outcome::{ArmOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};

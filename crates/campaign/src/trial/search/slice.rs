@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::run::Prepared;
+use crate::trial::prepared::Prepared;
 use crate::trial::search::balance::judge;
 use stacklab_model::{
     Direction, Ends, HostReport, Length, Pacing, SearchOutcome, SearchSlice, SearchSpec, TrialSpec,

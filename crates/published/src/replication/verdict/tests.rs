@@ -31,7 +31,7 @@ impl Drawn {
         (0..count).map(|_| (100.0, 100.0 * (mean + sd * self.normal()).exp())).collect()
     }
 
-    /// How often a finding of parts with these true differences has an outcome, of so many draws of 14 blocks.
+    /// How often a finding of parts with these true differences has an outcome, of this number of draws of 14 blocks.
     fn share(&mut self, stated: Stated, means: &[f64], is: fn(FindingOutcome) -> bool) -> f64 {
         const DRAWS: u32 = 2000;
         let mut found = 0;
