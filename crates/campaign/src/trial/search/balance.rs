@@ -6,6 +6,8 @@ use stacklab_search::paired::Slice;
 
 /// The share of a slice by which a sender may be late, in sum.
 const MAX_LATE: f64 = 0.005;
+/// The share of a link's limit from which on it may hold a sender up.
+const MIN_HELD_UP: f64 = 0.95;
 /// The part of the lost messages that a good slice may have which the receiver's socket may lose.
 const MAX_TESTER_PART: u32 = 10;
 
@@ -13,9 +15,10 @@ const MAX_TESTER_PART: u32 = 10;
 ///
 /// A sender that was late while its thread waited for a processor says nothing of the path, nor does a receiver whose
 /// socket had no room. These rules use nothing that the path did, so they favour no arm. A sender that was late though
-/// it could run has been held up by the path if its link has a rate: what it did not send counts as lost. Without one
-/// nothing holds a sender up but its own limit and the hypervisor.
-pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, has_rate: bool) -> SearchOutcome {
+/// it could run has been held up by the path only near `limit`, the messages per second that came out of a flood of a
+/// link with a rate: what it did not send counts as lost there. Elsewhere nothing holds a sender up but its own limit
+/// and the hypervisor.
+pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, limit: Option<f64>) -> SearchOutcome {
     let offered = slice.offered;
     if offered == 0 {
         return SearchOutcome::Invalid("nothing was sent".to_owned());
@@ -38,7 +41,7 @@ pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, has_rate
     if carried.is_bad(loss_ppm) {
         return SearchOutcome::Bad;
     }
-    if is_late && !has_rate {
+    if is_late && limit.is_none_or(|limit| slice.load < MIN_HELD_UP * limit) {
         let late = print_duration(slice.late_ns);
         return SearchOutcome::Invalid(format!("the sender was {late} late though it could run"));
     }
@@ -78,7 +81,7 @@ mod tests {
     }
 
     fn judge_slice(slice: &SearchSlice) -> SearchOutcome {
-        judge(slice, LENGTH_NS, 5000, true)
+        judge(slice, LENGTH_NS, 5000, Some(100_000.0))
     }
 
     fn is_invalid(slice: &SearchSlice) -> bool {
@@ -92,7 +95,7 @@ mod tests {
         assert_eq!(judge_slice(&SearchSlice { received: 9_949, ..slice() }), SearchOutcome::Bad);
         assert_eq!(judge_slice(&SearchSlice { received: 9_960, waiting: 11, ..slice() }), SearchOutcome::Bad);
         let outcomes = [10_000, 9_999]
-            .map(|received| judge(&SearchSlice { received, waiting: 1, ..slice() }, LENGTH_NS, 0, true));
+            .map(|received| judge(&SearchSlice { received, waiting: 1, ..slice() }, LENGTH_NS, 0, None));
         assert_eq!(outcomes, [SearchOutcome::Good, SearchOutcome::Bad]);
     }
 
@@ -106,7 +109,8 @@ mod tests {
             SearchOutcome::NotSent
         );
         assert_eq!(judge_slice(&late), SearchOutcome::NotSent);
-        assert!(matches!(judge(&late, LENGTH_NS, 5000, false), SearchOutcome::Invalid(_)));
+        assert!(matches!(judge(&late, LENGTH_NS, 5000, None), SearchOutcome::Invalid(_)));
+        assert!(is_invalid(&SearchSlice { load: 94_000.0, ..late }), "the link carries that load");
         let hardly_late = SearchSlice { late_ns: 400_000, waited_ns: Some(400_000), ..slice() };
         assert_eq!(judge_slice(&hardly_late), SearchOutcome::Good);
     }

@@ -159,9 +159,10 @@ fn measure_turn(
     slice_ns: u64,
     round: u32,
 ) -> Result<Option<bool>, CampaignError> {
+    let flooded = first_load(arm);
     for _ in 0..=MAX_REPEATS {
         let number = arm.slices.len() as u32 + 1;
-        let mut slice = match measure(rig, &arm.prepared, search, load, slice_ns, number)? {
+        let mut slice = match measure(rig, &arm.prepared, search, flooded, load, slice_ns, number)? {
             Ok(slice) => slice,
             Err(reason) => {
                 arm.failure = Some(reason);

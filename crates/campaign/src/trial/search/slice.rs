@@ -30,12 +30,14 @@ pub(super) fn forwarded_per_second(ends: &Ends<HostReport>) -> Option<f64> {
     Some((received.measured - 1) as f64 * 1e9 / window_ns as f64)
 }
 
-/// Sends one slice at a load, and judges it. `number` is the slice's, so that no message of an earlier one counts. The
-/// inner result is the reason if an agent failed.
+/// Sends one slice at a load, and judges it. `flooded` are the messages per second that came out of the arm's flood.
+/// `number` is the slice's, so that no message of an earlier one counts. The inner result is the reason if an agent
+/// failed.
 pub(super) fn measure(
     rig: &mut Rig,
     arm: &Prepared<'_>,
     search: &SearchSpec,
+    flooded: Option<f64>,
     load: f64,
     length_ns: u64,
     number: u32,
@@ -59,7 +61,8 @@ pub(super) fn measure(
         slice.routers_waited_ns = Some(after.waited_ns.saturating_sub(before.waited_ns));
         slice.routers_ran_ns = Some(after.ran_ns.saturating_sub(before.ran_ns));
     }
-    slice.outcome = judge(&slice, length_ns, search.loss_ppm, arm.path.rate.is_some());
+    let limit = arm.path.rate.and(flooded);
+    slice.outcome = judge(&slice, length_ns, search.loss_ppm, limit);
     Ok(Ok(slice))
 }
 
