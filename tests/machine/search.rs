@@ -37,23 +37,30 @@ fn search(study: &str) -> Vec<RunRecord> {
     runs(&program.work().join("x.stacklab"))
 }
 
-/// The figures of an arm of the plan.
-fn loads(runs: &[RunRecord], family: Family) -> Vec<f64> {
-    let of_arm = runs.iter().filter(|run| run.trial.cell.family == family);
-    of_arm
-        .map(|run| run.values[&Metric::LoadAtLoss].measured().unwrap_or_else(|| panic!("{run:?}")))
-        .collect()
+/// The figures of an arm. A run without one says that the tester was disturbed, as on a machine whose hypervisor takes
+/// much time.
+fn collect_loads(runs: &[RunRecord], family: Family) -> Vec<f64> {
+    let mut loads = Vec::new();
+    for run in runs.iter().filter(|run| run.trial.cell.family == family) {
+        let value = &run.values[&Metric::LoadAtLoss];
+        match value.measured() {
+            Some(load) => loads.push(load),
+            None => assert!(format!("{value:?}").contains("the tester disturbed"), "{value:?}"),
+        }
+    }
+    loads
 }
 
 #[test]
-fn finds_the_rate_of_a_link() {
+fn no_figure_is_far_from_the_rate_of_a_link() {
     let runs = search(LINK);
     for family in [Family::Ipv4, Family::Ipv6] {
         let cell = Cell::new(family, Transport::Udp, SizeOf::Payload, 64);
         let truth = LINK_CONFIG.messages_per_second(&cell).unwrap() / 0.995;
-        let loads = loads(&runs, family);
+        let loads = collect_loads(&runs, family);
         println!("note: {family}: the truth is {truth:.0} messages/s, found {loads:.0?}");
-        let mean = loads.iter().sum::<f64>() / loads.len() as f64;
-        assert!((mean / truth - 1.0).abs() < 0.015, "{family}: {loads:?}, not {truth}");
+        for load in loads {
+            assert!((load / truth - 1.0).abs() < 0.025, "{family}: {load}, not {truth}");
+        }
     }
 }
