@@ -46,11 +46,16 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// The stages that differ, by name.
-fn differing(found: &Value) -> Vec<&str> {
+/// The level of the program's own claims.
+const CLAIMED: f64 = 0.05;
+/// Of arms that are alike one explanation in twenty claims a difference, as promised; one in a thousand does at this.
+const RARE: f64 = 0.001;
+
+/// The stages that differ at a level, by name.
+fn differing(found: &Value, level: f64) -> Vec<&str> {
     let stages = found["stages"].as_array().unwrap().iter();
     stages
-        .filter(|stage| number(&stage["adjusted_p"]) < 0.05)
+        .filter(|stage| number(&stage["adjusted_p"]) < level)
         .map(|stage| stage["name"].as_str().unwrap())
         .collect()
 }
@@ -95,17 +100,19 @@ fn a_cost_that_was_added_is_found_in_its_stage_and_arms_that_are_alike_differ_in
     let user = stages.iter().find(|stage| stage["name"] == "user (stacklab)").unwrap();
     let busy = &found["busy"];
     println!("note: user {user}, busy {busy}");
-    assert!(differing(&found).contains(&"user (stacklab)"), "{found}");
+    assert!(differing(&found, CLAIMED).contains(&"user (stacklab)"), "{found}");
     // The sender spends its 5 % in its own code: what the clock shows more is there, within the errors of both.
     let (more, all) = (number(&user["difference_ns"]), number(&busy["difference_ns"]));
     let error = number(&user["error_ns"]).hypot(number(&busy["error_ns"]));
     assert!(more > 0.0 && (more - all).abs() < 4.0 * error, "{more} and {all} +- {error}");
-    let others: Vec<&str> = differing(&found).into_iter().filter(|name| *name != "user (stacklab)").collect();
+    let others: Vec<&str> =
+        differing(&found, CLAIMED).into_iter().filter(|name| *name != "user (stacklab)").collect();
     assert!(others.len() <= 1, "{others:?} differ, too: {found}");
 
     let found = explain(2);
     is_sound(&found);
-    assert!(differing(&found).is_empty(), "{:?} differ in arms that are alike: {found}", differing(&found));
+    let different = differing(&found, RARE);
+    assert!(different.is_empty(), "{different:?} differ in arms that are alike: {found}");
     scene.assert_restored(&program, &["study.toml", "slower.so"], Duration::from_secs(2));
 }
 
@@ -138,7 +145,7 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     let found = explained(&program.run(&words).expect(code::DONE));
     println!("note: nat64: {}", found["health"]);
     assert_eq!(found["arms"], serde_json::json!(["native", "nat64"]));
-    assert!(differing(&found).contains(&"user (tayga)"), "{found}");
+    assert!(differing(&found, CLAIMED).contains(&"user (tayga)"), "{found}");
     let tayga =
         found["stages"].as_array().unwrap().iter().find(|stage| stage["name"] == "user (tayga)").unwrap();
     // It may still translate what the slice before sent.
@@ -235,7 +242,7 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
     assert_eq!(found["explanations"].as_array().unwrap().len(), 1, "{found}");
     let costs = &found["explanations"][0]["why"]["costs"];
     is_sound(costs);
-    assert!(differing(costs).contains(&"user (stacklab)"), "{costs}");
+    assert!(differing(costs, CLAIMED).contains(&"user (stacklab)"), "{costs}");
     let text = program.run(&["report", "better.stacklab"]).expect(code::DONE).stdout;
     // The answer may break anywhere between two words.
     let answer = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");

@@ -4,7 +4,6 @@
 mod action;
 mod capture;
 mod compare;
-mod directions;
 mod endurance;
 mod firewall;
 mod frugality;

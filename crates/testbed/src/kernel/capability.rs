@@ -162,7 +162,7 @@ const PROBES: [Probe; 11] = [
     },
     Probe {
         name: NAT,
-        what_for: "NAT44, NAT66 and NPTv6",
+        what_for: "NAT44, NAT66, NPTv6, softwires and firewall rules",
         remedy: "sudo apt-get install --no-install-recommends nftables; or a kernel with CONFIG_NFT_NAT and CONFIG_NFT_MASQ",
         attempt: try_rules,
     },
