@@ -62,7 +62,7 @@ pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of
 pub use network::wire_cost::{LinkBucket, WireCost};
 pub use network::{LinkConfig, Links, OwnLink, RoutedKind, Topology};
 pub use random::SplitMix64;
-pub use record_load::{OtherLoad, RecordLoads};
+pub use record_load::{OtherLoad, RecordLoads, read_other_load};
 pub use text::{NotText, decode_text, read_text};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning};
 pub use trial::search::{SearchOutcome, SearchSlice, SearchSpec};

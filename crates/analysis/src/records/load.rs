@@ -2,12 +2,12 @@
 
 use crate::findings::Campaign;
 use crate::records::unpaired::is_beyond;
-use stacklab_model::{Change, MetricDiff, OtherLoad, RecordDiff, RecordLoads, RunRecord};
+use stacklab_model::{Change, MetricDiff, OtherLoad, RecordDiff, RecordLoads, RunRecord, read_other_load};
 
 /// The codes of warnings about CPU time that a run's hosts did not get.
 const LOAD_WARNINGS: [&str; 2] = ["other_load", "cpu_quota"];
 
-/// How many runs of each campaign other load disturbed.
+/// How many runs of each campaign other load disturbed, and how much of the CPUs it used.
 pub fn record_loads(campaigns: [&Campaign; 2]) -> RecordLoads {
     let [a, b] = campaigns.map(count_disturbed);
     RecordLoads { a, b }
@@ -15,10 +15,13 @@ pub fn record_loads(campaigns: [&Campaign; 2]) -> RecordLoads {
 
 fn count_disturbed(campaign: &Campaign) -> OtherLoad {
     let mut load = OtherLoad::default();
+    let mut used = 0;
     for run in campaign.runs.iter().filter(|run| run.is_valid()) {
         load.runs += 1;
         load.disturbed += usize::from(is_disturbed(run));
+        used += run.warnings.iter().find_map(read_other_load).unwrap_or(0);
     }
+    load.share = f64::from(used) / 100.0 / load.runs.max(1) as f64;
     load
 }
 
@@ -73,6 +76,15 @@ mod tests {
         runs
     }
 
+    /// Ten runs, during each of which other load used a share of the CPUs, per cent.
+    fn loaded_runs(middle: f64, share: u32) -> Vec<RunRecord> {
+        let mut runs = runs(middle, 10, "other_load");
+        for run in &mut runs {
+            run.warnings[0].text = format!("other load used {share} % of the CPUs (make used 90 % of one)");
+        }
+        runs
+    }
+
     /// B against A with 5 % allowed.
     fn compared(a: &[RunRecord], b: &[RunRecord]) -> (RecordDiff, RecordLoads) {
         let link = link_config(None);
@@ -110,6 +122,25 @@ mod tests {
     }
 
     #[test]
+    fn records_under_unequal_load_are_not_comparable() {
+        let under = |middle: f64, share: u32| {
+            let mut runs = runs(middle, 10, "other_load");
+            for run in &mut runs {
+                run.warnings[0].text =
+                    format!("other load used {share} % of the CPUs (make used 90 % of one)");
+            }
+            runs
+        };
+        let (found, loads) = compared(&under(100.0, 30), &under(80.0, 75));
+        assert_eq!([loads.a.share, loads.b.share], [0.3, 0.75]);
+        assert!(!found.figures[0].fails, "the load may be all that differs");
+        let load = found.differences.iter().find(|of| of.what == "other load").unwrap();
+        assert_eq!(load.a, "disturbed 10 of 10 runs (30 % of the CPUs in the mean)");
+        let (found, _) = compared(&loaded_runs(100.0, 30), &loaded_runs(80.0, 40));
+        assert!(found.figures[0].fails);
+    }
+
+    #[test]
     fn figure_that_vanished_fails_under_any_load() {
         let mut gone = runs(100.0, 0, "");
         for run in &mut gone {
@@ -125,6 +156,6 @@ mod tests {
         let first = one.remove(0);
         one.push(invalid(first, "family is ipv4"));
         let (_, loads) = compared(&one, &one);
-        assert_eq!(loads.a, OtherLoad { disturbed: 2, runs: 9 });
+        assert_eq!(loads.a, OtherLoad { disturbed: 2, runs: 9, share: 0.0 });
     }
 }

@@ -12,7 +12,7 @@ use crate::records::unpaired::{against, judge};
 use crate::runs::Runs;
 use stacklab_model::{
     Apart, Cell, Change, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, RecordLoads, Recorded,
-    Scale, count, once_each, print_duration,
+    Scale, once_each, print_duration,
 };
 
 /// The margin of metrics on the ratio scale if the first campaign's study states none.
@@ -129,8 +129,7 @@ fn differences(a: &Campaign, b: &Campaign, loads: &RecordLoads) -> Vec<Apart> {
         }
     }
     if loads.warning().is_some() {
-        let [a, b] = [loads.a, loads.b]
-            .map(|load| format!("disturbed {} of {}", load.disturbed, count(load.runs, "run")));
+        let [a, b] = [loads.a, loads.b].map(|load| format!("disturbed {}", load.describe_extent()));
         found.extend(apart("other load", a, b));
     }
     found

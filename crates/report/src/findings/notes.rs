@@ -3,7 +3,7 @@
 use crate::findings::heading::{OTHER_LOAD, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
-use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning, count};
+use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning, count, read_other_load};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -194,7 +194,7 @@ fn warnings(findings: &Findings) -> Vec<String> {
 fn describe_load(findings: &Findings, runs: usize, warning: &Warning) -> String {
     let of_load = findings.warnings.iter().filter(|(_, one)| one.code == OTHER_LOAD);
     let mut shares: Vec<(u32, usize)> =
-        of_load.filter_map(|(n, one)| Some((read_share(&one.text)?, *n))).collect();
+        of_load.filter_map(|(n, one)| Some((read_other_load(one)?, *n))).collect();
     shares.sort_unstable();
     let known: usize = shares.iter().map(|(_, n)| n).sum();
     let mut below = 0;
@@ -208,12 +208,6 @@ fn describe_load(findings: &Findings, runs: usize, warning: &Warning) -> String 
         "warning `{OTHER_LOAD}`: busy machine: other programs used the CPUs in {runs}{used}; {}",
         warning.advice
     )
-}
-
-/// The share in `other load used 74 % of the CPUs (..)`.
-fn read_share(text: &str) -> Option<u32> {
-    let (share, _) = text.strip_prefix("other load used ")?.split_once(" %")?;
-    share.parse().ok()
 }
 
 fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {

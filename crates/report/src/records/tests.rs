@@ -7,8 +7,10 @@ use stacklab_model::{
     Change, CpuScope, Family, Interval, Metric, MetricDiff, OtherLoad, Scale, Transport, Unpaired,
 };
 
-const LOADS: RecordLoads =
-    RecordLoads { a: OtherLoad { disturbed: 0, runs: 12 }, b: OtherLoad { disturbed: 1, runs: 12 } };
+const LOADS: RecordLoads = RecordLoads {
+    a: OtherLoad { disturbed: 0, runs: 12, share: 0.0 },
+    b: OtherLoad { disturbed: 1, runs: 12, share: 0.0 },
+};
 
 fn record(name: &str, rate: &str) -> Recorded {
     Recorded {
@@ -98,8 +100,8 @@ fn text_and_markdown_say_what_differs_what_is_worse_and_what_is_not_compared() {
 
 #[test]
 fn load_of_one_record_is_warned_of() {
-    let loads = RecordLoads { b: OtherLoad { disturbed: 7, runs: 12 }, ..LOADS };
-    let warning = "other load disturbed 7 of 12 runs of B, and 0 of 12 of A";
+    let loads = RecordLoads { b: OtherLoad { disturbed: 7, runs: 12, share: 0.0 }, ..LOADS };
+    let warning = "other load disturbed 7 of 12 runs in B and 0 of 12 runs in A";
     for format in [OutputFormat::Text, OutputFormat::Markdown] {
         let text = between(&found(), &loads, format, WIDTH);
         assert!(text.contains(&format!("Not comparable: {warning}")), "{text}");
@@ -110,7 +112,7 @@ fn load_of_one_record_is_warned_of() {
     };
     let loaded = json(&loads);
     assert!(loaded["warning"].as_str().unwrap().starts_with(warning), "{loaded}");
-    assert_eq!(loaded["loads"]["b"], serde_json::json!({ "disturbed": 7, "runs": 12 }));
+    assert_eq!(loaded["loads"]["b"], serde_json::json!({ "disturbed": 7, "runs": 12, "share": 0.0 }));
     assert_eq!(json(&LOADS).get("warning"), None);
 }
 
