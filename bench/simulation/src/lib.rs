@@ -11,4 +11,5 @@ pub mod recorded;
 pub mod records;
 pub mod resumed;
 pub mod runs;
+pub mod searches;
 pub mod stress;

@@ -47,6 +47,8 @@ pub struct MeasureRequest {
     pub at_interface: bool,
     /// Whether one-way delays of a flood are measured.
     pub delays: bool,
+    /// The share of lost or late messages, in millionths, up to which the highest load is searched; `None`: no search.
+    pub searched_loss_ppm: Option<u32>,
     /// Socket options.
     pub tuning: Tuning,
 }

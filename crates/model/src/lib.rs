@@ -65,7 +65,7 @@ pub use random::SplitMix64;
 pub use record_load::{OtherLoad, RecordLoads, read_other_load};
 pub use text::{NotText, decode_text, read_text};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning};
-pub use trial::search::{SearchOutcome, SearchSlice, SearchSpec};
+pub use trial::search::{SearchDevice, SearchOutcome, SearchSlice, SearchSpec};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};

@@ -2,9 +2,10 @@
 //!
 //! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
-use stacklab_simulation::{families, fleets, interleaved, nulls, records, resumed, stress};
+use stacklab_simulation::{families, fleets, interleaved, nulls, records, resumed, searches, stress};
 
-const PARTS: [&str; 7] = ["families", "nulls", "stress", "resumed", "fleets", "records", "recorded"];
+const PARTS: [&str; 8] =
+    ["families", "nulls", "stress", "resumed", "fleets", "records", "searches", "recorded"];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +37,9 @@ fn main() {
     }
     if is_asked("records") {
         records::print(count);
+    }
+    if is_asked("searches") {
+        searches::print(count);
     }
     if is_asked("recorded") {
         interleaved::print(count);

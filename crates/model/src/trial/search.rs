@@ -1,5 +1,6 @@
 //! A search for the highest load of which a path loses no more than a given share.
 
+use crate::names::named;
 use crate::print_duration;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,6 +16,19 @@ pub struct SearchSpec {
     pub slice_ns: Option<u64>,
     /// Messages per second; `None`: [`SearchSpec::MAX_LOAD`].
     pub highest: Option<f64>,
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub device: SearchDevice,
+}
+
+named! {
+    #[derive(Default)]
+    pub enum SearchDevice("device") {
+        /// A part of the testbed, which is built here.
+        #[default]
+        Testbed = "testbed",
+        /// The network between two machines, of which nothing is known.
+        Path = "path",
+    }
 }
 
 impl SearchSpec {
@@ -91,7 +105,13 @@ mod tests {
 
     #[test]
     fn says_what_is_searched() {
-        let spec = SearchSpec { loss_ppm: 5000, exceed_ppm: 500_000, slice_ns: None, highest: None };
+        let spec = SearchSpec {
+            loss_ppm: 5000,
+            exceed_ppm: 500_000,
+            slice_ns: None,
+            highest: None,
+            device: SearchDevice::Testbed,
+        };
         assert_eq!(spec.to_string(), "the highest load with at most 0.5 % loss");
         let spec = SearchSpec { loss_ppm: 0, slice_ns: Some(1_000_000_000), ..spec };
         assert_eq!(spec.to_string(), "the highest load with at most 0 % loss in slices of 1 s");

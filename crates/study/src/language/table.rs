@@ -6,7 +6,7 @@ use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
     Direction, Factor, Family, Generator, MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm,
-    SizeOf, Translator, Transport, Until,
+    SearchDevice, SizeOf, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -435,6 +435,12 @@ const PROBES: &[KeyDef] = &[
                 "highest",
                 Kind::Number { least: 100.0, most: 1e9 },
                 "The highest load that is tried, messages per second. An arm that carries it has no figure. Absent: what the generator can send.",
+            ),
+            default(
+                "device",
+                Kind::Name { set: "device", names: SearchDevice::NAMES },
+                "\"testbed\"",
+                "Where messages are lost. testbed: in what stacklab builds, which must have a router, a rate or a guest. path: in the network between two machines.",
             ),
         ]),
         "The highest load without more than some loss: streams of short slices, each arm at its own load, which goes up after a good slice and down after a bad one. UDP, in one direction.",

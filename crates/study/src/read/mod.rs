@@ -93,9 +93,10 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         wifi::check(topology, testbed, &all, problems);
     }
     let mut cells = factors::cells(&all, problems);
-    let probes = probes::read(probe, testbed, &all, problems);
+    let mut probes = probes::read(probe, testbed, &all, problems);
+    search::set_device(&mut probes, &cells);
     if let Some(topology) = &topology {
-        search::check(probe, topology, testbed, &all, problems);
+        search::check(probe, &probes, topology, testbed, &all, problems);
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }
     generators::check(probe, topology.as_ref(), &all, &probes, problems);

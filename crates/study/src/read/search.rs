@@ -6,7 +6,8 @@ use crate::read::factors::Factors;
 use crate::read::mechanisms::has_guest;
 use crate::read::{At, Node, nanoseconds};
 use stacklab_model::{
-    Cell, Direction, Factor, Length, Pacing, Probe, ProbeSpec, RouterQueue, SearchSpec, Systems, Topology,
+    Cell, Direction, Factor, Length, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice, SearchSpec,
+    Systems, Topology,
 };
 
 /// Millionths in one.
@@ -26,6 +27,7 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
         exceed_ppm: (exceed * PPM).round() as u32,
         slice_ns,
         highest,
+        device: node.get("device").value(leaf::name, problems)?,
     };
     Some(ProbeSpec {
         probe: Probe::Search,
@@ -44,6 +46,7 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
 /// Adds what a search cannot do: find the capacity of a path without a device, or of two directions at once.
 pub(super) fn check(
     probe: Node,
+    probes: &[ProbeSpec],
     topology: &At<Topology>,
     testbed: Node,
     all: &[Factors],
@@ -52,7 +55,7 @@ pub(super) fn check(
     let Some(place) = probe.get(Probe::Search.name()).place() else { return };
     let has_guests = all.iter().any(|factors| factors.setting_levels(Factor::Os).iter().any(has_guest));
     match topology.value {
-        Topology::Link if testbed.get("rate").0.is_none() && !has_guests => {
+        Topology::Link if testbed.get("rate").0.is_none() && !has_guests && !is_of_path(probes) => {
             problems.add(
                 Problem::at(place, "the path has no device whose load could be searched", "needs a device")
                     .help("add topology = \"routed\" to [testbed], or a rate, or guests (factors.os)"),
@@ -83,6 +86,24 @@ pub(super) fn check(
                     .help("leave this direction out, or probe.search"),
             );
             return;
+        }
+    }
+}
+
+fn is_of_path(probes: &[ProbeSpec]) -> bool {
+    probes
+        .iter()
+        .any(|spec| matches!(spec.pacing, Pacing::Search(SearchSpec { device: SearchDevice::Path, .. })))
+}
+
+/// Between machines the device is the path, whatever the study says.
+pub(super) fn set_device(probes: &mut [ProbeSpec], cells: &[Cell]) {
+    let are_machines = cells.iter().any(|cell| !Systems::of(cell).are_built());
+    for spec in probes {
+        if let Pacing::Search(search) = &mut spec.pacing
+            && are_machines
+        {
+            search.device = SearchDevice::Path;
         }
     }
 }

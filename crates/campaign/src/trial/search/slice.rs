@@ -5,7 +5,8 @@ use crate::rig::Rig;
 use crate::trial::prepared::Prepared;
 use crate::trial::search::balance::judge;
 use stacklab_model::{
-    Direction, Ends, HostReport, Length, Pacing, SearchOutcome, SearchSlice, SearchSpec, TrialSpec,
+    Direction, Ends, HostReport, Length, Pacing, SearchDevice, SearchOutcome, SearchSlice, SearchSpec,
+    TrialSpec,
 };
 use stacklab_testbed::kernel::router_thread::{RouterThread, ThreadTimes};
 use stacklab_trial::{Collected, collect};
@@ -61,7 +62,9 @@ pub(super) fn measure(
         slice.routers_waited_ns = Some(after.waited_ns.saturating_sub(before.waited_ns));
         slice.routers_ran_ns = Some(after.ran_ns.saturating_sub(before.ran_ns));
     }
-    let limit = arm.path.rate.and(flooded);
+    // A link with a rate, and an interface to another machine, let no more pass than they can.
+    let may_hold_up = arm.path.rate.is_some() || search.device == SearchDevice::Path;
+    let limit = flooded.filter(|_| may_hold_up);
     slice.outcome = judge(&slice, length_ns, search.loss_ppm, limit);
     Ok(Ok(slice))
 }

@@ -5,7 +5,7 @@ use crate::commands::measure::reach;
 use crate::commands::measure::study::{Arms, arms_at_low_rate, arms_of_connections, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
-use stacklab_agent::client::both_families;
+use stacklab_agent::client::{AgentAddress, both_families};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
@@ -148,7 +148,7 @@ pub(super) fn against(
     // Wrong options are found before a host is asked.
     study_text(common, request, baseline, Arms::Interleaved, true)?;
     arms_at_low_rate(request)?;
-    let (mut rigs, _local) = connect(common, interrupted)?;
+    let (mut rigs, _local) = connect(common, Ways::find(common)?, interrupted)?;
     let arms = arms(common, request, baseline, &mut rigs)?;
     let hosts = rigs.hosts()?;
     let is_one_machine = matches!(&hosts[..], [one, other, ..] if one_machine(&one.facts, &other.facts));
@@ -163,23 +163,36 @@ pub(super) fn against(
     comparison.measure(description, cpu_scope, hosts, |study, plan, arms| rigs.run(study, plan, arms))
 }
 
+/// The ways to the other host, over both families.
+pub(super) struct Ways {
+    pub by_family: BTreeMap<Family, Way>,
+    addresses: Vec<AgentAddress>,
+}
+
+impl Ways {
+    pub(super) fn find(common: &CommonOptions) -> Result<Self, Failure> {
+        let target = common.target();
+        let mut ways = Ways { by_family: BTreeMap::new(), addresses: Vec::new() };
+        for (family, address) in both_families(&target)? {
+            let there = address.address.clone();
+            let here = route_to(&there, target.source_to(&there)).map_err(Failure::unreachable)?;
+            ways.by_family.insert(family, Way { here, there });
+            ways.addresses.push(address);
+        }
+        Ok(ways)
+    }
+}
+
 /// This host and the other one, over both families, with the agent's process on this host.
-fn connect(
+pub(super) fn connect(
     common: &CommonOptions,
+    ways: Ways,
     interrupted: &'static AtomicBool,
 ) -> Result<(Rigs, AgentProcess), Failure> {
-    let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
-    let target = common.target();
-    for (family, address) in both_families(&target)? {
-        let there = address.address.clone();
-        let here = route_to(&there, target.source_to(&there)).map_err(Failure::unreachable)?;
-        ways.insert(family, Way { here, there });
-        others.push(address);
-    }
-    let (there, _) = reach(common, &others, interrupted)?;
+    let (there, _) = reach(common, &ways.addresses, interrupted)?;
     let (local, here) = AgentProcess::here(interrupted)?;
     let (name, reverse) = (common.host.clone(), common.reverse);
-    Ok((Rigs::both_families(name, ways, reverse, [here, there])?, local))
+    Ok((Rigs::both_families(name, ways.by_family, reverse, [here, there])?, local))
 }
 
 /// Looks at the path of each family, and decides how they are compared: interleaved, or on a slow path by trials in

@@ -72,6 +72,7 @@ fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure
     let refused = [
         (probe != Probe::Stream, "only streams (tcp, udp) go with --peer iperf3"),
         (size_of != SizeOf::Write, "--size-of payload"),
+        (request.searched_loss_ppm.is_some(), "--search"),
         (io == Some(Io::Zerocopy), "--io zerocopy"),
         (delays && transport == Transport::Tcp, "--delays"),
         (warmup_ns % SECOND_NS != 0, "-O of a fraction of a second"),

@@ -3,6 +3,7 @@
 mod comparison;
 mod iperf3;
 mod options;
+mod search;
 mod stamp;
 mod study;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use crate::failure::{Failure, NO_DATA, interrupt_flag};
 use crate::output::print_text;
 use comparison::against;
 use options::{CommonOptions, Peer};
+use search::search;
 use stacklab_agent::client::{self, AgentAddress};
 use stacklab_campaign::rig::AgentProcess;
 use stacklab_campaign::single::{MeasureRequest, check, plan};
@@ -47,10 +49,11 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         Peer::Iperf3 => return iperf3::measure_iperf3(common, &request, interrupted),
         Peer::Stamp => return stamp::measure(common, &request, options.stamp(), interrupted),
     }
-    if let Some(baseline) = common.against {
-        return against(common, &request, baseline, interrupted);
+    match (common.against, request.searched_loss_ppm) {
+        (Some(baseline), Some(loss_ppm)) => search(common, &request, baseline, loss_ppm, interrupted),
+        (Some(baseline), None) => against(common, &request, baseline, interrupted),
+        (None, _) => single(common, &request, interrupted),
     }
-    single(common, &request, interrupted)
 }
 
 fn single(

@@ -10,6 +10,9 @@ use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, Tunin
 use stacklab_protocols::stamp::TimeFormat;
 use std::path::PathBuf;
 
+/// The time of a search without -t.
+const SEARCH_TIME_NS: u64 = 120_000_000_000;
+
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum MeasureOptions {
     /// Throughput, retransmits and CPU time of a TCP stream
@@ -36,12 +39,17 @@ Examples:
   stacklab measure udp server.example              a flood (iperf3 would send 1 Mbit/s)
   stacklab measure udp server.example -b 100M
   stacklab measure udp server.example --against ipv4    IPv6 compared with IPv4
+  stacklab measure udp server.example -l 64 --against ipv4 --search 0.5%    the highest loads without more loss
   stacklab measure udp 2001:db8::7 --pps 10000 -l 64")]
     Udp {
         #[command(flatten)]
         common: CommonOptions,
         #[command(flatten)]
         stream: StreamOptions,
+        /// Search the highest load of each family without more than this share of lost or late messages, such as 0.5%:
+        /// both together, in turns of a slice each at their own loads
+        #[arg(long, value_name = "LOSS", value_parser = loss_share, requires = "against", conflicts_with_all = ["rate", "pps", "bidir", "packets"])]
+        search: Option<u32>,
     },
     /// Round trips of a message out and back, one after another or on a schedule (--pps)
     #[command(after_help = "\
@@ -128,7 +136,7 @@ pub(crate) struct CommonOptions {
     /// Source address, or one of each family as IPV4,IPV6 (both with --against); default: the kernel chooses
     #[arg(long, value_name = "ADDRESS")]
     pub from: Option<SourceAddresses>,
-    /// Seconds to measure, or a time such as 500ms; default 10 unless -n is given
+    /// Seconds to measure, or a time such as 500ms; default 10 unless -n is given, and 120 with --search
     #[arg(short, long, value_name = "SECONDS", conflicts_with = "packets", value_parser = some_time)]
     time: Option<u64>,
     /// Messages (or connections) to measure, instead of a time
@@ -160,6 +168,18 @@ pub(crate) struct MessageOptions {
     /// or offloads make the run invalid
     #[arg(long, value_name = "MEANING", default_value = "write", value_parser = size_of)]
     size_of: SizeOf,
+}
+
+/// A share such as `0.5%`, `0.5 %` or `0.005`, in millionths.
+fn loss_share(text: &str) -> Result<u32, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.trim().parse(),
+    };
+    match share {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok((share * 1e6).round() as u32),
+        _ => Err("expected a share below 100 %, such as 0.5% or 0.005; 0 for no loss at all".to_owned()),
+    }
 }
 
 fn family(text: &str) -> Result<Family, String> {
@@ -234,8 +254,14 @@ impl MeasureOptions {
                 let request = common.request(Probe::Stream, Transport::Tcp, Some(tcp));
                 MeasureRequest { delays: *delays, ..stream.request(request) }
             }
-            MeasureOptions::Udp { common, stream } => {
-                stream.request(common.request(Probe::Stream, Transport::Udp, None))
+            MeasureOptions::Udp { common, stream, search } => {
+                let request = stream.request(common.request(Probe::Stream, Transport::Udp, None));
+                // A block of a search takes some seconds.
+                let length = match (search, common.time) {
+                    (Some(_), None) => Length::Time(SEARCH_TIME_NS),
+                    _ => request.length,
+                };
+                MeasureRequest { length, searched_loss_ppm: *search, ..request }
             }
             MeasureOptions::Echo {
                 common, message, tcp, pps, interval, poll, at_interface, tuning, ..
@@ -314,6 +340,7 @@ impl CommonOptions {
             poll_ns: 0,
             at_interface: false,
             delays: transport == Transport::Udp,
+            searched_loss_ppm: None,
             tuning,
         }
     }

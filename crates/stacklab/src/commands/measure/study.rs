@@ -172,7 +172,7 @@ pub(super) fn study_text(
     Ok(study.text())
 }
 
-fn duration(ns: u64) -> String {
+pub(super) fn duration(ns: u64) -> String {
     format!("{}us", ns / 1000)
 }
 

@@ -1,7 +1,7 @@
 //! `[probe.search]` and the queue of routers.
 
 use crate::parse::tests::{assert_mistakes, routed, study};
-use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchSpec};
+use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchDevice, SearchSpec};
 
 /// A study between two routers that searches, with these factors and these keys of the search more.
 fn searching(factors: &str, keys: &str) -> String {
@@ -25,7 +25,13 @@ fn queues(text: &str) -> Vec<Option<RouterQueue>> {
 
 #[test]
 fn reads_what_is_searched() {
-    let none = SearchSpec { loss_ppm: 0, exceed_ppm: 500_000, slice_ns: None, highest: None };
+    let none = SearchSpec {
+        loss_ppm: 0,
+        exceed_ppm: 500_000,
+        slice_ns: None,
+        highest: None,
+        device: SearchDevice::Testbed,
+    };
     assert_eq!(spec(""), none);
     let all = "loss = \"0.5 %\"\nexceed = 0.25\nslice = \"200ms\"\nhighest = 100_000";
     let search = SearchSpec {
@@ -33,8 +39,16 @@ fn reads_what_is_searched() {
         exceed_ppm: 250_000,
         slice_ns: Some(200_000_000),
         highest: Some(100_000.0),
+        device: SearchDevice::Testbed,
     };
     assert_eq!(spec(all), search);
+}
+
+#[test]
+fn device_may_be_the_path_between_machines() {
+    let link = searching("", "device = \"path\"").replace("topology = \"routed\"", "mtu = 1500");
+    let Pacing::Search(search) = study(&link).probe(Probe::Search).unwrap().pacing else { panic!("{link}") };
+    assert_eq!(search.device, SearchDevice::Path);
 }
 
 #[test]
