@@ -8,6 +8,7 @@ pub mod progress;
 pub mod record;
 pub mod resumed;
 pub mod rig;
+pub mod runs;
 pub mod schedule;
 pub mod single;
 pub mod sources;

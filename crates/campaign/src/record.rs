@@ -3,6 +3,7 @@
 
 use crate::CampaignError;
 use crate::resumed::describe_moves;
+use crate::runs::read_runs;
 use crate::schedule::{Replayed, Schedule};
 use crate::sources::StudySource;
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,7 @@ impl Recorded {
     /// Reads a record, with host reports of the runs of the A/A check only.
     pub fn read(record: &Record) -> Result<Self, CampaignError> {
         let campaign = record.campaign()?;
-        let mut runs = record.runs()?;
+        let mut runs = read_runs(record)?;
         // The A/A check compares slices.
         for run in runs.iter_mut().filter(|run| SELF_ARMS.contains(&&*run.trial.cell.replica)) {
             run.host_reports = record.host_reports(&run.trial)?;

@@ -6,6 +6,7 @@
 
 use crate::CampaignError;
 use crate::progress::Progress;
+use crate::runs::read_runs;
 use stacklab_analysis::{BLOCKS_WHEN_NARROW, Evidence, RunningEvidence, Runs, may_settle, settle};
 use stacklab_model::{Cell, Effect, Metric, Probe, Question, RunRecord, StopReason, Trial, Until, Verdict};
 use stacklab_store::Record;
@@ -242,7 +243,7 @@ pub fn measure(
     mut progress: Progress,
 ) -> Result<(), CampaignError> {
     let mut kept: HashMap<u32, Vec<RunRecord>> = HashMap::new();
-    for run in record.runs()? {
+    for run in read_runs(record)? {
         kept.entry(run.trial.block).or_default().push(run);
     }
     let mut schedule = Schedule::new(study, plan);

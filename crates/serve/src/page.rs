@@ -5,6 +5,7 @@ use serde::Serialize;
 use stacklab_analysis::{findings, limit};
 use stacklab_campaign::record::Recorded;
 use stacklab_campaign::rig::{ACCESS_POINT, names, router_name};
+use stacklab_campaign::runs::read_runs;
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
     LimitedBy, Links, Metric, RoutedKind, RunRecord, RunStatus, Services, Systems, Topology, once_each,
@@ -60,7 +61,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
 
 /// The host reports of one run; `None` if the record has no such run.
 pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, ServeError> {
-    let runs = record.runs()?;
+    let runs = read_runs(record)?;
     let asked = runs.iter().find(|run| run.trial.block == block && run.trial.position == position);
     let Some(run) = asked else { return Ok(None) };
     let whole = with_reports(record, run)?;

@@ -53,6 +53,11 @@ impl Record {
         })
     }
 
+    /// Whether the record has reports that were written in an earlier format.
+    pub fn has_earlier_reports(&self) -> Result<bool, StoreError> {
+        has_table(&self.connection, "host_report").map_err(|e| self.error("look for earlier reports", e))
+    }
+
     /// The number of runs in the record.
     pub fn run_count(&self) -> Result<usize, StoreError> {
         // Not `*`: SQLite counts that in one step that cannot be interrupted.

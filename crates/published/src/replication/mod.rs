@@ -25,6 +25,7 @@ use serde::Serialize;
 use stacklab_analysis::Runs;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::record::{ImportedStudy, study_of};
+use stacklab_campaign::runs::read_runs;
 use stacklab_report::versioned_json;
 use stacklab_store::Record;
 
@@ -66,7 +67,7 @@ pub fn replicate(
     let own = all.of(study.name);
     let campaign = record.campaign()?;
     ImportedStudy::refuse(&campaign, "this record")?;
-    let records = record.runs()?;
+    let records = read_runs(record)?;
     let plan = study_of(&campaign)?;
     let runs = Runs::new(&records);
     let host = record.hosts()?.into_iter().next();

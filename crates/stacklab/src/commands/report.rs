@@ -6,6 +6,7 @@ use crate::quantities::{DOCUMENT, REPORT, compared, format};
 use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
 use stacklab_campaign::record::{Recorded, conclude, latest};
+use stacklab_campaign::runs::read_runs_in_turn;
 use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, RunRecord, count, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{
@@ -160,7 +161,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let record = Record::read(&options.record)?;
     output_with(&options.record, options.out.as_deref(), |to| {
-        let runs = record.runs_in_turn().map(|run| run.map_err(unread));
+        let runs = read_runs_in_turn(&record).map_err(unread)?.map(|run| run.map_err(unread));
         if options.slices {
             let whole = runs.map(|run| with_reports(&record, run?).map_err(unread));
             write_tidy_slices(whole, options.format, to)

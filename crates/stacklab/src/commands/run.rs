@@ -15,6 +15,7 @@ use stacklab_campaign::resumed::{describe_moves, find_differences, machine_name}
 use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::rig::reach;
+use stacklab_campaign::runs::read_runs;
 use stacklab_campaign::schedule::Schedule;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_campaign::trial::other_load::LoadSample;
@@ -303,7 +304,7 @@ impl CampaignRequest {
 /// Whether all runs of the plan are in the record: then no figure can come from another machine.
 fn is_complete(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
     let plan = Plan::new(&request.study, request.campaign.seed);
-    Ok(Schedule::new(&request.study, &plan).walk(&record.runs()?).has_ended)
+    Ok(Schedule::new(&request.study, &plan).walk(&read_runs(record)?).has_ended)
 }
 
 /// Routed testbeds may be on this kernel or in a guest, and hosts on any CPUs that this program may use. A resumed

@@ -21,18 +21,43 @@ pub struct JointFigures {
     pub held_up: [usize; 2],
 }
 
+/// A spec, and the reports of sender and receiver.
+pub type ArmSlices<'a> = (&'a TrialSpec, &'a Ends<HostReport>);
+
 /// The joint figures of the arms, in their order.
+pub fn joint_figures(arms: &[ArmReports<'_>]) -> Vec<JointFigures> {
+    let slices: Vec<ArmSlices<'_>> = arms.iter().map(|(_, spec, reports)| (*spec, *reports)).collect();
+    let mut all = Vec::new();
+    for values in locate_arms(&slices) {
+        all.push(JointFigures { values, ..JointFigures::default() });
+    }
+    for (arm, (spec, Ends { sender, receiver })) in all.iter_mut().zip(&slices) {
+        let rates = || rates(spec, &sender.slices, &receiver.slices);
+        if let Some(stalls) = (spec.probe.probe == Probe::Stream).then(rates).and_then(|rates| stalls(&rates))
+        {
+            arm.values.insert(Metric::Stalls, Value::Measured(stalls as f64));
+        }
+    }
+    for reason in validate::arms(arms) {
+        all.iter_mut().for_each(|arm| arm.contradictions.push(reason.clone()));
+    }
+    let held_up = held_up(&slices);
+    all.iter_mut().for_each(|arm| arm.held_up = held_up);
+    all
+}
+
+/// The figures of each arm that replace the sums over its slices.
 ///
 /// For each metric that slices have, the log ratio of two arms is the trimmed mean of their log ratios within rounds:
 /// a slow round affects all arms, and a slice that was disturbed spoils neither another round nor another pair of
 /// arms. Rounds count by their messages. An arm's effect is the mean of its log ratios to all arms, itself included
 /// (least squares: with two arms, exactly their trimmed mean). The level is the trimmed mean over rounds of the
 /// median arm without its effect.
-pub fn joint_figures(arms: &[ArmReports<'_>]) -> Vec<JointFigures> {
-    let mut all: Vec<JointFigures> = arms.iter().map(|_| JointFigures::default()).collect();
+pub fn locate_arms(arms: &[ArmSlices<'_>]) -> Vec<BTreeMap<Metric, Value>> {
+    let mut all = vec![BTreeMap::new(); arms.len()];
     let weights = weights(arms);
     let is_tcp_stream =
-        arms.iter().any(|(_, spec, _)| spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream);
+        arms.iter().any(|(spec, _)| spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream);
     let trimmed = if is_tcp_stream { TRIMMED_OF_TCP_STREAM } else { TRIMMED };
     // Lost messages cut slices short, too, and half of them may be missing.
     let too_few_round_trips = if are_answered(arms) { explain_too_few_round_trips(&weights) } else { None };
@@ -44,47 +69,35 @@ pub fn joint_figures(arms: &[ArmReports<'_>]) -> Vec<JointFigures> {
             _ => located(metric, &columns, &weights, trimmed),
         };
         for (arm, figure) in all.iter_mut().zip(located) {
-            arm.values.extend(figure.map(|figure| (metric, figure)));
+            arm.extend(figure.map(|figure| (metric, figure)));
         }
     }
-    for (arm, (_, spec, Ends { sender, receiver })) in all.iter_mut().zip(arms) {
-        let rates = || rates(spec, &sender.slices, &receiver.slices);
-        if let Some(stalls) = (spec.probe.probe == Probe::Stream).then(rates).and_then(|rates| stalls(&rates))
-        {
-            arm.values.insert(Metric::Stalls, Value::Measured(stalls as f64));
-        }
-    }
-    for reason in validate::arms(arms) {
-        all.iter_mut().for_each(|arm| arm.contradictions.push(reason.clone()));
-    }
-    let held_up = held_up(arms);
-    all.iter_mut().for_each(|arm| arm.held_up = held_up);
     all
 }
 
 /// Whether all messages but one in a hundred had an answer.
-fn are_answered(arms: &[ArmReports<'_>]) -> bool {
-    arms.iter().all(|(.., Ends { sender, .. })| 100 * sender.received.measured >= 99 * sender.sent.measured)
+fn are_answered(arms: &[ArmSlices<'_>]) -> bool {
+    arms.iter().all(|(_, Ends { sender, .. })| 100 * sender.received.measured >= 99 * sender.sent.measured)
 }
 
 /// The messages of each round: of the arm that sent fewest.
-fn weights(arms: &[ArmReports<'_>]) -> Vec<f64> {
-    let rounds = arms.iter().map(|(.., ends)| ends.sender.slices.len()).min().unwrap_or(0);
+fn weights(arms: &[ArmSlices<'_>]) -> Vec<f64> {
+    let rounds = arms.iter().map(|(_, ends)| ends.sender.slices.len()).min().unwrap_or(0);
     let fewest =
-        |round: usize| arms.iter().map(|(.., ends)| ends.sender.slices[round].messages).min().unwrap_or(0);
+        |round: usize| arms.iter().map(|(_, ends)| ends.sender.slices[round].messages).min().unwrap_or(0);
     (0..rounds).map(|round| fewest(round) as f64).collect()
 }
 
 /// The slices that were held up, and all of which that is known. All arms have the same figures: no arm's slices are
 /// judged by what it suffered more.
-fn held_up(arms: &[ArmReports<'_>]) -> [usize; 2] {
-    let slices = arms.iter().flat_map(|(.., reports)| *reports).flat_map(|report| &report.slices);
+fn held_up(arms: &[ArmSlices<'_>]) -> [usize; 2] {
+    let slices = arms.iter().flat_map(|(_, reports)| *reports).flat_map(|report| &report.slices);
     let known = slices.filter_map(Slice::held_up);
     known.fold([0, 0], |[held_up, all], was| [held_up + usize::from(was), all + 1])
 }
 
 /// The metric's figure in each round of an arm; `None` for a metric that slices do not have.
-fn column(metric: Metric, (_, spec, Ends { sender, receiver }): ArmReports<'_>) -> Option<Vec<Option<f64>>> {
+fn column(metric: Metric, (spec, Ends { sender, receiver }): ArmSlices<'_>) -> Option<Vec<Option<f64>>> {
     let of = |slices: &[Slice], figure: &dyn Fn(&Slice) -> Option<f64>| -> Option<Vec<Option<f64>>> {
         // Only of a rate zero is a figure: others have no logarithm of it.
         Some(slices.iter().map(|slice| figure(slice).filter(|figure| *figure > 0.0)).collect())
