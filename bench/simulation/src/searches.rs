@@ -33,8 +33,9 @@ const STOP_SECONDS: f64 = 0.008;
 /// What disturbs a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
-    /// Standard deviation of the slow and of the fast part of its log speed, which all devices share.
+    /// Standard deviation of the slow part of its log speed, which all devices share.
     pub slow: f64,
+    /// The same of the fast part.
     pub fast: f64,
     /// Stops per second, in which nothing is forwarded.
     pub stops: f64,
