@@ -26,6 +26,9 @@ use std::time::Instant;
 
 /// How often a slice that the tester disturbed is repeated.
 const MAX_REPEATS: usize = 3;
+/// A block ends without figures once an arm had no valid slice in this many rounds: usually a tenth of all of them
+/// is fewer.
+const MAX_ROUNDS_WITHOUT: u32 = 8;
 /// A block that has not found its loads after this many rounds ends without figures.
 const MAX_ROUNDS: u32 = 400;
 /// The first load is the flood's rate, moved by chance by at most this much: equal arms have no common grid.
@@ -134,7 +137,7 @@ fn search_loads(
             let load = paired.load(*place);
             bad[*place] = measure_turn(of_arm(rigs, *place), arm, search, load, slice_ns, round)?;
         }
-        if arms.iter().any(|arm| arm.failure.is_some()) {
+        if arms.iter().any(|arm| arm.failure.is_some() || arm.never_valid >= MAX_ROUNDS_WITHOUT) {
             break;
         }
         // A round in which the tester disturbed all slices of an arm moves no load.

@@ -74,20 +74,19 @@ fn without_flood(report: HostReport) -> HostReport {
 }
 
 fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value {
-    let Some(load) = outcome.load else {
-        let rounds = arm.slices.last().map_or(0, |slice| slice.round);
-        return Value::Missing(match rounds {
-            0 => "nothing of a flood arrived".to_owned(),
-            rounds => format!("the search did not end within {rounds} rounds"),
-        });
-    };
-    let rounds = arm.slices.last().map_or(1, |slice| slice.round.max(1));
+    let rounds = arm.slices.last().map_or(0, |slice| slice.round);
     if f64::from(arm.never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
         let never_valid = arm.never_valid;
         return Value::Missing(format!(
             "the tester disturbed all slices of {never_valid} of {rounds} rounds"
         ));
     }
+    let Some(load) = outcome.load else {
+        return Value::Missing(match rounds {
+            0 => "nothing of a flood arrived".to_owned(),
+            rounds => format!("the search did not end within {rounds} rounds"),
+        });
+    };
     if outcome.reached_highest {
         return Value::Missing(format!("at least {:.0} messages/s, the highest load", search.highest_load()));
     }
