@@ -11,7 +11,7 @@ use stacklab_trial::results::locate_loads;
 
 /// The margin of the study `search`.
 const MARGIN: f64 = 0.02;
-/// Blocks, as in the study `search` at its standard scale.
+/// Blocks of a campaign.
 pub const RULE: Rule = Rule { min: 8, max: 40 };
 /// Frames per second that the devices forward on average.
 const CAPACITY: f64 = 100_000.0;
