@@ -3,6 +3,8 @@
 use crate::support;
 
 use stacklab_model::{Cell, Family, LinkConfig, Metric, Rate, RunRecord, SizeOf, Transport};
+use std::time::Duration;
+use support::iperf3::Hosts;
 use support::program::{Program, code, require_root};
 use support::records::runs;
 
@@ -61,6 +63,27 @@ fn no_figure_is_far_from_the_rate_of_a_link() {
         println!("note: {family}: the truth is {truth:.0} messages/s, found {loads:.0?}");
         for load in loads {
             assert!((load / truth - 1.0).abs() < 0.025, "{family}: {load}, not {truth}");
+        }
+    }
+}
+
+/// A path to an agent with a token bucket that counts 42 bytes of headers of a message over IPv4, and 62 over IPv6.
+/// Five per cent of the messages may be lost.
+#[test]
+fn measure_searches_a_path_to_an_agent() {
+    let hosts = Hosts::new();
+    hosts.run(0, "tc qdisc replace dev st0 root tbf rate 10mbit burst 3000 limit 60k").expect(0);
+    let mut agent = hosts.program.started(hosts.command(1, "\"$STACKLAB\" agent --listen"));
+    agent.wait_for("measures to it", Duration::from_secs(10));
+    let to = [Family::Ipv4, Family::Ipv6].map(|family| hosts.address(1, family)).join(",");
+    let words = "-l 1000 --against ipv4 --search 5% -t 10 --out x.stacklab";
+    let outcome = hosts.run(0, &format!("\"$STACKLAB\" measure udp {to} {words}"));
+    println!("note: {outcome}");
+    let runs = runs(&hosts.program.work().join("x.stacklab"));
+    for (family, frame) in [(Family::Ipv4, 1042.0), (Family::Ipv6, 1062.0)] {
+        let truth = 10e6 / 8.0 / frame;
+        for load in collect_loads(&runs, family) {
+            assert!((0.97..1.07).contains(&(load / truth)), "{family}: {load}, not {truth}");
         }
     }
 }

@@ -59,26 +59,6 @@ fn a_stream_ends_though_its_queue_is_deep() {
     }
 }
 
-/// The link's token bucket counts 42 bytes of headers of a message over IPv4 and 62 over IPv6.
-#[test]
-fn highest_loads_are_those_of_the_link() {
-    let (hosts, _agent) = shaped("rate 10mbit burst 3000 limit 60k");
-    let to = [Family::Ipv4, Family::Ipv6].map(|family| hosts.address(1, family)).join(",");
-    let words = "udp -l 1000 --against ipv4 --search 5% --json";
-    let outcome = measure(&hosts, words, &to, 20);
-    let found: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    let loads = &found["comparisons"][0];
-    println!("note: {loads}");
-    for (arm, frame) in [("baseline_estimate", 1042.0), ("candidate_estimate", 1062.0)] {
-        let mean = loads[arm]["mean"].as_f64();
-        let wanted = 10e6 / 8.0 / frame;
-        assert!(
-            mean.is_some_and(|load| (0.97..1.07).contains(&(load / wanted))),
-            "{arm}: {mean:?}, {wanted}"
-        );
-    }
-}
-
 #[test]
 fn rows_count_bytes_as_they_are_read() {
     let (hosts, _agent) = shaped("rate 512kbit burst 1540 limit 64k");

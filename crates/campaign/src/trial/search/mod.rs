@@ -47,6 +47,12 @@ struct Arm<'a> {
     failure: Option<String>,
 }
 
+impl Arm<'_> {
+    fn lacks_slices(&self) -> bool {
+        self.never_valid >= MAX_ROUNDS_WITHOUT
+    }
+}
+
 /// Searches the arms of a block together, each on its own rig or all on one, and gives a run for each.
 pub(super) fn run(
     rigs: &mut [&mut Rig],
@@ -77,12 +83,14 @@ pub(super) fn run(
     }
     let located = paired.as_ref().filter(|paired| paired.is_complete());
     let located = located.and_then(|paired| locate_loads(paired.counted_rounds()));
+    let was_given_up = arms.iter().any(Arm::lacks_slices);
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
     let mut runs = Vec::new();
     for (place, arm) in arms.into_iter().enumerate() {
         let outcome = ArmOutcome {
             load: located.as_ref().map(|loads| loads[place]),
             reached_highest: paired.as_ref().is_some_and(|paired| paired.has_reached_highest(place)),
+            was_given_up,
             slice_ns,
         };
         runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
@@ -137,7 +145,7 @@ fn search_loads(
             let load = paired.load(*place);
             bad[*place] = measure_turn(of_arm(rigs, *place), arm, search, load, slice_ns, round)?;
         }
-        if arms.iter().any(|arm| arm.failure.is_some() || arm.never_valid >= MAX_ROUNDS_WITHOUT) {
+        if arms.iter().any(|arm| arm.failure.is_some() || arm.lacks_slices()) {
             break;
         }
         // A round in which the tester disturbed all slices of an arm moves no load.

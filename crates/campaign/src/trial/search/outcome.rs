@@ -19,6 +19,8 @@ pub(super) struct ArmOutcome {
     /// Messages per second; `None` if the search did not end.
     pub load: Option<f64>,
     pub reached_highest: bool,
+    /// Whether the search ended because the tester disturbed an arm.
+    pub was_given_up: bool,
     pub slice_ns: u64,
 }
 
@@ -84,6 +86,9 @@ fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value
     let Some(load) = outcome.load else {
         return Value::Missing(match rounds {
             0 => "nothing of a flood arrived".to_owned(),
+            rounds if outcome.was_given_up => {
+                format!("the search was given up after {rounds} rounds: the tester disturbed the other arm")
+            }
             rounds => format!("the search did not end within {rounds} rounds"),
         });
     };
