@@ -82,11 +82,15 @@ fn rows_stay_below_the_link_rate_despite_losses() {
         let second = row["start_ns"].as_u64().expect("a start") / 1_000_000_000;
         bits[second as usize] += 8 * row["bytes"].as_u64().expect("bytes");
     }
-    // What waits behind a lost segment may come at the end of a second, and the queue holds no more than that.
+    // What waits behind a lost segment comes when that is repeated, maybe seconds later, and the queue adds to it at
+    // the end: no more has come at any time than the link let through.
     let link = 512_000;
     let queue = 8 * 32 * 1024;
-    assert!(bits[..5].iter().all(|bits| (1..link + queue).contains(bits)), "{bits:?}");
-    assert!(bits[..5].iter().sum::<u64>() < 5 * link + queue, "{bits:?}");
+    let mut so_far = 0;
+    for (second, bits) in (1..=5).zip(&bits) {
+        so_far += bits;
+        assert!(*bits > 0 && so_far < second * link + queue, "{so_far} bits in {second} s");
+    }
 }
 
 #[test]
