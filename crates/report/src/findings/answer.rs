@@ -164,7 +164,11 @@ fn of_many(group: &[&Headline]) -> String {
 
 /// `throughput (-10.0 to +0.1 %, 3 of 6 answered)`: what holds at one size does not at another.
 fn by_cell(one: &Headline) -> String {
-    let range = one.range.map_or_else(String::new, |range| format!("{}, ", range_text(one.metric, range)));
+    let range = match one.range {
+        None => String::new(),
+        Some([0.0, 0.0]) => "no difference, ".to_owned(),
+        Some(range) => format!("{}, ", range_text(one.metric, range)),
+    };
     format!("{} ({range}{} of {} answered)", one.metric.label(), one.answered, one.comparisons)
 }
 
@@ -232,6 +236,13 @@ mod tests {
             verdict,
             margin: 0.02,
         }
+    }
+
+    #[test]
+    fn events_that_neither_arm_had_are_no_difference() {
+        let loss = overall(Metric::Loss, Transport::Udp, 0.0, Verdict::Inconclusive);
+        let none = Headline { range: Some([0.0, 0.0]), ..loss };
+        assert_eq!(by_cell(&none), "loss (no difference, 4 of 6 answered)");
     }
 
     #[test]
