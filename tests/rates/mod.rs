@@ -18,6 +18,7 @@ mod published;
 mod same_arm;
 mod slow;
 mod strays;
+mod tables;
 mod truth;
 mod tuning;
 mod tutorials;

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 15] = [
+pub const PRESETS: [(&str, &str); 16] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("systems", include_str!("../studies/systems.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
     ("nat", include_str!("../studies/nat.toml")),
     ("overlays", include_str!("../studies/overlays.toml")),
     ("firewall", include_str!("../studies/firewall.toml")),
+    ("tables", include_str!("../studies/tables.toml")),
     ("ipv4aas", include_str!("../studies/ipv4aas.toml")),
     ("search", include_str!("../studies/search.toml")),
     ("generators", include_str!("../studies/generators.toml")),

@@ -5,8 +5,8 @@ use crate::inside::testbeds::CAPTURE;
 use crate::kind::prepare::{prepare_wifi, prepared};
 use crate::kind::running::Answers;
 use crate::{
-    Boot, Greeting, GuestRole, HostedRole, MediumQuestion, Requirements, Running, WifiLook, WifiRole,
-    WifiSeen,
+    Boot, Greeting, GuestRole, HostedMechanism, HostedRole, MediumQuestion, Requirements, Running, WifiLook,
+    WifiRole, WifiSeen,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,9 +88,7 @@ impl GuestHosted {
         let guest = prepared(system, program, &others, &workdir)?;
         let guest = guest.ok_or_else(|| not_built(system))?;
         let version = guest.version();
-        let mechanisms = specs.iter();
-        let mechanisms = mechanisms.map(|spec| (spec.kind.mechanism, spec.translates[0].by, spec.kind.rules));
-        let mechanisms = mechanisms.collect();
+        let mechanisms = specs.iter().map(HostedMechanism::of).collect();
         let role =
             HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, commands };
         let (role, folder) = (GuestRole::Hosted(role), workdir.for_host("lab")?);

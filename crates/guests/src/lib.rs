@@ -24,7 +24,9 @@ pub use hosted::{GuestHosted, HostedTestbed, WifiHosted, WifiStreams};
 pub use image::QUICKEST_GUEST;
 use image::{Image, no_image};
 pub use inside::protocol::WifiSeen;
-use inside::protocol::{Greeting, GuestRole, HostedRole, MediumQuestion, WifiLook, WifiRole};
+use inside::protocol::{
+    Greeting, GuestRole, HostedMechanism, HostedRole, MediumQuestion, WifiLook, WifiRole,
+};
 pub use kind::prepare::{BootFiles, boot_files, kinds, prepare};
 use kind::running::{Boot, Running};
 pub use kind::vm::emulator;

@@ -35,6 +35,7 @@ pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SYSTEMS, System, Systems};
+pub use factors::tables::{MAX_ROUTES, Tables};
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,

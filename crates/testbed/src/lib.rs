@@ -16,6 +16,7 @@ pub mod fuzzing;
 pub mod host;
 /// Access to the kernel: namespaces, netlink, sysctl, processors, queueing disciplines.
 pub mod kernel {
+    pub(crate) mod batch;
     pub mod capability;
     pub mod cpus;
     /// Generic netlink: messages are pure, and a socket exchanges them with the kernel.

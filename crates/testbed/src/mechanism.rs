@@ -7,12 +7,14 @@ use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
 use crate::{Fault, MIDDLE, Site};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Method, Rules, Translator, Tunnel};
+use stacklab_model::{Family, Mechanism, Method, Rules, Tables, Translator, Tunnel};
 
 mod command;
 pub mod esp;
 pub(crate) mod layers;
 pub mod nat;
+pub(crate) mod prefixes;
+pub(crate) mod routes;
 pub mod rules;
 pub(crate) mod segments;
 pub(crate) mod softwires;
@@ -21,6 +23,7 @@ pub(crate) mod tunnels;
 
 pub(crate) fn build(router: &Router) -> Result<(), Fault> {
     rules::build(router.rules)?;
+    routes::build(router)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
@@ -59,6 +62,8 @@ pub struct Router {
     pub translator: Translator,
     /// The firewall's rules on it.
     pub rules: Rules,
+    /// Further entries of its tables.
+    pub tables: Tables,
     /// The keys that it needs, if the mechanism encrypts.
     pub keys: Option<Keys>,
 }

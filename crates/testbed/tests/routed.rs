@@ -72,6 +72,33 @@ fn routers_forward_by_kernel_threads() {
     assert!(inline.router_threads().is_empty());
 }
 
+#[test]
+fn a_router_has_as_many_routes_as_asked() {
+    let mut spec = RoutedSpec::of_namespaces(Mechanism::Native, &PLAIN);
+    spec.kind.tables.routes = 100_000;
+    let routed = Routed::build(&spec, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(routed.path_checks.len(), 2, "both families are carried");
+    for (family, route) in
+        [("-4", "1.0.0.0/24 via 198.18.1.1 dev st0"), ("-6", "2001::/48 via 2001:2:0:1::1 dev st0")]
+    {
+        let all = list_routes(&routed, Node::Router1, family);
+        let further =
+            all.lines().filter(|line| line.contains("proto static") && line.contains(" st0 ")).count();
+        assert_eq!(further, 100_000, "{family}");
+        assert!(all.lines().any(|line| line.starts_with(route)), "{route}");
+        assert!(
+            list_routes(&routed, Node::Router2, family).lines().count() < 10,
+            "{family}: only the near router has them"
+        );
+    }
+}
+
+fn list_routes(routed: &Routed, node: Node, family: &str) -> String {
+    let pid = routed.pid(node).to_string();
+    let listed = Command::new("nsenter").args(["-t", &pid, "-n", "ip", family, "route"]).output();
+    String::from_utf8(listed.unwrap().stdout).unwrap()
+}
+
 fn sum_ran_ns(threads: &[RouterThread]) -> u64 {
     threads.iter().map(|thread| thread.times().expect("it exists").ran_ns).sum()
 }

@@ -9,7 +9,7 @@ use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
     Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, RouterQueue, RuleForm, Rules, Services,
-    System, Systems, Topology, once_each,
+    System, Systems, Tables, Topology, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
@@ -235,7 +235,7 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
     let (hosts, seen_by) = hosts(&place, &source.guests());
     let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
-    let by = translators(plan) + &describe_rules(plan.kind.rules);
+    let by = translators(plan) + &describe_rules(plan.kind.rules) + &describe_tables(plan.kind.tables);
     let own = links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
         let rate = link.rate.map(|rate| rate.to_string());
         let mtu = link.mtu.map(|mtu| format!("MTU {mtu}"));
@@ -294,6 +294,14 @@ fn describe_rules(rules: Rules) -> String {
         (0, _) => String::new(),
         (count, RuleForm::List) => format!(", {count} firewall rules on router1"),
         (count, RuleForm::Set) => format!(", a firewall rule with a set of {count} on router1"),
+    }
+}
+
+/// The further entries of the near router's tables, for a sentence; empty without any.
+fn describe_tables(tables: Tables) -> String {
+    match tables.routes {
+        0 => String::new(),
+        routes => format!(", {routes} more routes of each family on router1"),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiClock;
-use stacklab_model::{LinkConfig, Links, Mechanism, Rules, Translator};
-use stacklab_testbed::{Interface, PathCheck, PathRole};
+use stacklab_model::{LinkConfig, Links, Mechanism, Rules, Tables, Translator};
+use stacklab_testbed::{Interface, PathCheck, PathRole, RoutedSpec};
 use stacklab_wifi::{WifiSpec, WifiState};
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -82,9 +82,29 @@ impl GuestRole {
 pub(crate) struct HostedRole {
     pub link_config: LinkConfig,
     pub links: Links,
-    pub mechanisms: Vec<(Mechanism, Translator, Rules)>,
+    pub mechanisms: Vec<HostedMechanism>,
     /// The number of commands that can run at once on the hosts of the first testbed.
     pub commands: usize,
+}
+
+/// What differs between the routed testbeds in a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HostedMechanism {
+    pub mechanism: Mechanism,
+    pub translator: Translator,
+    pub rules: Rules,
+    pub tables: Tables,
+}
+
+impl HostedMechanism {
+    pub(crate) fn of(spec: &RoutedSpec) -> Self {
+        HostedMechanism {
+            mechanism: spec.kind.mechanism,
+            translator: spec.translates[0].by,
+            rules: spec.kind.rules,
+            tables: spec.kind.tables,
+        }
+    }
 }
 
 /// A Wi-Fi network in a guest: a station, an access point, a station.

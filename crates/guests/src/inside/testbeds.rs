@@ -31,14 +31,15 @@ pub(crate) fn build_routed(role: &HostedRole) -> Result<Built, TestbedError> {
     // Kernels before 5.16 have one such setting for all namespaces, shown only in this initial one.
     let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
     let program = program();
-    for (mechanism, by, rules) in &role.mechanisms {
-        let translates = [0, 1].map(|_| Translates { by: *by, version: None });
+    for hosted in &role.mechanisms {
+        let translates = [0, 1].map(|_| Translates { by: hosted.translator, version: None });
         let mut spec = RoutedSpec {
             translates,
             links: role.links,
-            ..RoutedSpec::of_namespaces(*mechanism, &role.link_config)
+            ..RoutedSpec::of_namespaces(hosted.mechanism, &role.link_config)
         };
-        spec.kind.rules = *rules;
+        spec.kind.rules = hosted.rules;
+        spec.kind.tables = hosted.tables;
         let mut routed = Routed::build(&spec, &program, &AGENT)?;
         streams.extend(routed.meet()?);
         carried.push(routed.path_checks.clone());

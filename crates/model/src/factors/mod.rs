@@ -9,6 +9,7 @@ pub(crate) mod router_queue;
 pub(crate) mod rules;
 pub(crate) mod settings;
 pub(crate) mod system;
+pub(crate) mod tables;
 
 use crate::names::named;
 
@@ -28,6 +29,8 @@ named! {
         /// Firewall rules on the near router.
         Rules = "rules",
         RuleForm = "rule_form",
+        /// Further routes on the near router.
+        Routes = "routes",
         RouterQueue = "router_queue",
         Io = "io",
         Flows = "flows",
@@ -81,7 +84,7 @@ impl Factor {
     /// Whether it needs two routers between the hosts.
     pub fn is_of_routers(self) -> bool {
         use Factor::*;
-        matches!(self, Mechanism | RouterOs | Translator | RouterQueue | Rules | RuleForm)
+        matches!(self, Mechanism | RouterOs | Translator | RouterQueue | Rules | RuleForm | Routes)
     }
 
     /// Whether cells that differ in the factor have separate Wi-Fi networks.

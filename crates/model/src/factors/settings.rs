@@ -24,6 +24,7 @@ pub struct CellSettings {
     pub translator: Option<Translator>,
     pub rules: Option<u32>,
     pub rule_form: Option<RuleForm>,
+    pub routes: Option<u32>,
     pub router_queue: Option<RouterQueue>,
     pub io: Option<IoChoice>,
     pub flows: Option<u32>,
@@ -73,6 +74,7 @@ levels! {
     Translator = translator,
     Rules = rules,
     RuleForm = rule_form,
+    Routes = routes,
     RouterQueue = router_queue,
     Io = io,
     Flows = flows,
@@ -185,7 +187,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 42] = [
+    const LEVELS: [(&str, &str); 43] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -193,6 +195,7 @@ mod tests {
         ("translator", "jool"),
         ("rules", "1000"),
         ("rule_form", "set"),
+        ("routes", "100000"),
         ("router_queue", "thread"),
         ("io", "auto"),
         ("flows", "4"),

@@ -5,7 +5,9 @@ pub(crate) mod headers;
 pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;
-use crate::{Cell, Mechanism, Rate, RouterQueue, Rules, Systems, Translator, WirePath, print_duration};
+use crate::{
+    Cell, Mechanism, Rate, RouterQueue, Rules, Systems, Tables, Translator, WirePath, print_duration,
+};
 use serde::{Deserialize, Serialize};
 
 /// The configuration of every link between hosts. Every link has addresses of both families.
@@ -63,6 +65,7 @@ pub struct RoutedKind {
     pub routers: Systems,
     pub translator: Option<Translator>,
     pub rules: Rules,
+    pub tables: Tables,
     pub queue: RouterQueue,
 }
 
@@ -74,6 +77,7 @@ impl RoutedKind {
             routers: Systems::of_routers(cell),
             translator: Translator::of(cell),
             rules: Rules::of(cell),
+            tables: Tables::of(cell),
             queue: RouterQueue::of(cell),
         }
     }
@@ -86,6 +90,7 @@ impl RoutedKind {
             routers,
             translator: None,
             rules: Rules::default(),
+            tables: Tables::default(),
             queue: RouterQueue::Inline,
         }
     }

@@ -5,8 +5,8 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, Generator, MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm,
-    SearchDevice, SizeOf, Translator, Transport, Until,
+    Direction, Factor, Family, Generator, MAX_ROUTES, MAX_RULES, Mechanism, Pinning, Probe, RouterQueue,
+    RuleForm, SearchDevice, SizeOf, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -208,6 +208,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "rule_form",
         Kind::List(&Kind::Name { set: "form of rules", names: RuleForm::NAMES }),
         "How the firewall has its rules. list: a rule for each address (the default). set: one rule with a set of all addresses.",
+    ),
+    optional(
+        "routes",
+        Kind::List(&Kind::Integer { least: 0, most: MAX_ROUTES as i64 }),
+        "Further routes of each family on the sender's router (testbed.topology \"routed\"), with prefix lengths as in the Internet's table and to networks that no packet of the study has: what passes is looked up among them. 0, the default: only the routes that the testbed needs.",
     ),
     optional(
         "router_queue",

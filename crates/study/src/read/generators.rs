@@ -9,7 +9,7 @@ use stacklab_model::{
 };
 
 /// Factors of hosts and links, which a testbed sets for whatever runs in its hosts.
-const OF_TESTBEDS: [Factor; 11] = [
+const OF_TESTBEDS: [Factor; 12] = [
     Factor::Os,
     Factor::Services,
     Factor::Mechanism,
@@ -17,6 +17,7 @@ const OF_TESTBEDS: [Factor; 11] = [
     Factor::Translator,
     Factor::Rules,
     Factor::RuleForm,
+    Factor::Routes,
     Factor::RouterQueue,
     Factor::Mtu,
     Factor::QueueLength,

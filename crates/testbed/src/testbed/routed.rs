@@ -16,7 +16,7 @@ use crate::{
     Streams, TestbedError, Ticks, Translates, Workdir, ends, last_words,
 };
 use stacklab_model::{
-    Family, LinkConfig, Links, Mechanism, RoutedKind, RouterQueue, Rules, Setup, Systems, Translator,
+    Family, LinkConfig, Links, Mechanism, RoutedKind, RouterQueue, Rules, Setup, Systems, Tables, Translator,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -133,9 +133,19 @@ impl Routed {
         let mtu = spec.link_config.mtu;
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(guests).enumerate() {
             let translator = spec.translates[number].by;
-            let rules = if site == Site::Near { spec.kind.rules } else { Rules::default() };
-            let keys = keys[number];
-            let router = Router { site, mechanism: self.mechanism, mtu, translator, rules, keys };
+            let mut router = Router {
+                site,
+                mechanism: self.mechanism,
+                mtu,
+                translator,
+                rules: Rules::default(),
+                tables: Tables::default(),
+                keys: keys[number],
+            };
+            if site == Site::Near {
+                router.rules = spec.kind.rules;
+                router.tables = spec.kind.tables;
+            }
             match guest {
                 None => self.configure_router(place, &router)?,
                 Some(guest) => {

@@ -1,0 +1,176 @@
+//! Further routes on a router, whose networks no packet of a study has: what passes is looked up among them. The
+//! kernel's own count proves that they are there.
+
+use crate::kernel::batch::Batch;
+use crate::kernel::genl::message::{attribute, number};
+use crate::kernel::netlink::index;
+use crate::mechanism::prefixes::list_prefixes;
+use crate::{Attempt, Fault, INTERFACE, Router};
+use nix::sys::socket::SockProtocol;
+use stacklab_model::Family;
+use std::fs;
+use std::net::IpAddr;
+
+/// What a route of both families takes at most, kilobytes.
+const MEMORY_KB: u64 = 1;
+
+/// The request for a new route (`RTM_NEWROUTE`), and its attributes (linux/rtnetlink.h).
+const NEW_ROUTE: u16 = 24;
+const DESTINATION: u16 = 1;
+const DEVICE: u16 = 4;
+const GATEWAY: u16 = 5;
+/// `struct rtmsg` after family and prefix length: no source, no TOS, main table, static, everywhere, unicast.
+const KIND: [u8; 6] = [0, 0, 254, 4, 0, 1];
+
+/// Routes that the kernel may add meanwhile, to addresses and groups of an interface whose link it finds to be up.
+const MAX_OWN_ROUTES: u64 = 16;
+
+/// Adds the router's further routes, to its client. None may be there already, and each family's count must rise by
+/// as many.
+pub(crate) fn build(router: &Router) -> Result<(), Fault> {
+    let routes = router.tables.routes;
+    if routes == 0 {
+        return Ok(());
+    }
+    check_memory(routes)?;
+    for family in Family::ALL {
+        let what = format!("add {routes} {family} routes");
+        let before = count_routes(*family)?;
+        let client = router.site.client_address(router.mechanism, *family);
+        add_routes(&list_prefixes(*family, routes), client).attempt(&*what)?;
+        check_count(before, count_routes(*family)?, routes).attempt(what)?;
+    }
+    Ok(())
+}
+
+fn check_count(before: u64, after: u64, asked: u32) -> Result<(), String> {
+    let added = after.saturating_sub(before);
+    let asked = u64::from(asked);
+    if (asked..=asked + MAX_OWN_ROUTES).contains(&added) {
+        return Ok(());
+    }
+    Err(format!("the kernel counts {added} of them"))
+}
+
+fn add_routes(prefixes: &[(IpAddr, u8)], via: IpAddr) -> Result<(), Fault> {
+    let device = index(INTERFACE)?;
+    let mut batch = Batch::open(SockProtocol::NetlinkRoute).attempt("open a netlink socket")?;
+    for (address, length) in prefixes {
+        let route = write_route(*address, *length, via, device);
+        batch.create(NEW_ROUTE, &route).attempt(format!("add a route before {address}/{length}"))?;
+    }
+    batch.finish().attempt("add the last routes")
+}
+
+/// The body of the request for a route.
+fn write_route(to: IpAddr, length: u8, via: IpAddr, device: u32) -> Vec<u8> {
+    let family = match to {
+        IpAddr::V4(_) => libc::AF_INET,
+        IpAddr::V6(_) => libc::AF_INET6,
+    };
+    let mut body = vec![family as u8, length];
+    body.extend(KIND);
+    // Flags.
+    body.extend([0; 4]);
+    body.extend(attribute(DESTINATION, &octets(to)));
+    body.extend(attribute(GATEWAY, &octets(via)));
+    body.extend(number(DEVICE, device));
+    body
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().into(),
+        IpAddr::V6(address) => address.octets().into(),
+    }
+}
+
+/// The kernel has no limit but its memory, and ends processes where that is used up.
+fn check_memory(routes: u32) -> Result<(), Fault> {
+    let available_kb = fs::read_to_string("/proc/meminfo").ok();
+    let available_kb = available_kb.and_then(|text| read_number(&text, "MemAvailable:"));
+    let needed_kb = u64::from(routes) * MEMORY_KB;
+    match available_kb {
+        Some(available_kb) if available_kb < needed_kb => {
+            let reason = format!(
+                "they take about {} MB of memory, and {} MB are available: ask for fewer routes",
+                needed_kb / 1000,
+                available_kb / 1000
+            );
+            Err(reason).attempt(format!("add {routes} routes of each family"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The routes of a family in this namespace, those of its own addresses included, by the kernel's count.
+pub(crate) fn count_routes(family: Family) -> Result<u64, Fault> {
+    let (file, read): (_, fn(&str) -> Option<u64>) = match family {
+        Family::Ipv4 => ("fib_triestat", read_trie),
+        Family::Ipv6 => ("rt6_stats", read_stats),
+    };
+    let path = format!("/proc/thread-self/net/{file}");
+    let text = fs::read_to_string(&path).attempt(format!("read {path}"))?;
+    read(&text).ok_or("it has another form").attempt(format!("count the routes in {path}"))
+}
+
+/// The prefixes of the main table, which has the local one's too where no rule separates them.
+fn read_trie(text: &str) -> Option<u64> {
+    let (_, main) = text.split_once("Main:")?;
+    read_number(main, "Prefixes:")
+}
+
+/// The fourth of several numbers in base 16.
+fn read_stats(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.split_whitespace().nth(3)?, 16).ok()
+}
+
+/// The number after the first of these words.
+fn read_number(text: &str, word: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(word)?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn reads_the_kernels_counts() {
+        let trie = "Basic info: size of leaf: 48 bytes, size of tnode: 40 bytes.\nMain:\n\tAver depth:     3.15\n\
+                    \tLeaves:         13\n\tPrefixes:       14\nLocal:\n\tPrefixes:       9\n";
+        assert_eq!(read_trie(trie), Some(14));
+        assert_eq!(read_trie("Local:\n\tPrefixes: 9\n"), None);
+        assert_eq!(read_stats("0013 000b 0022 186ae 0000 0000 0000\n"), Some(100_014));
+    }
+
+    #[test]
+    fn a_route_is_what_the_kernel_reads() {
+        let via = Ipv4Addr::new(198, 18, 1, 1).into();
+        let body = write_route(Ipv4Addr::new(1, 2, 3, 0).into(), 24, via, 7);
+        // As strace shows it of `ip route add 1.2.3.0/24 via 198.18.1.1 dev st0 proto static`.
+        let head = b"\x02\x18\0\0\xfe\x04\0\x01\0\0\0\0";
+        let rest = b"\x08\0\x01\0\x01\x02\x03\0\x08\0\x05\0\xc6\x12\x01\x01\x08\0\x04\0\x07\0\0\0";
+        assert_eq!(body, [&head[..], rest].concat(), "on a little-endian machine");
+        let via = Ipv6Addr::LOCALHOST.into();
+        assert_eq!(write_route(Ipv6Addr::UNSPECIFIED.into(), 48, via, 7).len(), 12 + 20 + 20 + 8);
+    }
+
+    #[test]
+    fn refuses_a_count_that_is_not_what_was_asked() {
+        check_count(7, 100_007, 100_000).unwrap();
+        check_count(7, 100_010, 100_000).unwrap();
+        for after in [0, 100_006, 100_024] {
+            let error = check_count(7, after, 100_000).unwrap_err();
+            assert!(error.starts_with("the kernel counts "), "{after}");
+        }
+    }
+
+    #[test]
+    fn refuses_more_routes_than_memory() {
+        let error = check_memory(u32::MAX).unwrap_err().to_string();
+        assert!(error.contains("they take about 4294967 MB of memory"), "{error}");
+        check_memory(1).unwrap();
+    }
+}
