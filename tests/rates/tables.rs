@@ -1,16 +1,18 @@
-//! Large tables of a router: both families are carried with them, and nothing of them is left. The test needs root.
+//! Large tables of a router: both families are carried with them, and nothing of them is left. The test needs root and
+//! nft.
 
-use crate::support::program::{Program, code, require_root};
+use crate::support::program::{Program, code, require_root, require_tool};
 use crate::support::records::{figure, runs};
-use stacklab_model::{Factor, Family, Metric};
+use stacklab_model::{Factor, Family, Metric, RunRecord};
 use stacklab_store::Record;
 use std::fs;
 
-const STUDY: &str = r#"title = "A large table of routes"
+const STUDY: &str = r#"title = "Large tables of a router"
 [testbed]
 topology = "routed"
 [factors]
 routes = [0, 50_000]
+conntrack = ["off", 0, 1000]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]
 size = [128]
@@ -24,28 +26,45 @@ max = 2
 "#;
 
 #[test]
-fn packets_pass_a_table_of_many_routes() {
+fn packets_pass_a_router_with_large_tables() {
     require_root();
+    require_tool("nft", "nftables");
     let own_tables = read_own_tables();
     let program = Program::new();
     program.write("tables.toml", STUDY);
     program.run(&["run", "tables.toml", "--out", "r.stacklab"]).expect(code::DONE);
     let path = program.work().join("r.stacklab");
+    let all = runs(&path);
     for family in Family::ALL {
         for routes in ["0", "50000"] {
-            let all = runs(&path);
-            let of_cell = all.iter().filter(|run| {
-                let cell = &run.trial.cell;
-                cell.family == *family && cell.level(Factor::Routes) == routes
-            });
-            let figures: Vec<f64> = of_cell.map(|run| figure(run, Metric::SenderCpuPerMessage)).collect();
-            assert_eq!(figures.len(), 2, "{family} with {routes} routes");
-            println!("note: {family} with {routes} routes: {figures:?} ns a message");
+            for connections in ["off", "0", "1000"] {
+                let figures = list_figures(&all, *family, routes, connections);
+                assert_eq!(figures.len(), 2, "{family}, {routes} routes, conntrack {connections}");
+                println!(
+                    "note: {family}, {routes} routes, conntrack {connections}: {figures:?} ns a message"
+                );
+            }
         }
     }
     let description = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
-    assert!(description.contains(", 50000 more routes of each family on router1"), "{description}");
+    for part in [
+        ", 50000 more routes of each family on router1",
+        ", connections tracked on router1,",
+        ", connections tracked on router1 among 1000 more of each family",
+    ] {
+        assert!(description.contains(part), "{description}");
+    }
     assert_eq!(read_own_tables(), own_tables, "this machine's own tables are as before");
+}
+
+/// The sender's CPU time per message of the runs with these levels, nanoseconds.
+fn list_figures(all: &[RunRecord], family: Family, routes: &str, connections: &str) -> Vec<f64> {
+    let of_cell = all.iter().filter(|run| {
+        let cell = &run.trial.cell;
+        let levels = [cell.level(Factor::Routes), cell.level(Factor::Conntrack)];
+        cell.family == family && levels == [routes, connections]
+    });
+    of_cell.map(|run| figure(run, Metric::SenderCpuPerMessage)).collect()
 }
 
 /// The numbers of this machine's own routes.

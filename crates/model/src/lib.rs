@@ -35,7 +35,7 @@ pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SYSTEMS, System, Systems};
-pub use factors::tables::{MAX_ROUTES, Tables};
+pub use factors::tables::{MAX_CONNECTIONS, MAX_ROUTES, Tables, Tracking};
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Method, Rules, Tables, Translator, Tunnel};
 
 mod command;
+pub(crate) mod conntrack;
 pub mod esp;
 pub(crate) mod layers;
 pub mod nat;
@@ -24,6 +25,7 @@ pub(crate) mod tunnels;
 pub(crate) fn build(router: &Router) -> Result<(), Fault> {
     rules::build(router.rules)?;
     routes::build(router)?;
+    conntrack::build(router.tables.tracking)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),

@@ -1,7 +1,7 @@
 //! Routed testbeds in real namespaces, as far as this kernel supports them without modules. The tests need root and
 //! `tayga`. They fail if either is missing.
 
-use stacklab_model::{Family, LinkConfig, Mechanism, Rate, RouterQueue};
+use stacklab_model::{Family, LinkConfig, Mechanism, Rate, RouterQueue, Tracking};
 use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Node, Routed, RoutedSpec, TestbedError, ends, in_namespace, layers};
 use std::io::Read;
@@ -91,6 +91,24 @@ fn a_router_has_as_many_routes_as_asked() {
             "{family}: only the near router has them"
         );
     }
+}
+
+#[test]
+fn a_router_tracks_connections_of_both_families() {
+    let mut spec = RoutedSpec::of_namespaces(Mechanism::Native, &PLAIN);
+    spec.kind.tables.tracking = Tracking::On(5000);
+    let routed = Routed::build(&spec, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(routed.path_checks.len(), 2, "both families are carried");
+    let [near, far] = [Node::Router1, Node::Router2].map(|node| count_connections(&routed, node));
+    // The path checks are connections too.
+    assert!((10_002..10_100).contains(&near), "{near}");
+    assert_eq!(far, 0, "only the near router tracks");
+}
+
+fn count_connections(routed: &Routed, node: Node) -> u64 {
+    let path = "/proc/sys/net/netfilter/nf_conntrack_count";
+    let count = in_namespace(routed.pid(node), || std::fs::read_to_string(path).unwrap());
+    count.unwrap().trim().parse().unwrap()
 }
 
 fn list_routes(routed: &Routed, node: Node, family: &str) -> String {

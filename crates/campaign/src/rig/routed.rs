@@ -9,7 +9,7 @@ use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
     Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, RouterQueue, RuleForm, Rules, Services,
-    System, Systems, Tables, Topology, once_each,
+    System, Systems, Tables, Topology, Tracking, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
@@ -299,10 +299,16 @@ fn describe_rules(rules: Rules) -> String {
 
 /// The further entries of the near router's tables, for a sentence; empty without any.
 fn describe_tables(tables: Tables) -> String {
-    match tables.routes {
+    let routes = match tables.routes {
         0 => String::new(),
         routes => format!(", {routes} more routes of each family on router1"),
-    }
+    };
+    let connections = match tables.tracking {
+        Tracking::Off => String::new(),
+        Tracking::On(0) => ", connections tracked on router1".to_owned(),
+        Tracking::On(more) => format!(", connections tracked on router1 among {more} more of each family"),
+    };
+    routes + &connections
 }
 
 /// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.

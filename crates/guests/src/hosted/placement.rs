@@ -127,7 +127,7 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
         }],
         Method::Nat(_) => vec![NAT],
     };
-    if kind.rules.count > 0 && !needs.contains(&NAT) {
+    if kind.filters() && !needs.contains(&NAT) {
         needs.push(NAT);
     }
     needs

@@ -31,6 +31,8 @@ named! {
         RuleForm = "rule_form",
         /// Further routes on the near router.
         Routes = "routes",
+        /// Connection tracking on the near router.
+        Conntrack = "conntrack",
         RouterQueue = "router_queue",
         Io = "io",
         Flows = "flows",
@@ -84,7 +86,10 @@ impl Factor {
     /// Whether it needs two routers between the hosts.
     pub fn is_of_routers(self) -> bool {
         use Factor::*;
-        matches!(self, Mechanism | RouterOs | Translator | RouterQueue | Rules | RuleForm | Routes)
+        matches!(
+            self,
+            Mechanism | RouterOs | Translator | RouterQueue | Rules | RuleForm | Routes | Conntrack
+        )
     }
 
     /// Whether cells that differ in the factor have separate Wi-Fi networks.

@@ -3,7 +3,7 @@
 use crate::wifi::WifiLevels;
 use crate::{
     Direction, Factor, Generator, IoChoice, Mechanism, Pinning, RouterQueue, RuleForm, Services, Systems,
-    Translator, Tuning,
+    Tracking, Translator, Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -25,6 +25,7 @@ pub struct CellSettings {
     pub rules: Option<u32>,
     pub rule_form: Option<RuleForm>,
     pub routes: Option<u32>,
+    pub conntrack: Option<Tracking>,
     pub router_queue: Option<RouterQueue>,
     pub io: Option<IoChoice>,
     pub flows: Option<u32>,
@@ -75,6 +76,7 @@ levels! {
     Rules = rules,
     RuleForm = rule_form,
     Routes = routes,
+    Conntrack = conntrack,
     RouterQueue = router_queue,
     Io = io,
     Flows = flows,
@@ -187,7 +189,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 43] = [
+    const LEVELS: [(&str, &str); 44] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -196,6 +198,7 @@ mod tests {
         ("rules", "1000"),
         ("rule_form", "set"),
         ("routes", "100000"),
+        ("conntrack", "off"),
         ("router_queue", "thread"),
         ("io", "auto"),
         ("flows", "4"),

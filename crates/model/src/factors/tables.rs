@@ -2,19 +2,80 @@
 
 use crate::Cell;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 /// The most routes of each family that a study can ask for: about those of the Internet in IPv4.
 pub const MAX_ROUTES: u32 = 1_000_000;
+/// The most tracked connections of each family that a study can ask for.
+pub const MAX_CONNECTIONS: u32 = 1_000_000;
 
 /// Further entries of the near router's tables, for each family. No packet of a study uses one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tables {
     /// Routes.
     pub routes: u32,
+    /// Connection tracking, with its further connections.
+    pub tracking: Tracking,
 }
 
 impl Tables {
     pub fn of(cell: &Cell) -> Self {
-        Tables { routes: cell.settings.routes.unwrap_or_default() }
+        Tables {
+            routes: cell.settings.routes.unwrap_or_default(),
+            tracking: cell.settings.conntrack.unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether a router tracks the connections of what it forwards. A level is `off` or a number: `0` is not `off`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Tracking {
+    /// Only where a mechanism needs it.
+    #[default]
+    Off,
+    /// It does, and has so many further connections of each family.
+    On(u32),
+}
+
+impl Tracking {
+    /// The level without tracking.
+    pub const OFF: &str = "off";
+}
+
+impl fmt::Display for Tracking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tracking::Off => f.write_str(Tracking::OFF),
+            Tracking::On(connections) => write!(f, "{connections}"),
+        }
+    }
+}
+
+impl FromStr for Tracking {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        match text {
+            Tracking::OFF => Ok(Tracking::Off),
+            number => number.parse().map(Tracking::On),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracking_without_connections_is_not_off() {
+        for (text, tracking) in
+            [("off", Tracking::Off), ("0", Tracking::On(0)), ("20000", Tracking::On(20_000))]
+        {
+            assert_eq!(text.parse(), Ok(tracking));
+            assert_eq!(tracking.to_string(), text);
+        }
+        assert!("on".parse::<Tracking>().is_err());
     }
 }

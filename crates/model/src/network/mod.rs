@@ -6,7 +6,8 @@ pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;
 use crate::{
-    Cell, Mechanism, Rate, RouterQueue, Rules, Systems, Tables, Translator, WirePath, print_duration,
+    Cell, Mechanism, Rate, RouterQueue, Rules, Systems, Tables, Tracking, Translator, WirePath,
+    print_duration,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,11 @@ impl RoutedKind {
             tables: Tables::of(cell),
             queue: RouterQueue::of(cell),
         }
+    }
+
+    /// Whether the near router has rules of nftables besides those of its mechanism.
+    pub fn filters(&self) -> bool {
+        self.rules.count > 0 || self.tables.tracking != Tracking::Off
     }
 
     pub fn of_namespaces(mechanism: Mechanism) -> Self {

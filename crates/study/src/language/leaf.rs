@@ -82,6 +82,13 @@ pub(crate) fn message_rate(node: &Located) -> Result<Pacing, ValueError> {
     }
 }
 
+fn count_or(node: &Located, most: i64, name: &str) -> Result<(), ValueError> {
+    match &node.value {
+        TomlValue::Text(text) if text == name => Ok(()),
+        _ => integer(node, 0, most).map(drop).map_err(|misfit| misfit.or(&format!("\"{name}\""))),
+    }
+}
+
 /// As [`message_rate`], or a share of the flood rate.
 pub(crate) fn paced_rate(node: &Located) -> Result<Pacing, ValueError> {
     match &node.value {
@@ -247,6 +254,7 @@ pub(crate) fn check(node: &Located, kind: &Kind) -> Result<(), ValueError> {
         Kind::Integer { least, most } => integer(node, *least, *most).map(drop),
         Kind::OneOfNumbers(numbers) => one_of(node, numbers).map(drop),
         Kind::Number { least, most } => number(node, *least, *most).map(drop),
+        Kind::CountOr { most, name } => count_or(node, *most, name),
         Kind::MessageRate => message_rate(node).map(drop),
         Kind::PacedRate => paced_rate(node).map(drop),
         Kind::Rate => rate(node).map(drop),

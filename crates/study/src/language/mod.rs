@@ -40,6 +40,11 @@ pub(crate) enum Kind {
         least: f64,
         most: f64,
     },
+    /// A whole number from 0, or this name.
+    CountOr {
+        most: i64,
+        name: &'static str,
+    },
     /// A number of messages per second, or `"link"`.
     MessageRate,
     /// As [`Kind::MessageRate`], or a share of the flood rate.

@@ -76,6 +76,7 @@ fn value(kind: &Kind) -> String {
         Kind::Integer { least, most } => format!("{least} to {most}"),
         Kind::OneOfNumbers(numbers) => code(numbers),
         Kind::Number { least, most } => format!("{least} to {most}"),
+        Kind::CountOr { most, name } => format!("0 to {most}, or `\"{name}\"`"),
         Kind::MessageRate => format!("{} to {}, or `\"link\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
         Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
         Kind::Rate => "rate: `\"100 Mbit/s\"`".to_owned(),

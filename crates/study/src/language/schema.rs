@@ -59,6 +59,9 @@ fn kind(kind: &Kind, whole: bool) -> Value {
         Kind::PacedRate => {
             json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }, quantity("%")] })
         }
+        Kind::CountOr { most, name } => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": most }, { "const": name }] })
+        }
         Kind::MessageRate => json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }] }),
         Kind::Rate => quantity("((bit|kbit|Mbit|Gbit)/s|bps|[kMG]bps|[kKMG])"),
         Kind::Duration { .. } => quantity("(ns|us|ms|s|min|h)"),

@@ -5,8 +5,8 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, Generator, MAX_ROUTES, MAX_RULES, Mechanism, Pinning, Probe, RouterQueue,
-    RuleForm, SearchDevice, SizeOf, Translator, Transport, Until,
+    Direction, Factor, Family, Generator, MAX_CONNECTIONS, MAX_ROUTES, MAX_RULES, Mechanism, Pinning, Probe,
+    RouterQueue, RuleForm, SearchDevice, SizeOf, Tracking, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -213,6 +213,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "routes",
         Kind::List(&Kind::Integer { least: 0, most: MAX_ROUTES as i64 }),
         "Further routes of each family on the sender's router (testbed.topology \"routed\"), with prefix lengths as in the Internet's table and to networks that no packet of the study has: what passes is looked up among them. 0, the default: only the routes that the testbed needs.",
+    ),
+    optional(
+        "conntrack",
+        Kind::List(&Kind::CountOr { most: MAX_CONNECTIONS as i64, name: Tracking::OFF }),
+        "Connection tracking on the sender's router (testbed.topology \"routed\"). A number: connections of what passes are tracked, and so many further ones of each family are there. off, the default: not tracked, unless the mechanism needs it.",
     ),
     optional(
         "router_queue",
@@ -586,6 +591,7 @@ mod tests {
             let levels: Vec<String> = match kind {
                 Kind::Name { names, .. } => names.iter().map(|name| (*name).to_owned()).collect(),
                 Kind::Integer { least, most } => vec![least.to_string(), most.to_string()],
+                Kind::CountOr { most, name } => vec!["0".to_owned(), most.to_string(), (*name).to_owned()],
                 Kind::OneOfNumbers(numbers) => numbers.iter().map(ToString::to_string).collect(),
                 Kind::Duration { least, most } => vec![(*least).to_owned(), (*most).to_owned()],
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],

@@ -91,6 +91,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Rules => "[0, 1000]",
         Factor::RuleForm => "[\"list\", \"set\"]",
         Factor::Routes => "[0, 100000]",
+        Factor::Conntrack => "[\"off\", 0]",
         Factor::RouterQueue => "[\"inline\", \"thread\"]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",

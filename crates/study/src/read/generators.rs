@@ -9,7 +9,7 @@ use stacklab_model::{
 };
 
 /// Factors of hosts and links, which a testbed sets for whatever runs in its hosts.
-const OF_TESTBEDS: [Factor; 12] = [
+const OF_TESTBEDS: [Factor; 13] = [
     Factor::Os,
     Factor::Services,
     Factor::Mechanism,
@@ -18,6 +18,7 @@ const OF_TESTBEDS: [Factor; 12] = [
     Factor::Rules,
     Factor::RuleForm,
     Factor::Routes,
+    Factor::Conntrack,
     Factor::RouterQueue,
     Factor::Mtu,
     Factor::QueueLength,

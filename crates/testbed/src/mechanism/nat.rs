@@ -8,6 +8,7 @@ use crate::mechanism::command::run_with_input;
 use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, find};
 use stacklab_model::{Family, Nat};
 use std::path::PathBuf;
+use std::process::Command;
 
 /// The kernel options that the rules need, as written in a kernel configuration.
 pub const OPTIONS: [&str; 8] = [
@@ -81,6 +82,17 @@ pub fn add_rules(rules: &str) -> Result<(), Fault> {
     let program = nft_program().attempt("find the program for nftables")?;
     run_with_input(&program, &["-f", "-"], rules)
         .attempt("add nftables rules (a guest's image has their modules if it is new: stacklab image get)")
+}
+
+/// The packets of a counter of nftables in this namespace.
+pub(super) fn read_counter(family: Family, table: &str, counter: &str) -> Result<u64, Fault> {
+    let what = format!("read the counter {counter} of nftables");
+    let program = nft_program().attempt("find the program for nftables")?;
+    let done = Command::new(program).args(["list", "counter", name_family(family), table, counter]).output();
+    let said = String::from_utf8_lossy(&done.attempt(&*what)?.stdout).into_owned();
+    let mut words = said.split_whitespace().skip_while(|word| *word != "packets").skip(1);
+    let packets = words.next().and_then(|word| word.parse().ok());
+    packets.ok_or(said).attempt(what)
 }
 
 #[cfg(test)]

@@ -78,7 +78,8 @@ fn write_route(to: IpAddr, length: u8, via: IpAddr, device: u32) -> Vec<u8> {
     body
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+/// An address as bytes in the order of the network.
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().into(),
         IpAddr::V6(address) => address.octets().into(),

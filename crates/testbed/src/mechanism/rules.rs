@@ -1,12 +1,11 @@
 //! A firewall on a router, as rules of nftables that drop addresses which no packet of a study has. A last rule counts
 //! what has been compared with all of them.
 
-use crate::mechanism::nat::{add_rules, name_family, nft_program};
-use crate::{Attempt, Fault};
+use crate::Fault;
+use crate::mechanism::nat::{add_rules, name_family, read_counter};
 use stacklab_model::{Family, RuleForm, Rules};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::Command;
 
 /// The names of the table and of its counter.
 const TABLE: &str = "stacklab_rules";
@@ -21,12 +20,7 @@ pub(crate) fn build(rules: Rules) -> Result<(), Fault> {
 
 /// The number of forwarded packets of a family in this namespace that no rule dropped.
 pub(crate) fn count_packets(family: Family) -> Result<u64, Fault> {
-    let program = nft_program().attempt("find the program for nftables")?;
-    let done = Command::new(program).args(["list", "counter", name_family(family), TABLE, COUNTER]).output();
-    let said = String::from_utf8_lossy(&done.attempt("read the firewall's counter")?.stdout).into_owned();
-    let mut words = said.split_whitespace().skip_while(|word| *word != "packets").skip(1);
-    let packets = words.next().and_then(|word| word.parse().ok());
-    packets.ok_or(said).attempt("read the firewall's counter")
+    read_counter(family, TABLE, COUNTER)
 }
 
 fn write_rules(rules: Rules, family: Family) -> String {
@@ -63,7 +57,7 @@ fn write_rules(rules: Rules, family: Family) -> String {
 }
 
 /// An address by its number, of a private network that no testbed has.
-fn choose_address(family: Family, number: u32) -> IpAddr {
+pub(super) fn choose_address(family: Family, number: u32) -> IpAddr {
     match family {
         Family::Ipv4 => Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) | number).into(),
         Family::Ipv6 => {

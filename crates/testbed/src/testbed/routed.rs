@@ -3,6 +3,7 @@
 use crate::host::namespaces_only;
 use crate::kernel::router_thread::{RouterThread, start_threads};
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
+use crate::mechanism::conntrack::count_connection_packets;
 use crate::mechanism::esp::ip_program;
 use crate::mechanism::nat::nft_program;
 use crate::mechanism::rules::count_packets;
@@ -16,7 +17,8 @@ use crate::{
     Streams, TestbedError, Ticks, Translates, Workdir, ends, last_words,
 };
 use stacklab_model::{
-    Family, LinkConfig, Links, Mechanism, RoutedKind, RouterQueue, Rules, Setup, Systems, Tables, Translator,
+    Family, LinkConfig, Links, Mechanism, RoutedKind, RouterQueue, Rules, Setup, Systems, Tables, Tracking,
+    Translator,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -116,6 +118,9 @@ impl Routed {
         routed.check_paths(link_config.mtu)?;
         if kind.rules.count > 0 && !inside {
             routed.check_rules()?;
+        }
+        if kind.tables.tracking != Tracking::Off && !inside {
+            routed.check_tracking()?;
         }
         if clients.iter().any(Option::is_some) {
             routed.start_clients(&clients, spec, program)?;
@@ -253,6 +258,18 @@ impl Routed {
         Ok(())
     }
 
+    /// Whether the near router tracked what crossed it.
+    fn check_tracking(&self) -> Result<(), TestbedError> {
+        let router = &self.network.hosts[ROUTERS[0].1];
+        for check in &self.path_checks {
+            if router.inside(|| count_connection_packets(check.family))? == 0 {
+                let error = format!("no {} packet has been tracked", check.family);
+                return Err::<(), _>(error).attempt("check connection tracking").at(router.node());
+            }
+        }
+        Ok(())
+    }
+
     /// Discovers the path MTUs at both ends again before the kernel forgets them. Does nothing if they do not expire;
     /// changing their expiry needs root. Call it between trials.
     pub fn keep_path_mtus(&mut self) -> Result<(), TestbedError> {
@@ -347,7 +364,7 @@ impl RoutedSpec {
         if self.runs_tayga() {
             programs.push(tayga_program()?);
         }
-        if self.kind.mechanism.changes_source() || self.kind.rules.count > 0 {
+        if self.kind.mechanism.changes_source() || self.kind.filters() {
             programs.push(nft_program()?);
         }
         if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.device.setup == Setup::Esp) {
