@@ -63,6 +63,12 @@ impl Fault {
         Fault { attempted, reason }
     }
 
+    /// The error with advice, where there is no host to name.
+    pub fn advise(self) -> TestbedError {
+        let advice = hint(&self.reason);
+        TestbedError(format!("{self}; {advice}"))
+    }
+
     /// Adds the host to the fault.
     pub fn at(self, host: Node) -> TestbedError {
         let Fault { attempted, reason } = self;

@@ -48,6 +48,7 @@ mod testbed {
     pub(crate) mod routed;
 }
 mod topology;
+mod uplink;
 
 pub use addressing::{BRIDGE, BSSID, INTERFACE, MIDDLE, PathEnds, Site, addresses, ends, hardware_address};
 pub use error::{AtHost, Attempt, Fault, TestbedError};
@@ -56,7 +57,7 @@ pub use host::workdir::{Workdir, last_words};
 pub use host::{Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message};
 pub use kernel::capability::{Ability, FORWARDING, NAT, abilities, check_tun, kept_settings};
 pub use kernel::namespace::{
-    ChildCpu, Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts,
+    ChildCpu, Process, clear, end, in_namespace, in_new_namespace, join, spawn_in_namespace, unshare_mounts,
 };
 pub use kernel::privilege::{Privilege, enter, owns};
 pub use kernel::processes::{RunningProcess, Ticks};
@@ -68,3 +69,4 @@ pub use testbed::direct::Testbed;
 pub use testbed::path_check::PathCheck;
 pub use testbed::routed::{Routed, RoutedSpec};
 pub use topology::{Interface, Node, PathRole};
+pub use uplink::{create_uplink, hide_folder, mount_over};

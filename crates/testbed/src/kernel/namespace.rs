@@ -207,8 +207,9 @@ fn namespace_of(process: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/ns/net")).ok()
 }
 
-/// Runs `work` on a new thread in a new network namespace, which vanishes with the thread.
-pub(crate) fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+/// Runs `work` on a new thread in a new network namespace, which vanishes with the thread, and with the sockets and
+/// devices that `work` returns.
+pub fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_a_thread(work, || unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from))
 }
 

@@ -5,8 +5,8 @@ mod network;
 mod process;
 
 pub(crate) use network::{
-    Capture, NoTun, create_lasting, create_tun, features, open_tun, path_mtu, set_discovery, switch_off,
-    switch_on,
+    Capture, NoTun, create_lasting, create_named_tun, create_tun, features, open_tun, path_mtu,
+    set_discovery, switch_off, switch_on,
 };
 pub(crate) use process::{Network, die_with_parent, limit};
 pub use process::{

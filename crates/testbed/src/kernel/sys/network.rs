@@ -209,6 +209,11 @@ pub(crate) fn create_tun() -> io::Result<File> {
     create("", libc::IFF_TUN)
 }
 
+/// The same with a name.
+pub(crate) fn create_named_tun(name: &str) -> io::Result<File> {
+    create(name, libc::IFF_TUN)
+}
+
 /// Creates a device of this kind (`IFF_TUN`, `IFF_TAP`) and name, which exists as long as the thread's namespace.
 pub(crate) fn create_lasting(name: &str, kind: libc::c_int) -> io::Result<()> {
     let file = create(name, kind)?;
