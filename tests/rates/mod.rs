@@ -5,6 +5,7 @@ mod action;
 mod capture;
 mod compare;
 mod endurance;
+mod eyeballs;
 mod firewall;
 mod frugality;
 mod generators;

@@ -1,8 +1,8 @@
 //! The command line.
 
 use crate::commands::{
-    doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study,
-    tools,
+    doctor, explain, eyeballs, fleet, image, import, lab, measure, path, published, regress, report, run,
+    serve, study, tools,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -193,6 +193,16 @@ Examples:
 
 The exit code is 9 if a family does not work, and 10 if the ratio of the families has drifted: docs/path.md.")]
     Path(path::PathOptions),
+    /// Test Happy Eyeballs of a program: the family that it takes, and how long it waits for the other
+    #[command(after_help = "\
+Examples:
+  stacklab eyeballs -- curl http://{host}/
+  stacklab eyeballs --scenarios all --repeat 20 -- wget -qO- http://{host}/
+  stacklab eyeballs --limit 30 --format json -- ssh {host}
+
+The program runs in a network namespace in which stacklab is the network and the resolver. Its times are those of \
+packets and DNS queries: docs/eyeballs.md.")]
+    Eyeballs(eyeballs::EyeballsOptions),
     /// Serve the records of a folder as a web page, with the campaign in progress
     #[command(after_help = "\
 Examples:

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod eyeballs;
 #[cfg_attr(not(feature = "fleet"), path = "commands/no_fleet.rs")]
 pub(crate) mod fleet;
 pub(crate) mod image;

@@ -15,8 +15,8 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::regress::STOP;
 use commands::{
-    completions, doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run,
-    serve, study, tools,
+    completions, doctor, explain, eyeballs, fleet, image, import, lab, measure, path, published, regress,
+    report, run, serve, study, tools,
 };
 use failure::USAGE;
 use stacklab_campaign::notice::note;
@@ -68,6 +68,7 @@ fn main() -> ExitCode {
         Command::Reference(command) => published::reference(&command),
         Command::Measure(options) => measure::measure(&options),
         Command::Path(options) => path::path(&options),
+        Command::Eyeballs(options) => eyeballs::eyeballs(&options),
         Command::Serve(options) => serve::serve(options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Image(command) => image::image(&command),

@@ -1,0 +1,64 @@
+//! How a program chooses between IPv6 and IPv4: which family it takes, and how long it waits for the other (Happy
+//! Eyeballs, RFC 8305).
+//!
+//! [`measure`] runs a command in a network namespace whose only way out is this program. The program is the wire, which
+//! delays, loses or refuses the packets of a family, and the resolver, which delays, loses or refuses the answers of a
+//! type. All times are those of packets and queries there; nothing is asked of the command.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `scenario` | what the network does |
+//! | `network` | namespaces, wire, resolver and servers |
+//! | `client` | the command, and its end |
+//! | `reference` | the built-in client with a known delay |
+//! | `observe` | a run, from the logs of wire and resolver |
+//! | `measure` | the runs of all scenarios |
+//! | `summary`, `reaction`, `clauses` | what the runs say of the client |
+//! | `print` | the tables |
+
+mod clauses;
+mod client;
+mod measure;
+mod network;
+mod observe;
+mod print;
+mod progress;
+mod reaction;
+mod reference;
+mod scenario;
+mod summary;
+
+pub use clauses::{Clause, ClauseVerdict};
+pub use measure::{Measurement, ReferenceCheck, ScenarioRuns, Settings, measure};
+pub use observe::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Run, RunEnd};
+pub use print::{describe, to_json};
+pub use scenario::ScenarioSet;
+pub use summary::{Delay, Reaction, Summary};
+
+use stacklab_testbed::TestbedError;
+use std::io;
+
+/// Why a client was not measured, or not to the end.
+#[derive(Debug, thiserror::Error)]
+pub enum EyeballsError {
+    /// The request cannot be measured.
+    #[error("{0}")]
+    Usage(String),
+    /// The namespaces cannot be built here.
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
+    /// The command cannot be run, or asks for no name.
+    #[error("{0}")]
+    Client(String),
+    /// A step on this machine failed.
+    #[error("could not {step}: {reason}")]
+    Step {
+        /// What was attempted.
+        step: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The user interrupted.
+    #[error("interrupted: nothing is left of the namespaces")]
+    Interrupted,
+}

@@ -1,0 +1,189 @@
+//! The runs: the reference client first, then each scenario as often as asked, in random order.
+
+use crate::client::{Client, HOST};
+use crate::network::Network;
+use crate::network::dns::Zone;
+use crate::observe::{Run, observe};
+use crate::progress::Progress;
+use crate::scenario::{Scenario, ScenarioSet, list, path_scenario};
+use crate::summary::{Summary, summarize};
+use crate::{EyeballsError, print};
+use serde::Serialize;
+use stacklab_analysis::statistics::median;
+use stacklab_model::{Family, SplitMix64};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The connection attempt delay of the reference client, which RFC 8305 recommends.
+const REFERENCE_DELAY: Duration = Duration::from_millis(250);
+const REFERENCE_RUNS: usize = 5;
+/// A reference that is measured further from its delay than this says that the machine is busy.
+pub(crate) const MAX_REFERENCE_ERROR_MS: f64 = 5.0;
+/// How long packets may follow the end of a client.
+const SETTLING: Duration = Duration::from_millis(30);
+
+/// What is asked of a measurement.
+#[derive(Debug, Clone)]
+pub struct Settings<'a> {
+    /// The command and its arguments; at least one has `{host}` in it.
+    pub command: &'a [String],
+    /// Which scenarios are run.
+    pub scenarios: ScenarioSet,
+    /// Runs of each scenario.
+    pub repeat: u32,
+    /// How long a run may take.
+    pub limit: Duration,
+    /// The seed of the order.
+    pub seed: u64,
+    /// Set when the user interrupts.
+    pub interrupted: &'static AtomicBool,
+}
+
+/// What was measured of a client.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measurement {
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// The seed of the order.
+    pub seed: u64,
+    /// How long a run was allowed to take, seconds.
+    pub limit_s: f64,
+    /// The check with the built-in client.
+    pub reference: ReferenceCheck,
+    /// What the runs say.
+    pub summary: Summary,
+    /// The scenarios, in the order of tables.
+    pub scenarios: Vec<ScenarioRuns>,
+}
+
+/// What was measured of the built-in client.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReferenceCheck {
+    /// Its connection attempt delay.
+    pub set_ms: f64,
+    /// The median of those that were measured.
+    pub median_ms: Option<f64>,
+    /// All that were measured.
+    pub measured_ms: Vec<f64>,
+}
+
+/// The runs of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScenarioRuns {
+    /// Its name: `ipv6-drop`.
+    pub name: String,
+    /// What it is: `IPv6 is dropped`.
+    pub label: String,
+    /// Its runs, in the order in which they were.
+    pub runs: Vec<Run>,
+}
+
+/// Measures a client. Call [`stacklab_testbed::enter`] before.
+pub fn measure(settings: &Settings<'_>) -> Result<Measurement, EyeballsError> {
+    if !settings.command.iter().any(|word| word.contains(HOST)) {
+        return Err(EyeballsError::Usage(format!(
+            "the command has no {HOST}, which stands for the name to connect to: for example, curl http://{HOST}/"
+        )));
+    }
+    Network::with(|network| measure_in(network, settings))?
+}
+
+fn measure_in(network: &Network, settings: &Settings<'_>) -> Result<Measurement, EyeballsError> {
+    let scenarios = list(settings.scenarios);
+    let mut found: Vec<ScenarioRuns> = Vec::new();
+    for scenario in &scenarios {
+        found.push(ScenarioRuns {
+            name: scenario.name.clone(),
+            label: scenario.label.clone(),
+            runs: Vec::new(),
+        });
+    }
+    let runs = REFERENCE_RUNS + scenarios.len() * settings.repeat as usize;
+    let mut lab = Lab { network, settings, progress: Progress::new(runs), count: 0 };
+    let reference = lab.check_reference(&scenarios)?;
+    let mut random = SplitMix64(settings.seed);
+    for round in 0..settings.repeat {
+        let mut order: Vec<usize> = (0..scenarios.len()).collect();
+        shuffle(&mut order, &mut random);
+        if round == 0 {
+            // Whether the command works at all is found first.
+            order.retain(|place| *place != 0);
+            order.insert(0, 0);
+        }
+        for place in order {
+            let run =
+                lab.run(Client::Command(settings.command), &scenarios[place], round == 0 && place == 0)?;
+            found[place].runs.push(run);
+        }
+    }
+    Ok(Measurement {
+        command: settings.command.to_vec(),
+        seed: settings.seed,
+        limit_s: settings.limit.as_secs_f64(),
+        reference,
+        summary: summarize(&found),
+        scenarios: found,
+    })
+}
+
+fn shuffle(order: &mut [usize], random: &mut SplitMix64) {
+    for place in (1..order.len()).rev() {
+        let other = random.next_u64() % (place as u64 + 1);
+        order.swap(place, other as usize);
+    }
+}
+
+/// The network, and the number of runs in it.
+struct Lab<'a> {
+    network: &'a Network,
+    settings: &'a Settings<'a>,
+    progress: Progress,
+    count: u32,
+}
+
+impl Lab<'_> {
+    /// Measures the built-in client where IPv6 is dropped.
+    fn check_reference(&mut self, scenarios: &[Scenario]) -> Result<ReferenceCheck, EyeballsError> {
+        let name = path_scenario(Family::Ipv6, "drop");
+        let dropped = scenarios.iter().find(|scenario| scenario.name == name);
+        let dropped = dropped.expect("it is a quick scenario");
+        let mut measured_ms = Vec::new();
+        for _ in 0..REFERENCE_RUNS {
+            let run = self.run(Client::Reference(REFERENCE_DELAY), dropped, false)?;
+            measured_ms.extend(attempt_delay_ms(&run));
+        }
+        let set_ms = crate::client::in_ms(REFERENCE_DELAY);
+        Ok(ReferenceCheck { set_ms, median_ms: median(&measured_ms), measured_ms })
+    }
+
+    /// Runs a client once. `must_ask`: whether it is an error if the client asks for no name.
+    fn run(&mut self, client: Client<'_>, scenario: &Scenario, must_ask: bool) -> Result<Run, EyeballsError> {
+        if self.settings.interrupted.load(Ordering::Relaxed) {
+            return Err(EyeballsError::Interrupted);
+        }
+        self.progress.begin(&scenario.label);
+        self.count += 1;
+        // Caches of names do not know it.
+        let host =
+            format!("r{}-{:08x}.eyeballs.test", self.count, SplitMix64::mix(self.settings.seed) as u32);
+        self.network.wire.set(scenario.paths);
+        let zone = Zone { name: host.clone(), a: scenario.a.clone(), aaaa: scenario.aaaa.clone() };
+        self.network.dns.set(zone);
+        let ended = client.run(&host, self.settings, &mut self.progress)?;
+        thread::sleep(SETTLING);
+        let queries = self.network.dns.take_log();
+        let packets = self.network.wire.take_log();
+        if must_ask && queries.is_empty() {
+            return Err(EyeballsError::Client(print::describe_silence(self.settings.command, &ended)));
+        }
+        Ok(observe(&host, &queries, &packets, ended.end))
+    }
+}
+
+/// The time between the first attempts of both families, ms; `None` if there were not both.
+pub(crate) fn attempt_delay_ms(run: &Run) -> Option<f64> {
+    let six = run.first_attempt(Family::Ipv6)?.at_ms;
+    let four = run.first_attempt(Family::Ipv4)?.at_ms;
+    Some(((four - six).abs() * 1e3).round() / 1e3)
+}
