@@ -32,11 +32,16 @@ const PROXY_VARIABLES: [&str; 8] = [
     "NO_PROXY",
 ];
 
+/// The file with the authorities that a program trusts: OpenSSL and Go, curl, Node.js, Python's requests, git.
+const TRUST_VARIABLES: [&str; 5] =
+    ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO"];
+
 /// Who connects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Client<'a> {
-    /// A command with its arguments, of which at least one has [`HOST`].
-    Command(&'a [String]),
+    /// A command with its arguments, of which at least one has [`HOST`], and the file with the authority that it has to
+    /// trust.
+    Command { words: &'a [String], bundle: Option<&'static str> },
     /// The built-in client with this connection attempt delay.
     Reference(Duration),
 }
@@ -65,20 +70,15 @@ impl Client<'_> {
                 let output = fetched.err().map(|reason| reason.to_string()).unwrap_or_default();
                 Ok(Ended { end, output })
             }
-            Client::Command(words) => run_command(words, host, settings, progress),
+            Client::Command { words, bundle } => {
+                let command = build_command(words, host, *bundle);
+                run_command(command, settings, progress)
+            }
         }
     }
 }
 
-fn run_command(
-    words: &[String],
-    host: &str,
-    settings: &Settings<'_>,
-    progress: &mut Progress,
-) -> Result<Ended, EyeballsError> {
-    let step = "create a file for the command's output";
-    let mut output = tempfile::tempfile().map_err(|reason| EyeballsError::Step { step, reason })?;
-    let errors = output.try_clone().map_err(|reason| EyeballsError::Step { step, reason })?;
+fn build_command(words: &[String], host: &str, bundle: Option<&str>) -> Command {
     let mut command = Command::new(words[0].replace(HOST, host));
     for word in &words[1..] {
         command.arg(word.replace(HOST, host));
@@ -86,6 +86,22 @@ fn run_command(
     for variable in PROXY_VARIABLES {
         command.env_remove(variable);
     }
+    if let Some(bundle) = bundle {
+        for variable in TRUST_VARIABLES {
+            command.env(variable, bundle);
+        }
+    }
+    command
+}
+
+fn run_command(
+    mut command: Command,
+    settings: &Settings<'_>,
+    progress: &mut Progress,
+) -> Result<Ended, EyeballsError> {
+    let step = "create a file for the command's output";
+    let mut output = tempfile::tempfile().map_err(|reason| EyeballsError::Step { step, reason })?;
+    let errors = output.try_clone().map_err(|reason| EyeballsError::Step { step, reason })?;
     let written = output.try_clone().map_err(|reason| EyeballsError::Step { step, reason })?;
     command.stdin(Stdio::null()).stdout(written).stderr(errors);
     let began = Instant::now();

@@ -14,10 +14,12 @@
 //! | `observe` | a run, from the logs of wire and resolver |
 //! | `measure` | the runs of all scenarios |
 //! | `summary`, `reaction`, `clauses` | what the runs say of the client |
+//! | `compare` | two clients |
 //! | `print` | the tables |
 
 mod clauses;
 mod client;
+mod compare;
 mod measure;
 mod network;
 mod observe;
@@ -29,9 +31,10 @@ mod scenario;
 mod summary;
 
 pub use clauses::{Clause, ClauseVerdict};
-pub use measure::{Measurement, ReferenceCheck, ScenarioRuns, Settings, measure};
+pub use compare::{Comparison, DelayDiff};
+pub use measure::{Measurement, ReferenceCheck, ScenarioRuns, Settings, compare, measure};
 pub use observe::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Run, RunEnd};
-pub use print::{describe, to_json};
+pub use print::{comparison_to_json, describe, describe_comparison, to_json};
 pub use scenario::ScenarioSet;
 pub use summary::{Delay, Reaction, Summary};
 

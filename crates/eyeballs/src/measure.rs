@@ -1,6 +1,7 @@
 //! The runs: the reference client first, then each scenario as often as asked, in random order.
 
 use crate::client::{Client, HOST};
+use crate::compare::{Comparison, compare_delays};
 use crate::network::Network;
 use crate::network::dns::Zone;
 use crate::observe::{Run, observe};
@@ -81,50 +82,87 @@ pub struct ScenarioRuns {
 
 /// Measures a client. Call [`stacklab_testbed::enter`] before.
 pub fn measure(settings: &Settings<'_>) -> Result<Measurement, EyeballsError> {
-    if !settings.command.iter().any(|word| word.contains(HOST)) {
-        return Err(EyeballsError::Usage(format!(
-            "the command has no {HOST}, which stands for the name to connect to: for example, curl http://{HOST}/"
-        )));
-    }
-    Network::with(|network| measure_in(network, settings))?
+    let mut measured = measure_all(settings, &[settings.command])?;
+    Ok(measured.remove(0))
 }
 
-fn measure_in(network: &Network, settings: &Settings<'_>) -> Result<Measurement, EyeballsError> {
+/// Measures the client of the settings and another one, and compares their delays: in each scenario they run one after
+/// the other, in random order. Call [`stacklab_testbed::enter`] before.
+pub fn compare(settings: &Settings<'_>, against: &[String]) -> Result<Comparison, EyeballsError> {
+    let mut measured = measure_all(settings, &[settings.command, against])?;
+    let candidate = measured.remove(1);
+    let baseline = measured.remove(0);
+    let delays = compare_delays(&baseline, &candidate);
+    Ok(Comparison { baseline, candidate, delays })
+}
+
+fn measure_all(settings: &Settings<'_>, commands: &[&[String]]) -> Result<Vec<Measurement>, EyeballsError> {
+    for command in commands {
+        if !command.iter().any(|word| word.contains(HOST)) {
+            return Err(EyeballsError::Usage(format!(
+                "the command has no {HOST}, which stands for the name to connect to: for example, curl http://{HOST}/"
+            )));
+        }
+    }
+    Network::with(|network| measure_in(network, settings, commands))?
+}
+
+fn measure_in(
+    network: &Network,
+    settings: &Settings<'_>,
+    commands: &[&[String]],
+) -> Result<Vec<Measurement>, EyeballsError> {
     let scenarios = list(settings.scenarios);
-    let mut found: Vec<ScenarioRuns> = Vec::new();
-    for scenario in &scenarios {
+    let runs = REFERENCE_RUNS + commands.len() * scenarios.len() * settings.repeat as usize;
+    let mut lab = Lab { network, settings, progress: Progress::new(runs), count: 0 };
+    let reference = lab.check_reference(&scenarios)?;
+    let mut found = vec![without_runs(&scenarios); commands.len()];
+    let mut random = SplitMix64(settings.seed);
+    for round in 0..settings.repeat {
+        for place in list_round(scenarios.len(), round == 0, &mut random) {
+            // Whether a command works at all is found first.
+            let is_first = round == 0 && place == 0;
+            for arm in list_round(commands.len(), false, &mut random) {
+                let run = lab.run_command(commands[arm], &scenarios[place], is_first)?;
+                found[arm][place].runs.push(run);
+            }
+        }
+    }
+    let mut measured = Vec::new();
+    for (command, scenarios) in commands.iter().zip(found) {
+        measured.push(Measurement {
+            command: command.to_vec(),
+            seed: settings.seed,
+            limit_s: settings.limit.as_secs_f64(),
+            reference: reference.clone(),
+            summary: summarize(&scenarios),
+            scenarios,
+        });
+    }
+    Ok(measured)
+}
+
+fn without_runs(scenarios: &[Scenario]) -> Vec<ScenarioRuns> {
+    let mut found = Vec::new();
+    for scenario in scenarios {
         found.push(ScenarioRuns {
             name: scenario.name.clone(),
             label: scenario.label.clone(),
             runs: Vec::new(),
         });
     }
-    let runs = REFERENCE_RUNS + scenarios.len() * settings.repeat as usize;
-    let mut lab = Lab { network, settings, progress: Progress::new(runs), count: 0 };
-    let reference = lab.check_reference(&scenarios)?;
-    let mut random = SplitMix64(settings.seed);
-    for round in 0..settings.repeat {
-        let mut order: Vec<usize> = (0..scenarios.len()).collect();
-        shuffle(&mut order, &mut random);
-        if round == 0 {
-            // Whether the command works at all is found first.
-            order.retain(|place| *place != 0);
-            order.insert(0, 0);
-        }
-        for place in order {
-            let run =
-                lab.run(Client::Command(settings.command), &scenarios[place], round == 0 && place == 0)?;
-            found[place].runs.push(run);
-        }
+    found
+}
+
+/// The numbers below `length` in random order; `keep_first`: with 0 first.
+fn list_round(length: usize, keep_first: bool, random: &mut SplitMix64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..length).collect();
+    shuffle(&mut order, random);
+    if keep_first {
+        order.retain(|place| *place != 0);
+        order.insert(0, 0);
     }
-    Ok(Measurement {
-        command: settings.command.to_vec(),
-        seed: settings.seed,
-        limit_s: settings.limit.as_secs_f64(),
-        reference,
-        summary: summarize(&found),
-        scenarios: found,
-    })
+    order
 }
 
 fn shuffle(order: &mut [usize], random: &mut SplitMix64) {
@@ -150,15 +188,29 @@ impl Lab<'_> {
         let dropped = dropped.expect("it is a quick scenario");
         let mut measured_ms = Vec::new();
         for _ in 0..REFERENCE_RUNS {
-            let run = self.run(Client::Reference(REFERENCE_DELAY), dropped, false)?;
+            let run = self.run(Client::Reference(REFERENCE_DELAY), dropped)?.run;
             measured_ms.extend(attempt_delay_ms(&run));
         }
         let set_ms = crate::client::in_ms(REFERENCE_DELAY);
         Ok(ReferenceCheck { set_ms, median_ms: median(&measured_ms), measured_ms })
     }
 
-    /// Runs a client once. `must_ask`: whether it is an error if the client asks for no name.
-    fn run(&mut self, client: Client<'_>, scenario: &Scenario, must_ask: bool) -> Result<Run, EyeballsError> {
+    /// Runs a command once. `must_ask`: whether it is an error if it asks for no name.
+    fn run_command(
+        &mut self,
+        words: &[String],
+        scenario: &Scenario,
+        must_ask: bool,
+    ) -> Result<Run, EyeballsError> {
+        let Observed { run, output } =
+            self.run(Client::Command { words, bundle: self.network.bundle }, scenario)?;
+        if must_ask && run.queries.is_empty() {
+            return Err(EyeballsError::Client(print::describe_silence(words, &run, &output)));
+        }
+        Ok(run)
+    }
+
+    fn run(&mut self, client: Client<'_>, scenario: &Scenario) -> Result<Observed, EyeballsError> {
         if self.settings.interrupted.load(Ordering::Relaxed) {
             return Err(EyeballsError::Interrupted);
         }
@@ -174,11 +226,14 @@ impl Lab<'_> {
         thread::sleep(SETTLING);
         let queries = self.network.dns.take_log();
         let packets = self.network.wire.take_log();
-        if must_ask && queries.is_empty() {
-            return Err(EyeballsError::Client(print::describe_silence(self.settings.command, &ended)));
-        }
-        Ok(observe(&host, &queries, &packets, ended.end))
+        Ok(Observed { run: observe(&host, &queries, &packets, ended.end), output: ended.output })
     }
+}
+
+/// A run, and the last output of its client.
+struct Observed {
+    run: Run,
+    output: String,
 }
 
 /// The time between the first attempts of both families, ms; `None` if there were not both.

@@ -1,14 +1,14 @@
 //! What was measured, as a document and as JSON.
 
 use crate::clauses::Clause;
-use crate::client::Ended;
+use crate::compare::{Comparison, DelayDiff, MARGIN_MS};
 use crate::measure::{MAX_REFERENCE_ERROR_MS, Measurement, ReferenceCheck, ScenarioRuns};
 use crate::observe::Run;
 use crate::scenario::family_label;
 use crate::summary::{Delay, Summary};
 use stacklab_analysis::statistics::median;
-use stacklab_model::{Family, count, printable_lines, printable_text};
-use stacklab_report::{Block, Table, Width, document_text, versioned_json};
+use stacklab_model::{Family, Verdict, count, printable_lines, printable_text};
+use stacklab_report::{Block, Table, Width, document_text, verdict_name, versioned_json};
 
 /// Version of the JSON's shape, its field `format`.
 const FORMAT_VERSION: u32 = 1;
@@ -34,6 +34,73 @@ pub fn describe(measurement: &Measurement, is_markdown: bool, width: Width) -> S
         Block::Text(describe_method(measurement)),
     ];
     document_text(&blocks, is_markdown, width)
+}
+
+/// A comparison as JSON, unrounded.
+pub fn comparison_to_json(comparison: &Comparison) -> String {
+    versioned_json(FORMAT_VERSION, comparison)
+}
+
+/// A comparison as text for a terminal of this width, or as Markdown.
+pub fn describe_comparison(comparison: &Comparison, is_markdown: bool, width: Width) -> String {
+    let Comparison { baseline, candidate, delays } = comparison;
+    let mut blocks = vec![
+        Block::Facts(vec![
+            ("baseline", printable_text(&baseline.command.join(" "))),
+            ("candidate", printable_text(&candidate.command.join(" "))),
+        ]),
+        Block::Text(describe_reference(&baseline.reference)),
+        Block::Table(table_delays(delays)),
+    ];
+    let reasons = list_open(delays);
+    if !reasons.is_empty() {
+        blocks.push(Block::List(reasons));
+    }
+    blocks.push(Block::Text(format!(
+        "Differences are candidate minus baseline, with 95 % intervals; below {MARGIN_MS:.0} ms they are equivalent, which \
+         needs 14 runs (--repeat). {}",
+        describe_method(baseline)
+    )));
+    document_text(&blocks, is_markdown, width)
+}
+
+fn table_delays(delays: &[DelayDiff]) -> Table {
+    let mut table = Table::default();
+    table.push("delay", false, delays.iter().map(|delay| delay.label.clone()).collect());
+    table.push("baseline", true, delays.iter().map(|delay| format_or_none(delay.baseline_ms)).collect());
+    table.push("candidate", true, delays.iter().map(|delay| format_or_none(delay.candidate_ms)).collect());
+    table.push("difference, ms", true, delays.iter().map(format_effect).collect());
+    table.push("verdict", false, delays.iter().map(format_verdict).collect());
+    table
+}
+
+fn format_or_none(ms: Option<f64>) -> String {
+    ms.map_or(NONE.to_owned(), format_time)
+}
+
+fn format_effect(delay: &DelayDiff) -> String {
+    let Some(effect) = &delay.effect else { return NONE.to_owned() };
+    let interval = effect.interval95;
+    format!("{:+.1} [{:+.1}, {:+.1}]", effect.estimate, interval.low, interval.high)
+}
+
+fn format_verdict(delay: &DelayDiff) -> String {
+    match &delay.verdict {
+        Verdict::Better(arm) => format!("{arm} faster"),
+        Verdict::Nothing(_) => NONE.to_owned(),
+        verdict => verdict_name(verdict).to_owned(),
+    }
+}
+
+/// Why delays have no verdict, each reason once.
+fn list_open(delays: &[DelayDiff]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for delay in delays {
+        if let Verdict::Nothing(reason) = &delay.verdict {
+            reasons.push(format!("no verdict on {}: {reason}", delay.label));
+        }
+    }
+    reasons
 }
 
 /// The check of the tool with its own client.
@@ -94,6 +161,7 @@ fn table_clauses(clauses: &[Clause]) -> Table {
     table.push("asked by", false, clauses.iter().map(|clause| clause.source.clone()).collect());
     table.push("what", false, clauses.iter().map(|clause| clause.asks.to_owned()).collect());
     table.push("does", false, clauses.iter().map(|clause| clause.verdict.words().to_owned()).collect());
+    table.footnotes.0.push("draft v3-04: draft-ietf-happy-happyeyeballs-v3-04".to_owned());
     table.push("found", false, clauses.iter().map(|clause| clause.found.clone()).collect());
     table
 }
@@ -198,7 +266,7 @@ fn describe_method(measurement: &Measurement) -> String {
     let runs = measurement.scenarios.iter().map(|scenario| scenario.runs.len()).max().unwrap_or(0);
     format!(
         "Times are medians of {} after the first DNS query. SYNs are the first of each family, where they enter the wire; \
-         the first byte is where it reaches the client. draft v3-04 is draft-ietf-happy-happyeyeballs-v3-04. A run may take {} s. Seed {}.",
+         the first byte is where it reaches the client. A run may take {} s. Seed {}.",
         count(runs, "run"),
         measurement.limit_s,
         measurement.seed
@@ -206,17 +274,17 @@ fn describe_method(measurement: &Measurement) -> String {
 }
 
 /// Why a command that asked for no name cannot be measured.
-pub(crate) fn describe_silence(command: &[String], ended: &Ended) -> String {
+pub(crate) fn describe_silence(command: &[String], run: &Run, output: &str) -> String {
     let program = printable_text(&command[0]);
     let mut text = format!("`{program}` did not ask DNS for the name in the place of {{host}}");
-    if let Some(code) = ended.end.exit_code.filter(|code| *code != 0) {
+    if let Some(code) = run.end.exit_code.filter(|code| *code != 0) {
         text.push_str(&format!(" and ended with exit code {code}"));
     }
     text.push_str(
         ". Run it outside to see whether it works; a program with its own resolver (DNS over HTTPS) cannot be measured.",
     );
-    if !ended.output.is_empty() {
-        text.push_str(&format!(" Its last output:\n{}", printable_lines(&ended.output)));
+    if !output.is_empty() {
+        text.push_str(&format!(" Its last output:\n{}", printable_lines(output)));
     }
     text
 }

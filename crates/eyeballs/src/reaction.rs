@@ -15,8 +15,8 @@ const AT_ONCE_MS: f64 = 20.0;
 enum Fallback {
     /// Data came over the other family.
     Other,
-    /// Data came over the family itself.
-    Same,
+    /// Data came over the family itself; whether the client was killed at the limit all the same.
+    Same { is_killed: bool },
     /// The client gave up, or was killed at the limit; whether it tried the other family.
     Nothing { is_killed: bool, has_tried: bool },
 }
@@ -24,7 +24,7 @@ enum Fallback {
 impl Fallback {
     fn of(run: &Run, family: Family) -> Self {
         match &run.first_byte {
-            Some(first) if first.family == family => Fallback::Same,
+            Some(first) if first.family == family => Fallback::Same { is_killed: run.end.is_killed },
             Some(_) => Fallback::Other,
             None => {
                 let has_tried = run.attempts.iter().any(|attempt| attempt.family != family);
@@ -37,7 +37,10 @@ impl Fallback {
         let other = family_label(other_family(family));
         match self {
             Fallback::Other => describe_delay(runs, family),
-            Fallback::Same => format!("stays with {}", family_label(family)),
+            Fallback::Same { is_killed: false } => format!("stays with {}", family_label(family)),
+            Fallback::Same { is_killed: true } => {
+                format!("stays with {}, and hangs until the limit", family_label(family))
+            }
             Fallback::Nothing { is_killed, has_tried } => {
                 let end = if is_killed { "no data until the limit" } else { "fails" };
                 let tried = if has_tried { "though it tries" } else { "without trying" };
@@ -108,6 +111,10 @@ mod tests {
         assert_eq!(describe_fallback(&[at_once], Ipv6), "IPv4 at once, after 0.5 ms");
         let never = run(&[(Ipv4, 1.0)], Some(Ipv4));
         assert_eq!(describe_fallback(&[never], Ipv6), "IPv4 without trying IPv6");
+        let mut stuck = run(&[(Ipv6, 1.0)], Some(Ipv6));
+        assert_eq!(describe_fallback(&[stuck.clone()], Ipv6), "stays with IPv6");
+        stuck.end.is_killed = true;
+        assert_eq!(describe_fallback(&[stuck], Ipv6), "stays with IPv6, and hangs until the limit");
         let mut failed = run(&[(Ipv6, 1.0)], None);
         assert_eq!(describe_fallback(&[failed.clone()], Ipv6), "fails, without trying IPv4");
         failed.end.is_killed = true;

@@ -18,7 +18,7 @@ Exit codes:
   6    no valid run, or no data for the requested output; or a family does not get \
 through (measure --against), or no answer came back (measure echo)
   7    the single measurement (stacklab measure) is not valid
-  8    the candidate or the second record is worse (run and compare --fail-on)
+  8    the candidate or the second record is worse (run, compare and eyeballs --fail-on)
   9    a request to a host failed over one of the families (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
@@ -199,6 +199,7 @@ Examples:
   stacklab eyeballs -- curl http://{host}/
   stacklab eyeballs --scenarios all --repeat 20 -- wget -qO- http://{host}/
   stacklab eyeballs --limit 30 --format json -- ssh {host}
+  stacklab eyeballs --repeat 14 --fail-on worse=5% -- old {host} --against -- new {host}
 
 The program runs in a network namespace in which stacklab is the network and the resolver. Its times are those of \
 packets and DNS queries: docs/eyeballs.md.")]

@@ -1,4 +1,4 @@
-//! What the client's programs read to find their resolver.
+//! What the client's programs read to find their resolver, and whom they trust.
 
 use stacklab_testbed::{Attempt, Fault, hide_folder, mount_over};
 use std::fs;
@@ -24,6 +24,22 @@ pub(super) fn show_own_resolver() -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Where programs look for the authorities that they trust (Debian, Fedora, openSUSE).
+const BUNDLES: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+
+/// Shows this authority as the only one that is trusted. Returns a file that has it, if the machine has such files.
+pub(super) fn show_authority(pem: &str) -> Result<Option<&'static str>, Fault> {
+    let mut shown = None;
+    for bundle in BUNDLES {
+        if Path::new(bundle).is_file() {
+            show(bundle, pem)?;
+            shown = shown.or(Some(bundle));
+        }
+    }
+    Ok(shown)
 }
 
 fn show(place: &str, text: &str) -> Result<(), Fault> {

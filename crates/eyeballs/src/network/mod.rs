@@ -6,24 +6,28 @@
 //! | `packet` | headers |
 //! | `answer` | resets and ICMP errors |
 //! | `dns` | the resolver on the client's loopback interface |
-//! | `server` | the servers of HTTP and SSH |
-//! | `files` | `resolv.conf` and `nsswitch.conf` of the client |
+//! | `server` | the servers of HTTP, HTTPS and SSH |
+//! | `tls`, `authority` | TLS, and the certificates of a throwaway authority |
+//! | `files` | `resolv.conf`, `nsswitch.conf` and trusted certificates of the client |
 
 pub(crate) mod answer;
+mod authority;
 pub(crate) mod dns;
 mod files;
 pub(crate) mod packet;
 mod server;
+mod tls;
 pub(crate) mod wire;
 
 use dns::Dns;
-use server::Server;
+use server::start_servers;
 use stacklab_testbed::kernel::sysctl::silence_where_allowed;
 use stacklab_testbed::{Attempt, Fault, TestbedError, create_uplink, in_new_namespace, unshare_mounts};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tls::Tls;
 use wire::{MTU, Wire};
 
 /// Addresses are from the documentation networks (RFC 5737, RFC 3849). Unique local addresses would not do: by RFC 6724
@@ -62,6 +66,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Network {
     pub wire: Arc<Wire>,
     pub dns: Arc<Dns>,
+    /// The file in which the client's programs find the authority of the server's certificate, if they have one.
+    pub bundle: Option<&'static str>,
 }
 
 impl Network {
@@ -69,8 +75,8 @@ impl Network {
     /// network alone. Call [`stacklab_testbed::enter`] before.
     pub(crate) fn with<T: Send>(work: impl FnOnce(&Network) -> T + Send) -> Result<T, TestbedError> {
         let server = in_new_namespace(build_server).map_err(no_namespace)?;
-        let uplink = server.map_err(Fault::advise)?;
-        let done = in_new_namespace(|| Ok(work(&build_client(uplink)?))).map_err(no_namespace)?;
+        let server = server.map_err(Fault::advise)?;
+        let done = in_new_namespace(|| Ok(work(&build_client(server)?))).map_err(no_namespace)?;
         done.map_err(Fault::advise)
     }
 }
@@ -81,23 +87,34 @@ fn no_namespace(reason: std::io::Error) -> TestbedError {
     ))
 }
 
-/// Sets up the server's namespace and starts its servers. Returns its end of the wire, with which the namespace lives.
-fn build_server() -> Result<File, Fault> {
+/// The server's side.
+struct ServerSide {
+    /// Its end of the wire, with which its namespace lives.
+    uplink: File,
+    /// The authority of its certificate as PEM.
+    authority: String,
+}
+
+/// Sets up the server's namespace and starts its servers.
+fn build_server() -> Result<ServerSide, Fault> {
     silence_where_allowed()?;
     let addresses: [IpAddr; 3] = [SERVER_IPV4.into(), SERVER_IPV6.into(), TRANSLATED.into()];
     let uplink = create_uplink("server", MTU, &addresses)?;
-    Server::start()?;
-    Ok(uplink)
+    let tls = Tls::generate().attempt("make the server's certificate")?;
+    let authority = tls.authority.clone();
+    start_servers(tls)?;
+    Ok(ServerSide { uplink, authority })
 }
 
 /// Sets up the client's namespace, in which the calling thread is, and starts the resolver and the wire.
-fn build_client(server: File) -> Result<Network, Fault> {
+fn build_client(server: ServerSide) -> Result<Network, Fault> {
     silence_where_allowed()?;
     unshare_mounts().attempt("make a mount namespace")?;
     files::show_own_resolver()?;
+    let bundle = files::show_authority(&server.authority)?;
     let clock = Clock::start();
     let uplink = create_uplink("client", MTU, &CLIENT)?;
     let dns = Dns::start(clock)?;
-    let wire = Wire::start(clock, uplink, server).attempt("start the wire")?;
-    Ok(Network { wire, dns })
+    let wire = Wire::start(clock, uplink, server.uplink).attempt("start the wire")?;
+    Ok(Network { wire, dns, bundle })
 }

@@ -1,15 +1,22 @@
 //! `stacklab eyeballs`.
 
-use crate::failure::{Failure, INTERRUPTED, TESTBED, interrupt_flag};
+use crate::commands::report::FailOn;
+use crate::failure::{Failure, INTERRUPTED, TESTBED, WORSE, interrupt_flag};
 use crate::output::{print_text, width};
 use crate::quantities::{format, some_time};
 use clap::{Args, ValueEnum};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::sources::new_seed;
-use stacklab_eyeballs::{EyeballsError, ScenarioSet, Settings, describe, measure, to_json};
+use stacklab_eyeballs::{
+    EyeballsError, ScenarioSet, Settings, compare, comparison_to_json, describe, describe_comparison,
+    measure, to_json,
+};
 use stacklab_report::OutputFormat;
 use stacklab_testbed::Privilege;
 use std::time::Duration;
+
+/// Separates two commands.
+const AGAINST: &str = "--against";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EyeballsOptions {
@@ -28,7 +35,12 @@ pub(crate) struct EyeballsOptions {
     /// text, markdown or json
     #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "markdown", "json"]), default_value = "text")]
     pub format: OutputFormat,
-    /// The command, with {host} in the place of the name that it connects to
+    /// With `--against -- COMMAND` at the end: exit with code 8 if the second command is slower than the first by more
+    /// than this, and by more than 5 ms: worse=5%
+    #[arg(long, value_name = "worse=PERCENT")]
+    pub fail_on: Option<FailOn>,
+    /// The command, with {host} in the place of the name that it connects to; `--against -- COMMAND` behind it compares
+    /// it with a second one
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
@@ -40,12 +52,16 @@ pub(crate) enum Scenarios {
 }
 
 pub(crate) fn eyeballs(options: &EyeballsOptions) -> Result<(), Failure> {
+    let commands = split_commands(&options.command)?;
+    if options.fail_on.is_some() && commands.candidate.is_none() {
+        return Err(Failure::usage("--fail-on compares two commands: -- COMMAND --against -- COMMAND"));
+    }
     // Before a thread exists.
     if stacklab_testbed::enter()? == Privilege::UserNamespace {
         note("stacklab: not root: building the network in a user namespace");
     }
     let settings = Settings {
-        command: &options.command,
+        command: commands.baseline,
         scenarios: match options.scenarios {
             Scenarios::Quick => ScenarioSet::Quick,
             Scenarios::All => ScenarioSet::All,
@@ -55,11 +71,61 @@ pub(crate) fn eyeballs(options: &EyeballsOptions) -> Result<(), Failure> {
         seed: options.seed.unwrap_or_else(new_seed),
         interrupted: interrupt_flag()?,
     };
+    if let Some(candidate) = commands.candidate {
+        return compare_with(&settings, candidate, options);
+    }
     let measurement = measure(&settings).map_err(failure)?;
     print_text(&match options.format {
         OutputFormat::Json => to_json(&measurement),
         format => describe(&measurement, format == OutputFormat::Markdown, width()),
     })
+}
+
+/// The words behind `--`.
+struct Commands<'a> {
+    baseline: &'a [String],
+    candidate: Option<&'a [String]>,
+}
+
+/// Splits `COMMAND --against -- COMMAND`.
+fn split_commands(words: &[String]) -> Result<Commands<'_>, Failure> {
+    let Some(place) = words.windows(2).position(|pair| pair == [AGAINST, "--"]) else {
+        return Ok(Commands { baseline: words, candidate: None });
+    };
+    let baseline = &words[..place];
+    let candidate = &words[place + 2..];
+    if baseline.is_empty() || candidate.is_empty() {
+        return Err(Failure::usage(
+            "--against needs a command on both sides: -- COMMAND --against -- COMMAND",
+        ));
+    }
+    Ok(Commands { baseline, candidate: Some(candidate) })
+}
+
+fn compare_with(
+    settings: &Settings<'_>,
+    candidate: &[String],
+    options: &EyeballsOptions,
+) -> Result<(), Failure> {
+    let comparison = compare(settings, candidate).map_err(failure)?;
+    print_text(&match options.format {
+        OutputFormat::Json => comparison_to_json(&comparison),
+        format => describe_comparison(&comparison, format == OutputFormat::Markdown, width()),
+    })?;
+    let Some(FailOn { worse }) = options.fail_on else { return Ok(()) };
+    let mut failing = Vec::new();
+    for delay in comparison.delays.iter().filter(|delay| delay.is_worse(worse)) {
+        failing.push(delay.label.clone());
+    }
+    if failing.is_empty() {
+        return Ok(());
+    }
+    let percent = 100.0 * worse;
+    let text = format!(
+        "the second command is slower by more than {percent} % and 5 ms, or gets no data where the first does: {}",
+        failing.join("; ")
+    );
+    Err(Failure::new(WORSE, text))
 }
 
 fn failure(error: EyeballsError) -> Failure {
@@ -68,5 +134,23 @@ fn failure(error: EyeballsError) -> Failure {
         EyeballsError::Testbed(_) => Failure::new(TESTBED, error),
         EyeballsError::Interrupted => Failure::new(INTERRUPTED, error),
         EyeballsError::Step { .. } => Failure::new(crate::failure::OTHER, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(line: &str) -> Result<Vec<String>, Failure> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let Commands { baseline, candidate } = split_commands(&words)?;
+        Ok(vec![baseline.join(" "), candidate.unwrap_or_default().join(" ")])
+    }
+
+    #[test]
+    fn two_commands_are_split() {
+        assert_eq!(split("curl {host} --against -- wget {host}").unwrap(), ["curl {host}", "wget {host}"]);
+        assert_eq!(split("a --against b -- {host}").unwrap(), ["a --against b -- {host}", ""]);
+        assert!(split("a --against --").unwrap_err().printed().contains("on both sides"));
     }
 }
