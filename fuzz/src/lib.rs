@@ -3,6 +3,7 @@
 //! `cargo test` gives each target its corpus (`fuzz/corpus/TARGET`), once. `make fuzz` searches for more. The parsers
 //! are those of the crates' `fuzzing` modules, where they are not public anyway.
 
+mod eyeballs;
 mod guests;
 mod local;
 mod outputs;
@@ -14,6 +15,7 @@ mod studies;
 mod sys;
 mod tools;
 
+pub use eyeballs::client_packet;
 pub use guests::{
     captured_frame, console, exact_counts, guest_message, mux, package_file, radio_frame, service_answer,
 };
@@ -32,7 +34,7 @@ pub use tools::{generator_output, import, iperf3, path_answer};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 26] = [
+pub const TARGETS: [Target; 27] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
@@ -60,6 +62,7 @@ pub const TARGETS: [Target; 26] = [
     ("generator_output", generator_output),
     ("iperf3", iperf3),
     ("path_answer", path_answer),
+    ("client_packet", client_packet),
 ];
 
 /// The numbers and texts that a target takes from its bytes, from the front.

@@ -20,6 +20,7 @@
 mod clauses;
 mod client;
 mod compare;
+pub mod fuzzing;
 mod measure;
 mod network;
 mod observe;
