@@ -35,7 +35,7 @@ pub enum Tracking {
     /// Only where a mechanism needs it.
     #[default]
     Off,
-    /// It does, and has so many further connections of each family.
+    /// It does, and has that many further connections of each family.
     On(u32),
 }
 

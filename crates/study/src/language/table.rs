@@ -217,7 +217,7 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "conntrack",
         Kind::List(&Kind::CountOr { most: MAX_CONNECTIONS as i64, name: Tracking::OFF }),
-        "Connection tracking on the sender's router (testbed.topology \"routed\"). A number: connections of what passes are tracked, and so many further ones of each family are there. off, the default: not tracked, unless the mechanism needs it.",
+        "Connection tracking on the sender's router (testbed.topology \"routed\"). A number: connections of what passes are tracked, and that many further ones of each family are there. off, the default: not tracked, unless the mechanism needs it.",
     ),
     optional(
         "router_queue",

@@ -48,7 +48,7 @@ impl Shape {
         if position >> free_bits > 0 {
             return None;
         }
-        // A product with an odd number is a permutation of all numbers with so many bits.
+        // A product with an odd number is a permutation of all numbers with that many bits.
         let spread = position.wrapping_mul(GOLDEN >> (64 - free_bits) | 1) & ((1 << free_bits) - 1);
         let block = u128::from(self.blocks[(number % blocks) as usize]);
         Some(block << (128 - self.block_bits) | u128::from(spread) << (128 - length))
@@ -74,7 +74,7 @@ fn list_blocks_v6() -> Vec<u16> {
     blocks
 }
 
-/// So many different prefixes of a family, each an address and a length.
+/// That many different prefixes of a family, each an address and a length.
 pub(crate) fn list_prefixes(family: Family, count: u32) -> Vec<(IpAddr, u8)> {
     let shape = Shape::of(family);
     let mut all = Vec::with_capacity(count as usize);

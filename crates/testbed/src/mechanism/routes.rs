@@ -104,7 +104,7 @@ fn check_memory(routes: u32) -> Result<(), Fault> {
     }
 }
 
-/// The routes of a family in this namespace, those of its own addresses included, by the kernel's count.
+/// The routes of a family in this namespace, the local ones included, by the kernel's count.
 pub(crate) fn count_routes(family: Family) -> Result<u64, Fault> {
     let (file, read): (_, fn(&str) -> Option<u64>) = match family {
         Family::Ipv4 => ("fib_triestat", read_trie),
