@@ -174,6 +174,13 @@ fn all_errors_are_told_at_once() {
 }
 
 #[test]
+fn connections_are_a_number_or_off() {
+    let errors = errors(&with("size = [128, 1408]", "size = [128]\nconntrack = [\"on\", -1]"));
+    let expected = "expected a whole number from 0 to 1000000, or \"off\"";
+    assert_eq!(errors.to_string().matches(expected).count(), 2, "{errors}");
+}
+
+#[test]
 fn a_hostile_file_is_refused_soon_and_in_few_words() {
     let sizes: Vec<String> = (0..60_000).map(|size| (1_000_000 + size).to_string()).collect();
     let text = with("size = [128, 1408]", &format!("size = [{}]", sizes.join(", ")));
