@@ -272,7 +272,7 @@ mod tests {
     fn knows_the_order_of_families() {
         let alternating = run(&[(Ipv6, 1.0), (Ipv4, 251.0), (Ipv6, 501.0)], Some(Ipv4));
         let same = run(&[(Ipv6, 1.0), (Ipv6, 251.0)], Some(Ipv6));
-        assert_eq!(judge_order(&[alternating.clone()]).0, ClauseVerdict::Yes);
+        assert_eq!(judge_order(std::slice::from_ref(&alternating)).0, ClauseVerdict::Yes);
         assert_eq!(judge_order(&[alternating, same]).0, ClauseVerdict::No);
         assert_eq!(judge_order(&[run(&[(Ipv6, 1.0)], None)]).0, ClauseVerdict::NotShown);
     }

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn says_when_the_other_family_is_tried() {
         let fallen_back = run(&[(Ipv6, 1.0), (Ipv4, 202.0)], Some(Ipv4));
-        assert_eq!(describe_fallback(&[fallen_back.clone()], Ipv6), "IPv4 after 201 ms");
+        assert_eq!(describe_fallback(std::slice::from_ref(&fallen_back), Ipv6), "IPv4 after 201 ms");
         let at_once = run(&[(Ipv6, 1.0), (Ipv4, 1.5)], Some(Ipv4));
         assert_eq!(describe_fallback(&[at_once], Ipv6), "IPv4 at once, after 0.5 ms");
         let never = run(&[(Ipv4, 1.0)], Some(Ipv4));
