@@ -203,7 +203,7 @@ fn the_help_lists_the_exit_codes_that_are_tested_here() {
         (code::RECORD, "cannot create, read or write a record"),
         (code::HOST, "a host failed during a campaign, or its agent"),
         (code::INVALID, "the single measurement (stacklab measure) is not valid"),
-        (code::WORSE, "the candidate or the second record is worse (run and compare --fail-on)"),
+        (code::WORSE, "the candidate or the second record is worse (run, compare and eyeballs --fail-on)"),
         (code::INTERRUPTED, "interrupted"),
     ] {
         let listed = help.lines().any(|line| {
