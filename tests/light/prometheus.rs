@@ -58,16 +58,27 @@ impl Prometheus {
             assert!(begun.elapsed() < LIMIT, "{said}");
             sleep(Duration::from_millis(50));
         }
+        // It listens before it can answer queries.
+        while !started.get("/-/ready").contains(" 200 ") {
+            assert!(begun.elapsed() < LIMIT, "Prometheus is not ready");
+            sleep(Duration::from_millis(50));
+        }
         started
+    }
+
+    /// The whole answer to a request.
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// What a query gives: labels and values.
     fn query(&self, query: &str) -> Vec<Value> {
         let query: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET /api/v1/query?query={query} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = self.get(&format!("/api/v1/query?query={query}"));
         let body = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}")).1;
         let json: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
         assert_eq!(json["status"], "success", "{answer}");
