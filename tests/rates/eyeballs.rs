@@ -78,7 +78,7 @@ fn tls_and_ssh_clients_are_measured() {
     let program = Program::new();
     for (tool, package, command) in commands {
         require_tool(tool, package);
-        let measured = measure(&program, &["--limit", "2"], command);
+        let measured = measure(&program, &["--limit", "5"], command);
         for (scenario, family) in [("both", "ipv6"), ("ipv6-reset", "ipv4"), ("only-a", "ipv4")] {
             for run in runs(&measured, scenario) {
                 assert_eq!(run["first_byte"]["family"], family, "{tool}, {scenario}: {run}");
