@@ -1,11 +1,10 @@
 //! What RFC 8305 asks of a client, each with what the client does. Of the draft of its successor: HTTPS records.
 
-use crate::measure::ScenarioRuns;
 use crate::observe::Run;
-use crate::print::{format_delay, format_time};
 use crate::reaction::other_family;
+use crate::runs::{Delay, ScenarioRuns, format_delay, runs_of};
 use crate::scenario::{BOTH, family_label, path_scenario, record_scenario, record_type};
-use crate::summary::{Delay, runs_of};
+use crate::times::format_time;
 use serde::Serialize;
 use stacklab_analysis::statistics::median;
 use stacklab_model::Family;

@@ -4,6 +4,7 @@
 use crate::observe::RunEnd;
 use crate::progress::Progress;
 use crate::reference;
+use crate::times::in_ms;
 use crate::{EyeballsError, Settings};
 use nix::unistd::gettid;
 use stacklab_testbed::{Process, clear, spawn_in_namespace};
@@ -152,9 +153,4 @@ fn read_end(output: &mut File) -> String {
     let is_read = output.seek(SeekFrom::Start(length.saturating_sub(MAX_SHOWN))).is_ok()
         && output.take(MAX_SHOWN).read_to_end(&mut bytes).is_ok();
     if is_read { String::from_utf8_lossy(&bytes).trim().to_owned() } else { String::new() }
-}
-
-/// Milliseconds of a time, to the microsecond.
-pub(crate) fn in_ms(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -3,10 +3,10 @@
 //! Delays are compared by their differences, in milliseconds: a percentage of the fraction of a millisecond that a
 //! client on a working network needs would say nothing.
 
-use crate::measure::{Measurement, ScenarioRuns, attempt_delay_ms};
-use crate::observe::Run;
+use crate::measurement::Measurement;
+use crate::observe::{Run, attempt_delay_ms};
+use crate::runs::{ScenarioRuns, runs_of};
 use crate::scenario::path_scenario;
-use crate::summary::runs_of;
 use serde::Serialize;
 use stacklab_analysis::statistics::median;
 use stacklab_analysis::{Blocks, Claim, Paired, TwoArms, claims};

@@ -13,31 +13,37 @@
 //! | `reference` | the built-in client with a known delay |
 //! | `observe` | a run, from the logs of wire and resolver |
 //! | `measure` | the runs of all scenarios |
+//! | `runs`, `measurement` | what they gave |
 //! | `summary`, `reaction`, `clauses` | what the runs say of the client |
 //! | `compare` | two clients |
-//! | `print` | the tables |
+//! | `print`, `times` | the tables |
 
 mod clauses;
 mod client;
 mod compare;
 pub mod fuzzing;
 mod measure;
+mod measurement;
 mod network;
 mod observe;
 mod print;
 mod progress;
 mod reaction;
 mod reference;
+mod runs;
 mod scenario;
 mod summary;
+mod times;
 
 pub use clauses::{Clause, ClauseVerdict};
 pub use compare::{Comparison, DelayDiff};
-pub use measure::{Measurement, ReferenceCheck, ScenarioRuns, Settings, compare, measure};
+pub use measure::{Settings, compare, measure};
+pub use measurement::{Measurement, ReferenceCheck};
 pub use observe::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Run, RunEnd};
 pub use print::{comparison_to_json, describe, describe_comparison, to_json};
+pub use runs::{Delay, ScenarioRuns};
 pub use scenario::ScenarioSet;
-pub use summary::{Delay, Reaction, Summary};
+pub use summary::{Reaction, Summary};
 
 use stacklab_testbed::TestbedError;
 use std::io;

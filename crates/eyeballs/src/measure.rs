@@ -2,14 +2,16 @@
 
 use crate::client::{Client, HOST};
 use crate::compare::{Comparison, compare_delays};
+use crate::measurement::{Measurement, ReferenceCheck};
 use crate::network::Network;
 use crate::network::dns::Zone;
-use crate::observe::{Run, observe};
+use crate::observe::{Run, attempt_delay_ms, observe};
 use crate::progress::Progress;
+use crate::runs::ScenarioRuns;
 use crate::scenario::{Scenario, ScenarioSet, list, path_scenario};
-use crate::summary::{Summary, summarize};
+use crate::summary::summarize;
+use crate::times::in_ms;
 use crate::{EyeballsError, print};
-use serde::Serialize;
 use stacklab_analysis::statistics::median;
 use stacklab_model::{Family, SplitMix64};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +21,6 @@ use std::time::Duration;
 /// The connection attempt delay of the reference client, which RFC 8305 recommends.
 const REFERENCE_DELAY: Duration = Duration::from_millis(250);
 const REFERENCE_RUNS: usize = 5;
-/// A reference that is measured further from its delay than this says that the machine is busy.
-pub(crate) const MAX_REFERENCE_ERROR_MS: f64 = 5.0;
 /// How long packets may follow the end of a client.
 const SETTLING: Duration = Duration::from_millis(30);
 
@@ -39,45 +39,6 @@ pub struct Settings<'a> {
     pub seed: u64,
     /// Set when the user interrupts.
     pub interrupted: &'static AtomicBool,
-}
-
-/// What was measured of a client.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measurement {
-    /// The command and its arguments.
-    pub command: Vec<String>,
-    /// The seed of the order.
-    pub seed: u64,
-    /// How long a run was allowed to take, seconds.
-    pub limit_s: f64,
-    /// The check with the built-in client.
-    pub reference: ReferenceCheck,
-    /// What the runs say.
-    pub summary: Summary,
-    /// The scenarios, in the order of tables.
-    pub scenarios: Vec<ScenarioRuns>,
-}
-
-/// What was measured of the built-in client.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ReferenceCheck {
-    /// Its connection attempt delay.
-    pub set_ms: f64,
-    /// The median of those that were measured.
-    pub median_ms: Option<f64>,
-    /// All that were measured.
-    pub measured_ms: Vec<f64>,
-}
-
-/// The runs of a scenario.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ScenarioRuns {
-    /// Its name: `ipv6-drop`.
-    pub name: String,
-    /// What it is: `IPv6 is dropped`.
-    pub label: String,
-    /// Its runs, in the order in which they were.
-    pub runs: Vec<Run>,
 }
 
 /// Measures a client. Call [`stacklab_testbed::enter`] before.
@@ -191,7 +152,7 @@ impl Lab<'_> {
             let run = self.run(Client::Reference(REFERENCE_DELAY), dropped)?.run;
             measured_ms.extend(attempt_delay_ms(&run));
         }
-        let set_ms = crate::client::in_ms(REFERENCE_DELAY);
+        let set_ms = in_ms(REFERENCE_DELAY);
         Ok(ReferenceCheck { set_ms, median_ms: median(&measured_ms), measured_ms })
     }
 
@@ -234,11 +195,4 @@ impl Lab<'_> {
 struct Observed {
     run: Run,
     output: String,
-}
-
-/// The time between the first attempts of both families, ms; `None` if there were not both.
-pub(crate) fn attempt_delay_ms(run: &Run) -> Option<f64> {
-    let six = run.first_attempt(Family::Ipv6)?.at_ms;
-    let four = run.first_attempt(Family::Ipv4)?.at_ms;
-    Some(((four - six).abs() * 1e3).round() / 1e3)
 }

@@ -1,9 +1,9 @@
 //! A run as the wire and the resolver saw it. Times are milliseconds after the first query for the host.
 
-use crate::client::in_ms;
 use crate::network::dns::{Query, QueryType};
 use crate::network::packet::Payload;
 use crate::network::wire::{End, Logged};
+use crate::times::in_ms;
 use serde::Serialize;
 use stacklab_model::Family;
 use std::net::{IpAddr, SocketAddr};
@@ -210,6 +210,13 @@ fn list_datagrams(packets: &[Logged], origin: Duration) -> Vec<FirstDatagram> {
 }
 
 /// Runs for tests.
+/// The time between the first attempts of both families, ms; `None` if there were not both.
+pub(crate) fn attempt_delay_ms(run: &Run) -> Option<f64> {
+    let six = run.first_attempt(Family::Ipv6)?.at_ms;
+    let four = run.first_attempt(Family::Ipv4)?.at_ms;
+    Some(((four - six).abs() * 1e3).round() / 1e3)
+}
+
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
@@ -290,6 +297,6 @@ mod tests {
         assert_eq!((run.attempts[1].family, run.attempts[1].at_ms), (Family::Ipv4, 260.0));
         // When it leaves the wire; data of another run's connection are not its first byte.
         assert_eq!(run.first_byte, Some(FirstByte { family: Family::Ipv4, at_ms: 320.0 }));
-        assert_eq!(crate::measure::attempt_delay_ms(&run), Some(250.0));
+        assert_eq!(attempt_delay_ms(&run), Some(250.0));
     }
 }

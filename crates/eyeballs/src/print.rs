@@ -2,20 +2,18 @@
 
 use crate::clauses::Clause;
 use crate::compare::{Comparison, DelayDiff, MARGIN_MS};
-use crate::measure::{MAX_REFERENCE_ERROR_MS, Measurement, ReferenceCheck, ScenarioRuns};
+use crate::measurement::{MAX_REFERENCE_ERROR_MS, Measurement, ReferenceCheck};
 use crate::observe::Run;
+use crate::runs::{Delay, ScenarioRuns, format_delay};
 use crate::scenario::family_label;
-use crate::summary::{Delay, Summary};
+use crate::summary::Summary;
+use crate::times::{NONE, format_time};
 use stacklab_analysis::statistics::median;
 use stacklab_model::{Family, Verdict, count, printable_lines, printable_text};
 use stacklab_report::{Block, Table, Width, document_text, verdict_name, versioned_json};
 
 /// Version of the JSON's shape, its field `format`.
 const FORMAT_VERSION: u32 = 1;
-/// Longer delays are in seconds.
-const MAX_EXACT_MS: f64 = 10_000.0;
-/// What stands for a figure that does not exist.
-const NONE: &str = "-";
 
 /// The measurement as JSON, unrounded.
 pub fn to_json(measurement: &Measurement) -> String {
@@ -134,24 +132,6 @@ fn list_facts(summary: &Summary) -> Vec<(&'static str, String)> {
     vec![("first family", first.to_owned()), ("attempt delay", delay)]
 }
 
-/// `201 ms (201 to 204)`, and in how many runs if not in all.
-pub(crate) fn format_delay(delay: &Delay) -> String {
-    let Delay { median_ms: Some(median), low_ms: Some(low), high_ms: Some(high), runs, of } = delay else {
-        return NONE.to_owned();
-    };
-    let mut text =
-        if *high < MAX_EXACT_MS { format!("{median:.1} ms") } else { format!("{:.2} s", median / 1e3) };
-    if *runs > 1 && *high < MAX_EXACT_MS {
-        text.push_str(&format!(" ({low:.1} to {high:.1})"));
-    } else if *runs > 1 {
-        text.push_str(&format!(" ({:.2} to {:.2})", low / 1e3, high / 1e3));
-    }
-    if runs < of {
-        text.push_str(&format!(" in {runs} of {of} runs"));
-    }
-    text
-}
-
 fn list_reactions(summary: &Summary) -> Vec<String> {
     summary.reactions.iter().map(|reaction| format!("{}: {}", reaction.label, reaction.does)).collect()
 }
@@ -206,15 +186,6 @@ fn format_first_byte(runs: &[Run]) -> String {
 /// The median, or that there is none.
 pub(crate) fn format_median(times: &[f64]) -> String {
     median(times).map_or(NONE.to_owned(), format_time)
-}
-
-/// Milliseconds: three digits or the whole number.
-pub(crate) fn format_time(ms: f64) -> String {
-    match ms {
-        ..10.0 => format!("{ms:.1} ms"),
-        ..10_000.0 => format!("{ms:.0} ms"),
-        _ => format!("{:.1} s", ms / 1e3),
-    }
 }
 
 fn format_winner(runs: &[Run]) -> String {

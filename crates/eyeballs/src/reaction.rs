@@ -2,8 +2,8 @@
 //! together.
 
 use crate::observe::Run;
-use crate::print::format_time;
 use crate::scenario::family_label;
+use crate::times::format_time;
 use stacklab_analysis::statistics::median;
 use stacklab_model::Family;
 

@@ -2,12 +2,11 @@
 //! family fails.
 
 use crate::clauses::{Clause, judge};
-use crate::measure::{ScenarioRuns, attempt_delay_ms};
-use crate::observe::Run;
+use crate::observe::{Run, attempt_delay_ms};
 use crate::reaction::describe_fallback;
+use crate::runs::{Delay, ScenarioRuns, runs_of};
 use crate::scenario::{BOTH, path_scenario};
 use serde::Serialize;
-use stacklab_analysis::statistics::median;
 use stacklab_model::Family;
 
 /// A client in a few figures and sentences.
@@ -24,34 +23,6 @@ pub struct Summary {
     pub clauses: Vec<Clause>,
 }
 
-/// A time in several runs, milliseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Delay {
-    /// The median; absent if no run has the time.
-    pub median_ms: Option<f64>,
-    /// The shortest.
-    pub low_ms: Option<f64>,
-    /// The longest.
-    pub high_ms: Option<f64>,
-    /// Runs that have it.
-    pub runs: usize,
-    /// All runs.
-    pub of: usize,
-}
-
-impl Delay {
-    pub(crate) fn of(figures: &[Option<f64>]) -> Self {
-        let known: Vec<f64> = figures.iter().flatten().copied().collect();
-        Delay {
-            median_ms: median(&known),
-            low_ms: known.iter().copied().reduce(f64::min),
-            high_ms: known.iter().copied().reduce(f64::max),
-            runs: known.len(),
-            of: figures.len(),
-        }
-    }
-}
-
 /// What a client does in one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reaction {
@@ -65,11 +36,6 @@ pub struct Reaction {
 
 /// The faults of a path to which a client may react.
 const FAULTS: [&str; 6] = ["drop", "reset", "unreachable", "prohibited", "black-hole", "data-lost"];
-
-/// The runs of a scenario; none if it was not run.
-pub(crate) fn runs_of<'a>(scenarios: &'a [ScenarioRuns], name: &str) -> &'a [Run] {
-    scenarios.iter().find(|scenario| scenario.name == name).map_or(&[], |scenario| &scenario.runs)
-}
 
 /// Sums up the runs of a client.
 pub(crate) fn summarize(scenarios: &[ScenarioRuns]) -> Summary {
