@@ -16,10 +16,15 @@ struct Connection {
 
 /// Which of these processes have the other end of a connection of this one.
 pub(super) fn find_peers(pids: impl Iterator<Item = u32>) -> BTreeSet<u32> {
+    let own_sockets = list_sockets("self");
+    // The tables are long to read: the kernel goes through all its slots, also where nobody is connected.
+    if own_sockets.is_empty() {
+        return BTreeSet::new();
+    }
     let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/self/net/{name}")));
     let connections: Vec<Connection> =
         tables.iter().flatten().flat_map(|table| table.lines().filter_map(read_connection)).collect();
-    let peers = find_other_ends(&connections, &list_sockets("self"));
+    let peers = find_other_ends(&connections, &own_sockets);
     if peers.is_empty() {
         return BTreeSet::new();
     }
