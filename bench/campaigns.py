@@ -1,6 +1,9 @@
 """Campaigns of the release build, or of the program that STACKLAB names, for the benchmarks that compare their findings."""
 
+import contextlib
+import csv
 import datetime
+import io
 import json
 import os
 import subprocess
@@ -20,16 +23,41 @@ def need():
         sys.exit(f"{os.path.basename(sys.argv[0])}: needs root, and {STACKLAB}: make build")
 
 
-def findings(study, seed):
-    """Runs a study, of TOML text, and gives the findings of its JSON report."""
+class Record:
+    """The record of a study that was run."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def findings(self):
+        """The findings of its JSON report."""
+        return json.loads(self.ask("report", "--format", "json"))
+
+    def slices(self):
+        """A row for each slice and host (docs/export.md)."""
+        return list(csv.DictReader(io.StringIO(self.ask("export", "--slices"))))
+
+    def ask(self, verb, *words):
+        """What a command says about the record."""
+        return subprocess.run([STACKLAB, verb, self.path, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+@contextlib.contextmanager
+def recorded(study, seed):
+    """Runs a study, of TOML text, and gives its record, which is removed afterwards."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path, record = os.path.join(folder, "study.toml"), os.path.join(folder, "study.stacklab")
         with open(path, "w", encoding="ascii") as file:
             file.write(study)
         run = [STACKLAB, "run", path, "--out", record, "--seed", str(seed)]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        report = subprocess.run([STACKLAB, "report", record, "--format", "json"], check=True, stdout=subprocess.PIPE)
-    return json.loads(report.stdout)
+        yield Record(record)
+
+
+def findings(study, seed):
+    """Runs a study, of TOML text, and gives the findings of its JSON report."""
+    with recorded(study, seed) as record:
+        return record.findings()
 
 
 def explained(*words):

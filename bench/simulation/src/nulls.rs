@@ -250,12 +250,15 @@ pub fn campaigns(count: usize, comparisons: usize) -> usize {
 pub fn print(count: usize) {
     println!(
         "\nArms that do not differ, {} to {} blocks, margin {} %, sd {} %: per cent of the claims of a report that are\n\
-         false, on average (at most 5), for 1, 21 and 60 comparisons; and of the 95 % intervals of 21, how many hold the\n\
-         truth. Where blocks depend on each other, in the last eight rows, nothing is promised.\n",
+         false, on average (at most 5), for 1, 21 and 60 comparisons ({}, {} and {} campaigns); and of the 95 % intervals\n\
+         of 21, how many hold the truth. Where blocks depend on each other, in the last eight rows, nothing is promised.\n",
         RULE.min,
         RULE.max,
         100.0 * MARGIN,
-        100.0 * SD
+        100.0 * SD,
+        campaigns(count, 1),
+        campaigns(count, 21),
+        campaigns(count, 60)
     );
     println!("{:<26} {:>6} {:>6} {:>6}  {:>8}", "noise", "1", "21", "60", "covered");
     for (place, (name, noise)) in Noise::ALL.into_iter().enumerate() {

@@ -17,7 +17,7 @@ fn main() {
             std::process::exit(2);
         }
     };
-    println!("{count} simulated campaigns for each figure");
+    println!("{count} simulated campaigns for each figure of one comparison, fewer of many");
     let is_asked = |of| part.is_none_or(|part| part == of);
     if is_asked("families") {
         families::print(count);
