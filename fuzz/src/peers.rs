@@ -12,7 +12,7 @@ use stacklab_model::{
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::fuzzing::{
-    Arrival, Header, LONGEST_ANSWER, LONGEST_REQUEST, Lines, SequenceWindow, count,
+    Arrival, Header, Lines, MAX_ANSWER_LENGTH, MAX_REQUEST_LENGTH, SequenceWindow, count,
 };
 use stacklab_traffic::protocol::{Answer, Numbered, Request};
 use stacklab_trial::{Path, figures};
@@ -38,7 +38,7 @@ pub fn agent_request(data: &[u8]) {
         idle: Duration::from_secs(60),
     };
     let permissions = [Permission::default(), Permission { limits: Some(limits) }];
-    for line in Lines::new(data, LONGEST_REQUEST).map_while(Result::ok) {
+    for line in Lines::new(data, MAX_REQUEST_LENGTH).map_while(Result::ok) {
         let request = match Numbered::<Request>::read(&line) {
             Ok(request) => request,
             Err(answer) => {
@@ -95,7 +95,7 @@ fn keeps_bounds(request: &Request, is_limited: bool) {
 
 /// Answers to a coordinator: what is understood has no control character, and reads back as it is written.
 pub fn agent_answer(data: &[u8]) {
-    for line in Lines::new(data, LONGEST_ANSWER).map_while(Result::ok) {
+    for line in Lines::new(data, MAX_ANSWER_LENGTH).map_while(Result::ok) {
         match Numbered::<Answer>::read(&line) {
             Ok(answer) => {
                 let written = serde_json::to_string(&answer).expect("an answer has a line");
@@ -112,7 +112,7 @@ pub fn agent_answer(data: &[u8]) {
 /// Messages of a fleet: requests, answers, and the pieces of a stream over NATS. What is understood reads back as it is
 /// written, answers have no control characters, and a stream has what was sent, up to a message that was lost.
 pub fn fleet_message(data: &[u8]) {
-    for line in Lines::new(data, LONGEST_REQUEST).map_while(Result::ok) {
+    for line in Lines::new(data, MAX_REQUEST_LENGTH).map_while(Result::ok) {
         if let Some(written) = fleet::request(&line) {
             assert_eq!(fleet::request(&written).as_ref(), Some(&written));
         }

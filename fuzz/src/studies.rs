@@ -5,7 +5,7 @@ use stacklab_study::{Input, Plan, parse};
 use std::collections::BTreeSet;
 
 /// Longest text of all problems of a study file, bytes: twenty are shown, each with a few lines of the file.
-const LONGEST: usize = 128 << 10;
+const MAX_LENGTH: usize = 128 << 10;
 
 /// A study file; after a zero byte the scale, and settings, one a line. Its problems are told in a bounded text without
 /// control characters; without problems there is a plan with every trial once.
@@ -28,7 +28,7 @@ pub fn study(data: &[u8]) {
         Err(errors) => {
             let message = errors.to_string();
             assert!(errors.count() > 0 && !message.is_empty());
-            assert!(message.len() <= LONGEST, "{} bytes of errors", message.len());
+            assert!(message.len() <= MAX_LENGTH, "{} bytes of errors", message.len());
             assert!(is_plain(&message), "{message:?}");
         }
     }

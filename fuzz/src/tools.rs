@@ -7,7 +7,7 @@ use stacklab_model::{Family, Generator, Length, Transport, Tuning, Value};
 use stacklab_path::fuzzing::{dns_addresses, http_head};
 use stacklab_protocols::generators::{Output, Traffic, tool};
 use stacklab_protocols::iperf3::{
-    MOST_STREAMS, Parameters, Results, State, answer_to, is_answer, read_header, write_header,
+    MAX_STREAMS, Parameters, Results, State, answer_to, is_answer, read_header, write_header,
 };
 
 /// The first byte chooses a format, or that it is found from the content.
@@ -94,7 +94,7 @@ pub fn iperf3(data: &[u8]) {
     }
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(parameters) = Parameters::parse(text) {
-        assert!((1..=MOST_STREAMS).contains(&parameters.parallel));
+        assert!((1..=MAX_STREAMS).contains(&parameters.parallel));
         assert_eq!(Parameters::parse(&parameters.to_json()), Ok(parameters));
     }
     if let Ok(results) = Results::parse(text) {

@@ -20,7 +20,7 @@ pub(super) const PACED: &str = "message_rate = \"link\"";
 const TOLERANCE: f64 = 0.01;
 /// The share of what the headers leave that the best run of a cell carries at least. No run carries more than all of
 /// it; how near it comes depends on how much of the machine there is (`bench/mechanisms`).
-const LEAST_FILLED: f64 = 0.75;
+const MIN_FILLED: f64 = 0.75;
 /// Runs of each cell.
 const RUNS: usize = 2;
 /// Rates of the middle link, Mbit/s: one rate that each kind of guest can fill on a busy machine, even emulated and
@@ -123,7 +123,7 @@ fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64>
         }
     }
     println!("note: {misses} of {} runs carried less or more than the headers leave", runs.len());
-    let least = 1.0 - allowed_on_any_machine(1.0 - LEAST_FILLED);
+    let least = 1.0 - allowed_on_any_machine(1.0 - MIN_FILLED);
     best.retain(|_, filled| *filled < least);
     // A guest that pauses while packets are queued behind the link carries them a little later, in another window.
     if above.len() > 1 {

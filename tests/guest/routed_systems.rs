@@ -20,7 +20,7 @@ const FAR: f64 = 0.05;
 /// The rate that emulated guests can fill, Mbit/s.
 const RATE: f64 = 5.0;
 /// The largest message that every mechanism carries in one packet, bytes.
-const LARGEST: u32 = 1400;
+const MAX_MESSAGE: u32 = 1400;
 /// Maximum time after an end until everything is removed.
 const SOON: Duration = Duration::from_secs(3);
 
@@ -79,7 +79,7 @@ fn check(run: &RunRecord) {
     assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
     let link_bytes = figure(run, Metric::LinkBytes);
     assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B on the link, not {bytes}");
-    let is_large = cell.size > LARGEST;
+    let is_large = cell.size > MAX_MESSAGE;
     let expected = if is_large { scheduled(cell.size) } else { limit };
     let throughput = figure(run, Metric::Throughput);
     assert!(
@@ -128,7 +128,7 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
     let scene = Scene::now();
     let mechanisms = ["native", "nat64", "464xlat"];
     let measured = |systems: &[&str], mechanisms: &[&str], size: u32, name: &str| {
-        let study = study(systems, mechanisms, &["udp"], size, size > LARGEST);
+        let study = study(systems, mechanisms, &["udp"], size, size > MAX_MESSAGE);
         let (all, said) = measure(&program, study, name);
         assert!(said.contains("both clients user-mode Linux"), "{said}");
         let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
@@ -218,7 +218,7 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     let program = Program::new();
     let scene = Scene::now();
     let measured = |routers: &str, mechanisms: &[&str], size: u32, name: &str| {
-        let study = study(&["namespace"], mechanisms, &["udp"], size, size > LARGEST);
+        let study = study(&["namespace"], mechanisms, &["udp"], size, size > MAX_MESSAGE);
         let measured = measure(&program, with_routers(&study, &[routers]), name);
         let found = streams(&measured.0);
         assert!(!found.is_empty(), "no stream was measured");

@@ -4,7 +4,7 @@
 
 use crate::support;
 
-use stacklab_guests::shell::{MOST_COMMANDS, listen, run_in_guest};
+use stacklab_guests::shell::{MAX_COMMANDS, listen, run_in_guest};
 use stacklab_guests::{WifiHosted, WifiStreams};
 use stacklab_model::Family;
 use stacklab_model::wifi::{Width, WifiSettings};
@@ -40,7 +40,7 @@ pub(crate) fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, Testbe
     require_root();
     enter().unwrap();
     let (hosted, agents, commands) =
-        WifiHosted::boot(&"uml-full".parse().unwrap(), spec, &program.path(), MOST_COMMANDS)?;
+        WifiHosted::boot(&"uml-full".parse().unwrap(), spec, &program.path(), MAX_COMMANDS)?;
     let socket = program.work().join("commands");
     listen(&socket, commands).unwrap();
     Ok(Network { hosted, agents, socket })

@@ -31,9 +31,9 @@ fn exchange(packet_bytes: u32, cipher: Cipher) -> Exchange {
 
 /// Checks a report by itself: airtime and idle time are all of the time, up to the end of an exchange.
 fn check(report: &MediumReport) {
-    const LONGEST_NS: u64 = 6_000_000;
+    const MAX_NS: u64 = 6_000_000;
     let counted = report.airtime.elapsed_ns();
-    assert!((report.elapsed_ns..report.elapsed_ns + LONGEST_NS).contains(&counted), "{report:?}");
+    assert!((report.elapsed_ns..report.elapsed_ns + MAX_NS).contains(&counted), "{report:?}");
     let of_nodes: u64 = report.nodes.iter().map(|node| node.busy_ns()).sum();
     let airtime = report.airtime;
     assert_eq!(of_nodes, airtime.busy_ns() - airtime.collision_ns, "{report:?}");

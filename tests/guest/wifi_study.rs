@@ -80,7 +80,7 @@ fn check_channel(run: &RunRecord) {
     assert!((0.0..0.5).contains(&figure(run, Metric::Collisions)), "{}", run.trial);
     assert!((0.0..0.5).contains(&figure(run, Metric::QueueDropsAccessPoint)), "{}", run.trial);
     let in_order = used.intervals.windows(2).all(|pair| pair[0].end_ns <= pair[1].begin_ns);
-    assert!(in_order && !used.intervals.is_empty() && used.intervals.len() <= ChannelUse::MOST_INTERVALS);
+    assert!(in_order && !used.intervals.is_empty() && used.intervals.len() <= ChannelUse::MAX_INTERVALS);
 }
 
 /// What every run's stations must be: those of the plan, before and after.

@@ -242,14 +242,14 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
         address: HERE.parse().unwrap(),
     };
     let refused = (0..300).position(|_| agent.ask(listen(), "listen", LIMIT).is_err());
-    assert_eq!(refused, Some(2 * ArmSchedule::MOST_ARMS));
+    assert_eq!(refused, Some(2 * ArmSchedule::MAX_ARMS));
     let status = fs::read_to_string(format!("/proc/{served}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kib: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
     assert!(kib < 64 * 1024, "the agent's process took {kib} KiB");
     // Threads have no limit of their own: it would count all processes of the user.
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap();
-    assert!(threads.trim().parse::<usize>().unwrap() < 4 * ArmSchedule::MOST_ARMS, "{threads} threads");
+    assert!(threads.trim().parse::<usize>().unwrap() < 4 * ArmSchedule::MAX_ARMS, "{threads} threads");
     let limits = fs::read_to_string(format!("/proc/{served}/limits")).unwrap();
     let data = limits.lines().find_map(|line| line.strip_prefix("Max data size")).unwrap();
     assert_eq!(data.split_whitespace().next(), Some("4294967296"), "{limits}");

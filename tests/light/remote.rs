@@ -20,7 +20,7 @@ pub(crate) const PORT: &str = "2222";
 /// The link-local addresses of both, each host's interface being st0.
 const LINK_LOCAL: [&str; 2] = ["fe80::1", "fe80::2"];
 /// Maximum time until sshd listens.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time until an error is reported.
 const SOON: Duration = Duration::from_secs(15);
 
@@ -202,7 +202,7 @@ impl Scene {
         self.sshd = Some(child);
         let start = Instant::now();
         while !self.log().contains("listening") {
-            assert!(start.elapsed() < PATIENCE, "sshd does not listen: {}", self.log());
+            assert!(start.elapsed() < TIMEOUT, "sshd does not listen: {}", self.log());
             std::thread::sleep(Duration::from_millis(10));
         }
     }

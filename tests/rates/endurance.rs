@@ -33,9 +33,9 @@ const LONG: [(&str, u64); 2] = [("ipv6", 6_000_000), ("ipv4", 3_000_000)];
 
 /// How much more memory a long run may take than a short run, and the maximum for any run.
 const GROWTH_KIB: u64 = 2 * 1024;
-const MOST_KIB: u64 = 64 * 1024;
+const MAX_KIB: u64 = 64 * 1024;
 /// Maximum rows of a series, for every length of run.
-const MOST_ROWS: u64 = 4096;
+const MAX_ROWS: u64 = 4096;
 
 /// Peaks of resident memory in KiB: coordinator, sender, receiver.
 type Peaks = [(&'static str, u64); 3];
@@ -93,13 +93,13 @@ fn millions_of_packets_take_no_more_memory_than_a_few() {
         let (long, rows) = peaks(family, packets);
         for ((process, little), (_, much)) in short.into_iter().zip(long) {
             assert!(little > 0 && much > 0, "{process}: no peak is known");
-            assert!(much < MOST_KIB, "{family}: the {process} takes {much} KiB");
+            assert!(much < MAX_KIB, "{family}: the {process} takes {much} KiB");
             assert!(
                 much < little + GROWTH_KIB,
                 "{family}: the {process} takes {little} KiB for {SHORT} packets, {much} KiB for {packets}"
             );
         }
         assert!(few_rows > 100, "{few_rows} rows: a series is kept");
-        assert!((MOST_ROWS / 4..=MOST_ROWS).contains(&rows), "{rows} rows: as fine as can be, and no finer");
+        assert!((MAX_ROWS / 4..=MAX_ROWS).contains(&rows), "{rows} rows: as fine as can be, and no finer");
     }
 }

@@ -38,9 +38,9 @@ const IO_AND_CLOCK: [&str; 16] = [
 ];
 /// Parallel connections, and the maximum memory of an agent with them, KiB.
 const FLOWS: u32 = 10_000;
-const MOST_KIB: u64 = 512 * 1024;
-const FEW: u64 = 500;
-const MANY: u64 = 8_500;
+const MAX_KIB: u64 = 512 * 1024;
+const SHORT_TRIAL: u64 = 500;
+const LONG_TRIAL: u64 = 8_500;
 /// How many more times a call may occur in the longer of two runs: its report is larger, and needs more memory.
 const MORE: u64 = 60;
 
@@ -158,19 +158,20 @@ fn messages_take_no_call_but_io_and_the_clock() {
             (Transport::Tcp, Io::Send, Probe::Echo),
             (Transport::Udp, Io::Send, Probe::EchoOpenLoop),
         ] {
-            let [few, many] = [FEW, MANY].map(|packets| calls(&spec(family, transport, io, probe, packets)));
+            let [few, many] =
+                [SHORT_TRIAL, LONG_TRIAL].map(|packets| calls(&spec(family, transport, io, probe, packets)));
             let io_calls = |calls: &BTreeMap<String, u64>| -> u64 {
                 IO_AND_CLOCK.iter().filter_map(|name| calls.get(*name)).sum()
             };
             let (few_io, many_io) = (io_calls(&few), io_calls(&many));
             println!("{probe} {transport} {family} {io}: {few_io} calls of I/O and clock, then {many_io}");
             // The longer run must show more calls: one call moves at most 64 messages.
-            assert!(many_io > few_io + (MANY - FEW) / 128, "{few:?}\n{many:?}");
+            assert!(many_io > few_io + (LONG_TRIAL - SHORT_TRIAL) / 128, "{few:?}\n{many:?}");
             for (name, count) in &many {
                 let before = few.get(name).copied().unwrap_or(0);
                 assert!(
                     IO_AND_CLOCK.contains(&name.as_str()) || *count <= before + MORE,
-                    "{probe} {transport} {family} {io}: {name} {before} times for {FEW} messages, {count} for {MANY}"
+                    "{probe} {transport} {family} {io}: {name} {before} times for {SHORT_TRIAL} messages, {count} for {LONG_TRIAL}"
                 );
             }
         }
@@ -199,7 +200,7 @@ fn ten_thousand_connections_fit_into_the_memory_promised() {
         for side in [sender, receiver] {
             let peak = side.peak_rss_kib.expect("an agent knows its peak");
             println!("{family}: the {} of {FLOWS} connections takes {peak} KiB", side.role);
-            assert!(peak < MOST_KIB, "{family}: the {} takes {peak} KiB", side.role);
+            assert!(peak < MAX_KIB, "{family}: the {} takes {peak} KiB", side.role);
         }
         agents.into_iter().for_each(Agent::end);
     }

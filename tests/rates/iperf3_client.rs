@@ -4,7 +4,7 @@ use crate::support;
 
 use serde_json::{Value, json};
 use stacklab_model::Family;
-use stacklab_protocols::iperf3::{MOST_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
+use stacklab_protocols::iperf3::{MAX_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
@@ -210,7 +210,7 @@ fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
             String::from_utf8(bytes).unwrap()
         };
         tell(&mut control, State::ParamExchange);
-        let parameters = Parameters::parse(&text(&mut control, MOST_PARAMETER_BYTES)).unwrap();
+        let parameters = Parameters::parse(&text(&mut control, MAX_PARAMETER_BYTES)).unwrap();
         tell(&mut control, State::CreateStreams);
         let mut stream = accept();
         tell(&mut control, State::TestStart);

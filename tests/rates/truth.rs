@@ -37,7 +37,7 @@ const ROUNDS: u32 = 3;
 const NOT_FULL: f64 = 0.1;
 /// The largest share of runs compared with the limit that may miss it. Otherwise the best of several rounds would
 /// hide an occasional fault.
-const MOST_MISSED: f64 = 0.75;
+const MAX_MISSED: f64 = 0.75;
 
 fn limit(run: &RunRecord, gigabits: f64) -> f64 {
     let cell = &run.trial.cell;
@@ -144,7 +144,7 @@ fn filled(
         "note: {missed} of {count} {transport} runs at {gigabits} Gbit/s miss the limit by more than {TOLERANCE}"
     );
     assert!(
-        missed as f64 <= MOST_MISSED * count as f64,
+        missed as f64 <= MAX_MISSED * count as f64,
         "{missed} of {count} runs miss the limit: {cells:.4?}"
     );
     (outcome, all, cells)

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long tcpdump may take to begin or to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time from the kernel's buffer to tcpdump after the last packet.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Captured bytes per packet. Every header fits, and lengths come from the headers.
@@ -41,7 +41,7 @@ impl Capture {
         while !fs::read_to_string(&log).unwrap().contains("listening on") {
             let said = || fs::read_to_string(&log).unwrap();
             assert!(tcpdump.try_wait().unwrap().is_none(), "tcpdump ended: {}", said());
-            assert!(start.elapsed() < PATIENCE, "tcpdump does not listen: {}", said());
+            assert!(start.elapsed() < TIMEOUT, "tcpdump does not listen: {}", said());
             std::thread::sleep(Duration::from_millis(1));
         }
         Capture { tcpdump, file, log, listening: SystemTime::now() }
@@ -53,7 +53,7 @@ impl Capture {
         signal(self.tcpdump.id(), "INT");
         let start = Instant::now();
         while self.tcpdump.try_wait().unwrap().is_none() {
-            assert!(start.elapsed() < PATIENCE, "tcpdump does not end");
+            assert!(start.elapsed() < TIMEOUT, "tcpdump does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
         let log = fs::read_to_string(&self.log).unwrap();

@@ -7,17 +7,17 @@ use std::fs;
 use std::sync::{Mutex, Once};
 
 /// Processes below this share of a processor are not named.
-const LEAST_SHARE: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 /// Maximum number of named processes.
 const NAMED: usize = 10;
 /// How far the rate of a window of some 100 ms can be off, as a multiple of the share of time that others take: stalls
 /// of some ms are rare in it.
 const STALLS: f64 = 2.0;
 /// The largest share that others may take: above it, the tolerance would pass anything.
-const MOST_TAKEN: f64 = 0.45;
+const MAX_TAKEN: f64 = 0.45;
 
 /// User time of processes that cannot be seen, below which it is the error of the two counts.
-const LEAST_UNSEEN: f64 = 0.03;
+const MIN_UNSEEN: f64 = 0.03;
 /// Ticks per second in `/proc`.
 const TICKS: f64 = 100.0;
 
@@ -53,7 +53,7 @@ impl UserTime {
         let now = UserTime::now();
         let others = (now.machine - before.machine) - (now.own - before.own);
         let share = others / TICKS / load.seconds / load.processors as f64;
-        if share < LEAST_UNSEEN { 0.0 } else { share.min(1.0) }
+        if share < MIN_UNSEEN { 0.0 } else { share.min(1.0) }
     }
 }
 
@@ -96,11 +96,11 @@ pub(crate) fn watch() {
 
 /// An allowed deviation of a rate on this machine: on a quiet one `quiet`, and more by the share of the CPUs that other
 /// load has used since [`watch`]: steal, and processes that ran before. Stalls separate the windows in which the two
-/// ends count. Panics above [`MOST_TAKEN`], so the tolerance is bounded.
+/// ends count. Panics above [`MAX_TAKEN`], so the tolerance is bounded.
 pub(crate) fn allowed(quiet: f64) -> f64 {
     // The lock is released here: the hook of a panic takes it.
     let [taken, _] = taken();
-    assert!(taken <= MOST_TAKEN, "this test needs a quiet machine: others took {:.0} %", 100.0 * taken);
+    assert!(taken <= MAX_TAKEN, "this test needs a quiet machine: others took {:.0} %", 100.0 * taken);
     widened(quiet, taken)
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn allowed_on_any_machine(quiet: f64) -> f64 {
 
 fn widened(quiet: f64, taken: f64) -> f64 {
     static SAID: Once = Once::new();
-    if taken > LEAST_SHARE {
+    if taken > MIN_SHARE {
         SAID.call_once(|| {
             let percent = 100.0 * taken;
             println!(
@@ -134,7 +134,7 @@ fn report(load: &OtherLoad) -> String {
         100.0 * load.stolen
     );
     let named: Vec<_> =
-        load.processes.iter().filter(|process| process.share >= LEAST_SHARE).take(NAMED).collect();
+        load.processes.iter().filter(|process| process.share >= MIN_SHARE).take(NAMED).collect();
     if named.is_empty() {
         text += "\nno other process took 1 % of a processor";
         return text;

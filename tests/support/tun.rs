@@ -21,7 +21,7 @@ const DEVICE: &str = "faulty";
 /// Its MTU: the kernel's default for a TUN device.
 pub(crate) const MTU: u32 = 1500;
 /// How often a waiting thread checks whether it should end.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Address of the sending (0) or receiving (1) end, in the benchmark networks (RFC 2544) but outside the testbed's
 /// own.
@@ -152,7 +152,7 @@ fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>
     // The packet held back, its sequence number, and how many more packets must pass it.
     let mut held: Option<(Vec<u8>, u64, usize)> = None;
     while !ended.load(Ordering::Relaxed) {
-        if !wait_readable(&from, LOOK).unwrap() {
+        if !wait_readable(&from, POLL_INTERVAL).unwrap() {
             continue;
         }
         let length = from.read(&mut buffer).unwrap();

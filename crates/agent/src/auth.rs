@@ -13,7 +13,7 @@
 //! With TLS all this is inside the session. The proofs cover a secret of the session (tls-exporter, RFC 9266), not the
 //! agent's fingerprint. So they also protect against a man in the middle who has stolen the agent's TLS key.
 
-use crate::channel::{Channel, LONGEST, wait_until};
+use crate::channel::{Channel, MAX_LENGTH, wait_until};
 use crate::key::{Key, challenge};
 use crate::tls::TlsError;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ const VERSION: u32 = 2;
 const COORDINATOR: &str = "stacklab coordinator";
 const AGENT: &str = "stacklab agent";
 /// Maximum number of further addresses of a coordinator.
-const MOST_TICKETS: usize = 8;
+const MAX_TICKETS: usize = 8;
 /// Time for which a refused peer may still send.
 const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a ticket is good.
@@ -190,7 +190,7 @@ impl Gate {
         if purpose == Purpose::Address {
             return Err(Welcome::Ticket { proof, ticket: Box::new(self.ticket(here)) });
         }
-        let good = response.tickets.iter().take(MOST_TICKETS).filter(|ticket| self.is_good(ticket));
+        let good = response.tickets.iter().take(MAX_TICKETS).filter(|ticket| self.is_good(ticket));
         let addresses = std::iter::once(here).chain(good.map(|ticket| ticket.addresses.clone())).collect();
         Ok(Admitted { addresses, proof })
     }
@@ -212,7 +212,7 @@ impl Gate {
         channel.finish()?;
         // Closing a connection with unread data resets it and loses the answer.
         let deadline = Instant::now() + REFUSAL_LIMIT;
-        let (mut rest, mut stream) = ([0; LONGEST], channel.stream());
+        let (mut rest, mut stream) = ([0; MAX_LENGTH], channel.stream());
         while wait_until(stream, deadline).is_ok() {
             match stream.read(&mut rest) {
                 // It has heard, or gone.

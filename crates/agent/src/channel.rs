@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum length of a line of the handshake, bytes.
-pub(crate) const LONGEST: usize = 8192;
+pub(crate) const MAX_LENGTH: usize = 8192;
 /// Time limit for a peer to take what is said to it during the handshake.
 pub(crate) const TAKE_LIMIT: Duration = Duration::from_secs(1);
 /// What a TLS session is bound to other proofs by: RFC 9266, `tls-exporter`.
@@ -71,7 +71,7 @@ impl Channel {
             match self.receive(&mut byte) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) if byte[0] == b'\n' => break,
-                Ok(_) if line.len() == LONGEST => return Err(io::ErrorKind::InvalidData.into()),
+                Ok(_) if line.len() == MAX_LENGTH => return Err(io::ErrorKind::InvalidData.into()),
                 Ok(_) => line.push(byte[0]),
                 Err(error) if is_wait(&error) => {}
                 Err(error) => return Err(error),

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Name of the environment variable that holds the key.
 pub const VARIABLE: &str = "STACKLAB_KEY";
 /// Least length of a key that somebody chose, characters: 22 random characters of base64 are 128 bits.
-const SHORTEST: usize = 22;
+const MIN_LENGTH: usize = 22;
 
 /// A shared secret. Its text is shown nowhere but where it is made.
 #[derive(Clone)]
@@ -28,9 +28,9 @@ impl Key {
     pub fn of(text: &str, place: &str) -> Result<Self, String> {
         let text = text.trim();
         let length = text.chars().count();
-        if length < SHORTEST {
+        if length < MIN_LENGTH {
             return Err(format!(
-                "the key in {place} has {length} characters, and at least {SHORTEST} are needed: use one that `agent \
+                "the key in {place} has {length} characters, and at least {MIN_LENGTH} are needed: use one that `agent \
                  --listen` printed, or `head -c 16 /dev/urandom | base64`"
             ));
         }

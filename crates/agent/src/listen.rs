@@ -28,10 +28,10 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the previous one to be gone.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of connections at once, and of those from one address, or network of IPv6; more are closed.
-const MOST_CONNECTIONS: usize = 256;
-const MOST_FROM_NETWORK: usize = 8;
+const MAX_CONNECTIONS: usize = 256;
+const MAX_FROM_NETWORK: usize = 8;
 /// How often the wait for a connection checks whether it should end.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves
 /// anybody, with an identity inside TLS only. `command` is the command line with which this program serves a
@@ -66,11 +66,11 @@ pub(crate) fn listen(
     let agent = Arc::new(Agent::new(key, identity, command));
     let over = || interrupted.load(Ordering::Relaxed) || once && agent.done.load(Ordering::Relaxed);
     while !over() {
-        match sys::accept(&socket, LOOK) {
+        match sys::accept(&socket, POLL_INTERVAL) {
             Ok(connection) => agent.handle(connection.into()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             // An aborted connection, or no free file descriptor: both are temporary.
-            Err(_) => thread::sleep(LOOK),
+            Err(_) => thread::sleep(POLL_INTERVAL),
         }
     }
     // The coordinator's process ends with the connection.
@@ -242,7 +242,7 @@ impl ConnectionSlot {
         let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = connections.values().sum();
         let own = connections.get(&network).copied().unwrap_or(0);
-        if all >= MOST_CONNECTIONS || own >= MOST_FROM_NETWORK {
+        if all >= MAX_CONNECTIONS || own >= MAX_FROM_NETWORK {
             return None;
         }
         connections.insert(network.clone(), own + 1);
@@ -327,10 +327,10 @@ mod tests {
             |address: String| ConnectionSlot::take(&agent, address.parse::<ScopedAddr>().unwrap().network());
         // A host has as many addresses of its network of IPv6 as it likes.
         let own: Vec<_> =
-            (0..MOST_FROM_NETWORK).map(|number| take(format!("2001:db8:0:1::{number:x}"))).collect();
+            (0..MAX_FROM_NETWORK).map(|number| take(format!("2001:db8:0:1::{number:x}"))).collect();
         assert!(own.iter().all(Option::is_some));
         assert!(take("2001:db8:0:1:ffff::1".to_owned()).is_none());
-        let others: Vec<_> = (MOST_FROM_NETWORK..MOST_CONNECTIONS)
+        let others: Vec<_> = (MAX_FROM_NETWORK..MAX_CONNECTIONS)
             .map(|number| take(format!("10.{}.{}.1", number / 100, number % 100)))
             .collect();
         assert!(others.iter().all(Option::is_some));

@@ -15,7 +15,7 @@ use stacklab_traffic::protocol::AgentError;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Maximum number of comparisons whose differences are shown while they are measured.
-const FEW: usize = 6;
+const MAX_SHOWN: usize = 6;
 
 /// A campaign's progress through its blocks.
 pub struct Schedule<'a> {
@@ -70,7 +70,7 @@ impl<'a> Schedule<'a> {
     /// settled, and how. `runs` are those of the current block.
     pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
         self.update_stop_reasons(runs);
-        if self.questions.len() <= FEW {
+        if self.questions.len() <= MAX_SHOWN {
             self.differences.clear();
             for (question, running) in self.questions.iter().zip(&self.running) {
                 if let Ok(paired) = running.pair_blocks() {

@@ -12,7 +12,7 @@ const ROW_NS: u64 = 1_000_000_000;
 /// The slowest schedule, messages per second.
 const SLOWEST: f64 = 0.001;
 /// Maximum TCP message size, bytes: an agent allocates two messages.
-const LONGEST_TCP: u32 = 16 << 20;
+const MAX_TCP_LENGTH: u32 = 16 << 20;
 /// Bytes of a message that fits a packet of any usual path, except one with the minimum MTU of IPv6.
 const PACKET_SIZE: u32 = 1400;
 
@@ -78,7 +78,7 @@ pub fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     let size = request.size.unwrap_or(HEADER_BYTES);
     let Tuning { mss, nodelay, congestion_control, .. } = &request.tuning;
     let is_tuned = mss.is_some() || nodelay.is_some() || congestion_control.is_some();
-    let megabytes = LONGEST_TCP >> 20;
+    let megabytes = MAX_TCP_LENGTH >> 20;
     let refused = [
         (
             size < HEADER_BYTES,
@@ -87,7 +87,7 @@ pub fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
             ),
         ),
         (
-            is_tcp && size > LONGEST_TCP,
+            is_tcp && size > MAX_TCP_LENGTH,
             format!("a message of {size} bytes is too long: -l {megabytes}M is the most"),
         ),
         (
@@ -189,23 +189,23 @@ fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
 }
 
 /// Length of the trial that samples a path, nanoseconds: a slow one soon empties.
-pub const LOOK_NS: u64 = 200_000_000;
+pub const SAMPLE_NS: u64 = 200_000_000;
 /// The send buffer of that trial, bytes.
-pub const LOOK_BUFFER: u32 = 64 << 10;
+pub const SAMPLE_BUFFER: u32 = 64 << 10;
 /// Blocks without which nothing is claimed.
-pub const LEAST_BLOCKS: u32 = 6;
+pub const MIN_BLOCKS: u32 = 6;
 /// Slices are for paths that empty within this share of a trial.
 const EMPTYING_SHARE: u64 = 4;
 /// The longest delay of a trial that may come from a busy processor, nanoseconds.
 const MAX_LATE_NS: u64 = 1_000_000_000;
 /// The shortest and the longest trial of a slow path, nanoseconds, and the fewest messages of one.
-const SHORTEST_NS: u64 = 250_000_000;
-const LONGEST_NS: u64 = 2_000_000_000;
-const LEAST_MESSAGES: f64 = 4.0;
+const MIN_NS: u64 = 250_000_000;
+const MAX_NS: u64 = 2_000_000_000;
+const MIN_MESSAGES: f64 = 4.0;
 /// By how much such a comparison may take longer than the time asked for, nanoseconds.
 const MORE_NS: u64 = 10_000_000_000;
 /// The least send buffer on a slow path, bytes, and how much of the path's rate it holds, nanoseconds.
-const LEAST_BUFFER: f64 = 8192.0;
+const MIN_BUFFER: f64 = 8192.0;
 const BUFFER_NS: f64 = 250_000_000.0;
 
 /// Trials in turns on a slow path.
@@ -237,14 +237,14 @@ impl PathSample {
         let received = &receiver.received;
         let window_ns = received.last_ns.saturating_sub(received.first_ns);
         let bytes = (received.bytes + received.cut_bytes).saturating_sub(received.bytes_at_first);
-        let emptying_ns = window_ns.saturating_sub(LOOK_NS);
+        let emptying_ns = window_ns.saturating_sub(SAMPLE_NS);
         let least_us = sender.tcp.as_ref().and_then(|tcp| tcp.min_rtt_us).unwrap_or(0);
         (window_ns > 0 && bytes > 0).then(|| PathSample {
             family: run.spec.family,
             bits_per_second: bytes as f64 * 8e9 / window_ns as f64,
             message_bits: f64::from(run.spec.message_bytes) * 8.0,
             emptying_ns,
-            steps_ns: run.wall_ns.saturating_sub(LOOK_NS + emptying_ns),
+            steps_ns: run.wall_ns.saturating_sub(SAMPLE_NS + emptying_ns),
             least_round_trip_ns: least_us * 1000,
         })
     }
@@ -262,7 +262,7 @@ impl PathSample {
     /// The send buffer with which the path is always busy, and soon empty.
     fn send_buffer(&self) -> f64 {
         let ns = BUFFER_NS.max(2.0 * self.least_round_trip_ns as f64);
-        (self.bits_per_second / 8.0 * ns / 1e9).clamp(LEAST_BUFFER, f64::from(LOOK_BUFFER))
+        (self.bits_per_second / 8.0 * ns / 1e9).clamp(MIN_BUFFER, f64::from(SAMPLE_BUFFER))
     }
 }
 
@@ -275,13 +275,13 @@ pub fn trials_in_turns(
     shown: &[PathSample],
 ) -> Result<SlowTrials, String> {
     let buffer = (transport == Transport::Tcp)
-        .then(|| shown.iter().map(PathSample::send_buffer).fold(LEAST_BUFFER, f64::max));
-    let smaller = buffer.map_or(1.0, |buffer| buffer / f64::from(LOOK_BUFFER));
-    let blocks = u64::from(LEAST_BLOCKS);
+        .then(|| shown.iter().map(PathSample::send_buffer).fold(MIN_BUFFER, f64::max));
+    let smaller = buffer.map_or(1.0, |buffer| buffer / f64::from(SAMPLE_BUFFER));
+    let blocks = u64::from(MIN_BLOCKS);
     let besides = |path: &PathSample| (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
     let besides_ns = blocks * shown.iter().map(besides).sum::<u64>() + looked_ns;
-    let messages_ns = |path: &PathSample| LEAST_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
-    let least_ns = shown.iter().map(messages_ns).fold(SHORTEST_NS as f64, f64::max) as u64;
+    let messages_ns = |path: &PathSample| MIN_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
+    let least_ns = shown.iter().map(messages_ns).fold(MIN_NS as f64, f64::max) as u64;
     let trials = blocks * 2;
     let trial_ns = (time_ns.saturating_sub(besides_ns) / trials).max(least_ns);
     let slowest = shown.iter().min_by(|one, two| one.bits_per_second.total_cmp(&two.bits_per_second));
@@ -297,7 +297,7 @@ pub fn trials_in_turns(
         ));
     }
     Ok(SlowTrials {
-        trial_ns: trial_ns.min(LONGEST_NS.max(least_ns)),
+        trial_ns: trial_ns.min(MAX_NS.max(least_ns)),
         send_buffer: buffer.map(|bytes| bytes as u32),
         slowest: format!("{rate:.0} kbit/s over {family}"),
     })

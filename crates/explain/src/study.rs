@@ -12,8 +12,8 @@ use stacklab_study::{Plan, Study};
 /// The probes that can be named in place of a study.
 pub const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
 /// The least number of trials of a study made here, and the shortest time of an arm in one: a few slices.
-const LEAST_TRIALS: u64 = 8;
-const LEAST_ARM_NS: u64 = 5 * SLICE_NS;
+const MIN_TRIALS: u64 = 8;
+const MIN_ARM_NS: u64 = 5 * SLICE_NS;
 
 /// The text of a study of two levels of a factor, for one of [`PROBES`], with messages of `size` bytes. Family, I/O and
 /// mechanism have default levels.
@@ -41,8 +41,8 @@ pub fn sampled_study(
         }
     };
     let levels = levels.map(level);
-    let trials = time_ns.div_ceil(ARMS * ARM_NS).max(LEAST_TRIALS);
-    let arm_ns = time_ns.div_ceil(ARMS * trials).max(LEAST_ARM_NS);
+    let trials = time_ns.div_ceil(ARMS * ARM_NS).max(MIN_TRIALS);
+    let arm_ns = time_ns.div_ceil(ARMS * trials).max(MIN_ARM_NS);
     // A translator carries one family.
     let family = if factor.is_of_testbeds() { Family::Ipv6 } else { Family::Ipv4 };
     let us = |ns: u64| format!("{}us", ns / 1000);

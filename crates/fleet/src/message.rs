@@ -16,17 +16,17 @@ use std::io::{BufReader, Read, Write};
 use std::time::Duration;
 
 /// Maximum length of a request, bytes: it has the text of a study.
-pub(crate) const LONGEST_REQUEST: usize = 1 << 20;
+pub(crate) const MAX_REQUEST_LENGTH: usize = 1 << 20;
 /// Maximum length of an answer, bytes: it has the runs of a block.
-const LONGEST_ANSWER: usize = 64 << 20;
+const MAX_ANSWER_LENGTH: usize = 64 << 20;
 
 /// The longest lease that an agent grants: far more than the longest block takes, and not beyond what clocks can add.
-const LONGEST_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
+const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// An agent whose clock differs by more than this is not used: its runs would be dated wrongly.
 const CLOCK_LIMIT_NS: u64 = 60_000_000_000;
 
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,7 +58,7 @@ impl Request {
             Request::Fetch(key) | Request::Forget(key) => (key, Duration::ZERO),
         };
         check_name("a campaign", &key.campaign)?;
-        if lease > LONGEST_LEASE {
+        if lease > MAX_LEASE {
             let days = lease.as_secs() / 86_400;
             return Err(FleetError::Usage(format!("a lease of {days} days is too long")));
         }
@@ -158,12 +158,12 @@ impl Presence {
 /// Checks the name of an agent or a campaign: it is a part of file names and of subjects.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    if !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_plain) {
+    if !name.is_empty() && name.len() <= MAX_NAME_LENGTH && name.bytes().all(is_plain) {
         return Ok(());
     }
     let name = stacklab_model::printable_lines(name);
     Err(FleetError::Usage(format!(
-        "`{name}` cannot be the name of {what}: use up to {LONGEST_NAME} letters, digits, - and _"
+        "`{name}` cannot be the name of {what}: use up to {MAX_NAME_LENGTH} letters, digits, - and _"
     )))
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn talk(
     let (reader, mut writer) = wire.open(agent, limit)?;
     write_message(&mut writer, request).map_err(|error| failed("it takes no request", &error))?;
     let mut reader = BufReader::new(reader);
-    let line = Lines::new(&mut reader, LONGEST_ANSWER).next();
+    let line = Lines::new(&mut reader, MAX_ANSWER_LENGTH).next();
     let line = line.ok_or_else(|| FleetError::agent(agent, "it ended before it answered"))?;
     let line = line.map_err(|error| failed("it does not answer", &error))?;
     match Answer::read(&line).map_err(|error| failed("its answer is not one of this version", &error))? {

@@ -31,7 +31,7 @@ const OFFLOADS: &str = "testbed.offloads=true";
 /// The longest budget: it ends no pair of hosts.
 const NO_BUDGET: &str = "blocks.budget=720h";
 /// The time that a block is leased for: a fixed part, and this multiple of its estimated duration.
-const LEASE_LEAST: Duration = Duration::from_secs(60);
+const MIN_LEASE: Duration = Duration::from_secs(60);
 const LEASE_TIMES: u32 = 4;
 
 /// A study with its changes: what an agent needs to measure any block of it.
@@ -97,7 +97,7 @@ impl FleetStudy {
     /// How long a block may take before it is leased again.
     pub fn lease(&self) -> Result<Duration, FleetError> {
         let (study, plan) = self.check()?;
-        Ok(LEASE_LEAST + LEASE_TIMES * Duration::from_nanos(plan.estimate(&study).block_ns))
+        Ok(MIN_LEASE + LEASE_TIMES * Duration::from_nanos(plan.estimate(&study).block_ns))
     }
 }
 

@@ -6,7 +6,7 @@
 //!     wifi_shell enter SOCKET HOST COMMAND..
 
 use stacklab_guests::WifiHosted;
-use stacklab_guests::shell::{MOST_COMMANDS, enter_guest, listen};
+use stacklab_guests::shell::{MAX_COMMANDS, enter_guest, listen};
 use stacklab_model::wifi::{WifiClock, WifiSettings};
 use stacklab_wifi::{Passphrase, Security, WifiSpec};
 use std::error::Error;
@@ -34,7 +34,7 @@ fn hold(system: &str, program: &str, security: &str, socket: &Path) -> Result<()
     let settings = WifiSettings { clock: WifiClock::Real, ..WifiSettings::default() };
     let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security])?;
     let program = Path::new(program).canonicalize()?;
-    let (guest, _streams, commands) = WifiHosted::boot(&system.parse()?, &spec, &program, MOST_COMMANDS)?;
+    let (guest, _streams, commands) = WifiHosted::boot(&system.parse()?, &spec, &program, MAX_COMMANDS)?;
     listen(socket, commands)?;
     println!("{}", guest.version);
     io::stdout().flush()?;

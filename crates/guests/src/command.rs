@@ -68,7 +68,7 @@ fn wait_for(child: Child, interrupted: Option<&AtomicBool>) -> io::Result<Output
                     Some(_) => {}
                 }
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         let done = waiting.join().unwrap_or_else(|_| Err(io::Error::other("its output was not read")))?;
         match ending {
@@ -134,7 +134,7 @@ pub(crate) fn failed(attempted: &str, reason: impl fmt::Display, advice: &str) -
     TestbedError(format!("could not {attempted}: {reason}{advice}"))
 }
 
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time to remove incomplete files after a termination signal.
 const LEAVING: Duration = Duration::from_secs(5);
 
@@ -147,7 +147,7 @@ impl Drop for ProcessGroup {
         // Compilers and make remove incomplete files when they are terminated.
         let _ = signal_group(self.0.id(), nix::sys::signal::Signal::SIGTERM);
         while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < until {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         let _ = kill_group(self.0.id());
         let _ = self.0.wait();
@@ -182,7 +182,7 @@ pub fn run_interruptibly(
             next += SIGN_OF_LIFE;
             alive(began.elapsed().as_secs());
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         while !pid.exists() {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         // The output is the sleeper's too: it has ended if this ends.
         let ended = wait_for(child, Some(&AtomicBool::new(true))).unwrap_err();
@@ -295,7 +295,7 @@ mod tests {
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 while !pid.exists() {
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                 }
                 interrupted.store(true, Ordering::Relaxed);
             });
@@ -311,7 +311,7 @@ mod tests {
                 break;
             }
             assert!(began.elapsed() < Duration::from_secs(30), "{state}");
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

@@ -51,7 +51,7 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let mut stream = open(channel)?;
     write_message(&mut stream, &Greeting::Waiting)?;
     let found = is_first().then(testbeds::role).flatten();
-    let asked = || Ok(serde_json::from_slice(&read_line(&mut stream, LOOK, || Ok(()))?)?);
+    let asked = || Ok(serde_json::from_slice(&read_line(&mut stream, POLL_INTERVAL, || Ok(()))?)?);
     let requested = found.unwrap_or_else(asked).map_err(|error| error.to_string());
     let batches = matches!(&requested, Ok(GuestRole::Wifi(role)) if role.takes_batches());
     let built = requested.and_then(|role| match &role {
@@ -179,8 +179,8 @@ fn be_router(router: &Router, near_mtu: u32) -> Result<[IpAddr; 2], Fault> {
 }
 
 /// Timeout for devices to appear after the kernel has booted.
-const PATIENCE: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 const NAME: &str = "stacklab";
 const PORTS: &str = "/sys/class/virtio-ports";
@@ -206,12 +206,12 @@ fn wait_for(device: Option<&Path>) -> io::Result<PathBuf> {
         if let Some(path) = found {
             return Ok(path);
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             let what =
                 device.map_or(format!("port named {NAME} in {PORTS}"), |path| path.display().to_string());
             return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {what}")));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

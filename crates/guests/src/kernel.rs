@@ -36,7 +36,7 @@ const IDENTITY: [(&str, &str); 5] = [
     ("KBUILD_BUILD_VERSION", "1"),
     ("LOCALVERSION", ""),
 ];
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const NO_SPACE: &str = "No space left on device";
 
 /// Why a kernel was not built.
@@ -186,7 +186,7 @@ pub fn lock(path: &Path, step: &mut Step<'_>, interrupted: &AtomicBool) -> Resul
                 if !std::mem::replace(&mut said, true) {
                     step("waiting for another build of this tree");
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }

@@ -23,7 +23,7 @@ pub(crate) mod serve;
 pub use client::{Ended, enter_guest, listen, run_in_guest};
 
 /// The number of commands that can run in a guest at once.
-pub const MOST_COMMANDS: usize = 8;
+pub const MAX_COMMANDS: usize = 8;
 
 /// Messages to the guest over a command stream. A request is sent in small parts, and each is acknowledged: the serial
 /// line of user-mode Linux stops reading when more than its 4096 bytes of buffer are in use.

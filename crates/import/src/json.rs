@@ -1,6 +1,6 @@
 //! JSON as tools write it: a name may be there twice, and what nobody needs is not kept.
 
-use crate::test::MOST_ROWS;
+use crate::test::MAX_ROWS;
 use crate::value::{At, ImportError};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -9,9 +9,9 @@ use std::fmt;
 use std::ops::Index;
 
 /// The most lines beside documents that are kept.
-const MOST_BESIDE: usize = 20;
+const MAX_BESIDE: usize = 20;
 /// The most values of a document that are kept: 64 bytes each.
-const MOST_VALUES: usize = 1 << 20;
+const MAX_VALUES: usize = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
@@ -106,7 +106,7 @@ pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<
     with_rows(text, dropped, &NO_ROWS)
 }
 
-/// The documents of a text, as [`documents`] reads them. Rows are read briefly, and [`MOST_ROWS`] at most: of a longer
+/// The documents of a text, as [`documents`] reads them. Rows are read briefly, and [`MAX_ROWS`] at most: of a longer
 /// list nothing is kept, and of more documents that are rows only the first ones and one more.
 pub(super) fn with_rows(
     text: &str,
@@ -114,7 +114,7 @@ pub(super) fn with_rows(
     of_rows: &Rows,
 ) -> Result<Documents, ImportError> {
     let mut found = Documents::default();
-    let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(MOST_ROWS));
+    let (left, rows) = (Cell::new(MAX_VALUES), Cell::new(MAX_ROWS));
     let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows, is_of_rows: false };
     let mut rest = text;
     let mut line = 0;
@@ -139,10 +139,10 @@ pub(super) fn with_rows(
         let part = &rest[..end.unwrap_or(rest.len())];
         // One that is cut short is not skipped: it is an error.
         let is_row = end.is_some() && of_rows.document.is_some_and(|begin| part.starts_with(begin));
-        let is_skipped = is_row && found.rows > MOST_ROWS;
+        let is_skipped = is_row && found.rows > MAX_ROWS;
         found.rows += usize::from(is_row);
         if !is_object {
-            if found.beside.len() < MOST_BESIDE {
+            if found.beside.len() < MAX_BESIDE {
                 found.beside.push((found.documents.len(), part.trim_end().to_owned()));
             }
         } else if !is_skipped {
@@ -155,7 +155,7 @@ pub(super) fn with_rows(
 }
 
 pub(super) fn document(text: &str) -> Result<Json, ImportError> {
-    let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(0));
+    let (left, rows) = (Cell::new(MAX_VALUES), Cell::new(0));
     let (dropped, only) = (&[], &[]);
     Seed { left: &left, rows: &rows, dropped, only, list: &NO_ROWS, is_of_rows: false }.read(text, 0)
 }

@@ -13,4 +13,4 @@ pub use assemble::{EmptyMetrics, ImportedRun, leave_out_empty, runs};
 pub use formats::{read, read_rows, starts_rows};
 pub use same::leave_out_repeats;
 pub use test::{Content, Format, ToolFile, ToolTest, Untold};
-pub use value::{At, ImportError, MOST_BYTES};
+pub use value::{At, ImportError, MAX_BYTES};

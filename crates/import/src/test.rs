@@ -263,15 +263,15 @@ pub(super) fn nanoseconds(seconds: f64) -> u64 {
 }
 
 /// The most rows that are kept of a test, and of a JSON file.
-pub(super) const MOST_ROWS: usize = 20_000;
+pub(super) const MAX_ROWS: usize = 20_000;
 /// How far the end of a row may be from the begin of the next, seconds: tools print rounded times.
 const ROUNDED: f64 = 0.011;
 
 /// The longest test, and the shortest interval, seconds.
-const LONGEST: f64 = 1e7;
-const SHORTEST: f64 = 1e-6;
+const MAX_SECONDS: f64 = 1e7;
+const MIN_SECONDS: f64 = 1e-6;
 /// The most bytes and messages of a flow in a row.
-const MOST_OF_ROW: f64 = 1e15;
+const MAX_OF_ROW: f64 = 1e15;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Part {
@@ -289,13 +289,13 @@ pub(super) struct Part {
 pub(super) fn of_flows(role: Role, flows: &[Vec<Part>]) -> Option<ToolSeries> {
     let (first, others) = flows.split_first()?;
     let is_sound = |part: &Part| {
-        part.from >= 0.0 && part.to <= LONGEST && part.bytes <= MOST_OF_ROW && part.messages <= MOST_OF_ROW
+        part.from >= 0.0 && part.to <= MAX_SECONDS && part.bytes <= MAX_OF_ROW && part.messages <= MAX_OF_ROW
     };
     let is_whole = flows.iter().all(|flow| flow.iter().all(is_sound))
         && first.len() > 1
-        && first.len() <= MOST_ROWS
+        && first.len() <= MAX_ROWS
         && first.windows(2).all(|pair| {
-            (pair[0].to - pair[1].from).abs() < ROUNDED && pair[0].from + SHORTEST < pair[1].from
+            (pair[0].to - pair[1].from).abs() < ROUNDED && pair[0].from + MIN_SECONDS < pair[1].from
         });
     let is_alike = |other: &Vec<Part>| {
         other.len() == first.len()

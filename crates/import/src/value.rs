@@ -4,9 +4,9 @@ use stacklab_model::{Value, printable_text};
 use std::fmt;
 
 /// The longest file, bytes, and the longest content of a compressed one.
-pub const MOST_BYTES: usize = 64 << 20;
+pub const MAX_BYTES: usize = 64 << 20;
 /// The most tests, or rows of CSV, of one file.
-pub(super) const MOST_TESTS: usize = 200_000;
+pub(super) const MAX_TESTS: usize = 200_000;
 
 /// What a tool does not tell.
 pub(super) fn untold(tool: &str, what: &str) -> Value {
@@ -108,7 +108,7 @@ impl ImportError {
 
     /// Fails if a file has as many tests as are read.
     pub(super) fn too_many(count: usize, line: usize) -> Result<(), Self> {
-        if count < MOST_TESTS { Ok(()) } else { Err(ImportError::of_line(line, "there are too many tests")) }
+        if count < MAX_TESTS { Ok(()) } else { Err(ImportError::of_line(line, "there are too many tests")) }
     }
 
     /// In a line, counted from 0.

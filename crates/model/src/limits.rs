@@ -2,21 +2,21 @@
 
 use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Transport, TrialSpec};
 
-const LONGEST_MESSAGE: u32 = 16 << 20;
+const MAX_MESSAGE_LENGTH: u32 = 16 << 20;
 /// Longest datagram, bytes: what the length fields of UDP and IP leave.
-const LONGEST_DATAGRAM: u32 = 65_535;
+const MAX_DATAGRAM_LENGTH: u32 = 65_535;
 /// Maximum number of flows, and of bytes of one message of each.
-const MOST_FLOWS: u32 = 10_000;
-const MOST_FLOW_BYTES: u64 = 2 << 30;
+const MAX_FLOWS: u32 = 10_000;
+const MAX_FLOW_BYTES: u64 = 2 << 30;
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 /// Longest measured part and warm-up, and the most messages of a trial.
-const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
-const LONGEST_WARMUP_NS: u64 = 3600 * 1_000_000_000;
-const MOST_MESSAGES: u64 = 1_000_000_000_000;
-const LONGEST_POLL_NS: u64 = 1_000_000_000;
+const MAX_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+const MAX_WARMUP_NS: u64 = 3600 * 1_000_000_000;
+const MAX_MESSAGES: u64 = 1_000_000_000_000;
+const MAX_POLL_NS: u64 = 1_000_000_000;
 const SLICES_NS: std::ops::RangeInclusive<u64> = 100_000..=60_000_000_000;
 /// How far clocks may be apart: a century.
-const MOST_OFFSET_NS: u64 = 100 * 366 * 24 * 3600 * 1_000_000_000;
+const MAX_OFFSET_NS: u64 = 100 * 366 * 24 * 3600 * 1_000_000_000;
 
 impl TrialSpec {
     /// Checks that a trial can be run, and needs no more than bounded memory, time and threads of an agent.
@@ -24,21 +24,21 @@ impl TrialSpec {
         let TrialSpec {
             transport, message_bytes, flows, poll_ns, clock_offset_ns, schedule, ref probe, ..
         } = *self;
-        let longest = if transport == Transport::Udp { LONGEST_DATAGRAM } else { LONGEST_MESSAGE };
+        let longest = if transport == Transport::Udp { MAX_DATAGRAM_LENGTH } else { MAX_MESSAGE_LENGTH };
         // Connections are opened and closed: there is no message.
         let least = if probe.probe == Probe::Connect { 0 } else { HEADER_BYTES };
         bounds("message_bytes", u64::from(message_bytes), u64::from(least)..=u64::from(longest))?;
-        bounds("flows", u64::from(flows), 1..=u64::from(MOST_FLOWS))?;
-        bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MOST_FLOW_BYTES)?;
-        bounds("poll_ns", poll_ns, 0..=LONGEST_POLL_NS)?;
-        bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MOST_OFFSET_NS)?;
-        bounds("warmup_ns", probe.warmup_ns, 0..=LONGEST_WARMUP_NS)?;
+        bounds("flows", u64::from(flows), 1..=u64::from(MAX_FLOWS))?;
+        bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MAX_FLOW_BYTES)?;
+        bounds("poll_ns", poll_ns, 0..=MAX_POLL_NS)?;
+        bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MAX_OFFSET_NS)?;
+        bounds("warmup_ns", probe.warmup_ns, 0..=MAX_WARMUP_NS)?;
         bounds("metrics", probe.metrics.len() as u64, 0..=Metric::ALL.len() as u64)?;
         match probe.length {
-            Length::Time(ns) => bounds("length, nanoseconds", ns, 1..=LONGEST_NS)?,
-            Length::Packets(messages) => bounds("length, messages", messages, 1..=MOST_MESSAGES)?,
+            Length::Time(ns) => bounds("length, nanoseconds", ns, 1..=MAX_NS)?,
+            Length::Packets(messages) => bounds("length, messages", messages, 1..=MAX_MESSAGES)?,
         }
-        bounds("interval_ns", probe.interval_ns, 1..=LONGEST_NS)?;
+        bounds("interval_ns", probe.interval_ns, 1..=MAX_NS)?;
         match probe.pacing {
             Pacing::Flood | Pacing::Lockstep => {}
             Pacing::Schedule(per_second) | Pacing::Shifted(per_second) if RATES.contains(&per_second) => {}
@@ -68,14 +68,14 @@ fn bounds(what: &str, found: u64, allowed: std::ops::RangeInclusive<u64>) -> Res
 
 /// The largest whole number of an answer or a record: 31 years of nanoseconds. Sums and differences of several such
 /// numbers do not overflow 64 bits.
-pub const LARGEST_NUMBER: u64 = 999_999_999_999_999_999;
+pub const MAX_NUMBER: u64 = 999_999_999_999_999_999;
 
 /// Whether a figure is a number below 10^18 and above -10^18: not NaN, nor infinite.
 pub fn is_in_bounds(figure: f64) -> bool {
-    figure.abs() < LARGEST_NUMBER as f64
+    figure.abs() < MAX_NUMBER as f64
 }
 
-/// The first number in JSON text that is larger than [`LARGEST_NUMBER`], or as far below zero, without its sign. Digits
+/// The first number in JSON text that is larger than [`MAX_NUMBER`], or as far below zero, without its sign. Digits
 /// in strings do not count.
 pub fn too_large(json: &str) -> Option<&str> {
     let bytes = json.as_bytes();
@@ -91,7 +91,7 @@ pub fn too_large(json: &str) -> Option<&str> {
                 let is_float = number.contains(['.', 'e', 'E']);
                 let is_small = match is_float {
                     true => number.parse().is_ok_and(is_in_bounds),
-                    false => number.parse().is_ok_and(|number: u64| number <= LARGEST_NUMBER),
+                    false => number.parse().is_ok_and(|number: u64| number <= MAX_NUMBER),
                 };
                 if !is_small {
                     return Some(number);

@@ -12,7 +12,7 @@ use stacklab_analysis::{Blocks, Claim, Paired, TwoArms, claims};
 use stacklab_model::{ArmFigure, Better, Effect, Family, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 
-const MOST_ROUNDS: usize = 1_000;
+const MAX_ROUNDS: usize = 1_000;
 
 /// Whether a family works, with its name for programs: without an address, nobody could say whether there is one, no
 /// connection could be opened, connections open and no request is answered, some or all requests are answered.
@@ -93,7 +93,7 @@ impl Rounds {
             }
         }
         self.count += 1;
-        if self.rounds.len() == MOST_ROUNDS {
+        if self.rounds.len() == MAX_ROUNDS {
             self.rounds.pop_front();
         }
         self.rounds.push_back(figures);

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 /// Rounds unless the user names a number: the fewest that may show equivalence.
 const ROUNDS: u64 = MIN_EQUIVALENT_PAIRS as u64;
 /// The least that a request may read.
-const LEAST_REQUEST: u64 = 16 << 10;
+const MIN_REQUEST: u64 = 16 << 10;
 /// What a request may read while hosts are watched.
 const WATCH_REQUEST: u64 = 256 << 10;
 const HOUR_NS: u64 = 3_600_000_000_000;
@@ -68,7 +68,7 @@ pub fn measure(
     let rounds = settings.rounds.or((!settings.watch).then_some(ROUNDS));
     let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
     let request_bytes =
-        if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(LEAST_REQUEST) };
+        if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(MIN_REQUEST) };
     let pace = || Pace::new(settings.pps, settings.most_bytes, settings.interrupted);
     let mut prober =
         Prober { pace: pace(), tls: configure_tls(), resolvers: settings.resolvers, request_bytes };

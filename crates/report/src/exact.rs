@@ -8,7 +8,7 @@ use stacklab_model::{ExactCell, ExactCounts, ExactRow, count};
 
 const EXACT_FORMAT_VERSION: u32 = 1;
 /// Rows that show less than this in both families and as difference are one row, instructions per message.
-pub(crate) const LEAST: f64 = 0.05;
+pub(crate) const MIN_SHOWN: f64 = 0.05;
 pub(crate) const TITLE: &str = "Instructions per message";
 
 pub(crate) const LEGEND: &str = "These are instructions, not time: caches, branch prediction and waiting for memory do not count. \
@@ -69,8 +69,8 @@ fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
         cell,
         what,
         rows,
-        |row| row.instructions.iter().any(|count| cell.per_message(*count) >= LEAST),
-        |n| format!("{n} more below {LEAST}"),
+        |row| row.instructions.iter().any(|count| cell.per_message(*count) >= MIN_SHOWN),
+        |n| format!("{n} more below {MIN_SHOWN}"),
     )
 }
 
@@ -80,8 +80,8 @@ fn table_of_functions(cell: &ExactCell) -> Table {
         cell,
         "function",
         &cell.functions,
-        |row| cell.difference(row.instructions).abs() >= LEAST,
-        |n| format!("{} alike within {LEAST}", count(n, "function")),
+        |row| cell.difference(row.instructions).abs() >= MIN_SHOWN,
+        |n| format!("{} alike within {MIN_SHOWN}", count(n, "function")),
     )
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 struct Follower {
     server: Arc<Server>,
@@ -45,7 +45,7 @@ pub(super) fn events(
         let mut is_first = follower.seen.is_none();
         loop {
             if !is_first {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             is_first = false;
             let (server, name, reported) =

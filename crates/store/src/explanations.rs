@@ -1,16 +1,14 @@
 //! Explanations in and out of a record: why cells differ, by stage of the network stack and by exact counts.
 
-use crate::open::{
-    MOST_ROWS, bounded, count, figure, from_json, json, named, not_understood, short, to_json,
-};
+use crate::open::{MAX_ROWS, bounded, count, figure, from_json, json, named, not_understood, short, to_json};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};
 
 /// Most explanations of a record: no study has more.
-const MOST_EXPLANATIONS: usize = 1 << 12;
+const MAX_EXPLANATIONS: usize = 1 << 12;
 /// Most functions of a call chain: the kernel gives at most 127 by default.
-const MOST_FUNCTIONS: usize = 512;
+const MAX_FUNCTIONS: usize = 512;
 const CALLS: &str = ";";
 
 impl Record {
@@ -77,7 +75,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
     let mut query = connection.prepare(
         "SELECT id, probe, factor, baseline, candidate, health, reason FROM explanation ORDER BY id",
     )?;
-    bounded(query.query([])?, MOST_EXPLANATIONS, |row| {
+    bounded(query.query([])?, MAX_EXPLANATIONS, |row| {
         let mut explanation = Explanation {
             probe: named(row, 1)?,
             factor: named(row, 2)?,
@@ -104,7 +102,7 @@ fn costs(
         "SELECT kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p FROM stage_cost
          WHERE explanation = ?1 ORDER BY place",
     )?;
-    let rows = bounded(query.query([id])?, MOST_ROWS, |row| {
+    let rows = bounded(query.query([id])?, MAX_ROWS, |row| {
         let cost = StageCost {
             name: short(row, 1)?,
             ns: [figure(row, 2)?, figure(row, 3)?],
@@ -129,10 +127,10 @@ fn costs(
         "SELECT functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns FROM stack_cost
          WHERE explanation = ?1 ORDER BY place",
     )?;
-    let stacks = bounded(query.query([id])?, MOST_ROWS, |row| {
+    let stacks = bounded(query.query([id])?, MAX_ROWS, |row| {
         let functions = short(row, 0)?;
-        if functions.split(CALLS).count() > MOST_FUNCTIONS {
-            let reason = format!("a call chain of over {MOST_FUNCTIONS} is out of bounds");
+        if functions.split(CALLS).count() > MAX_FUNCTIONS {
+            let reason = format!("a call chain of over {MAX_FUNCTIONS} is out of bounds");
             return Err(not_understood(reason.into()));
         }
         Ok(StackCost {
@@ -205,7 +203,7 @@ fn select_counts(connection: &Connection, explanation: i64) -> rusqlite::Result<
     let mut query = connection.prepare_cached(
         "SELECT kind, name, stage, baseline, candidate FROM instruction_count WHERE explanation = ?1 ORDER BY place",
     )?;
-    let rows = bounded(query.query([explanation])?, MOST_ROWS, |row| {
+    let rows = bounded(query.query([explanation])?, MAX_ROWS, |row| {
         let stage = row.get::<_, Option<String>>(2)?.map(|_| short(row, 2));
         let counted = ExactRow {
             name: short(row, 1)?,

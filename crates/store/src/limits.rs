@@ -5,9 +5,9 @@ use rusqlite::{Connection, Result};
 use std::ffi::c_int;
 
 /// Instructions of SQLite's virtual machine between two checks of the limit.
-const LOOK: c_int = 10_000;
+const CHECK_INTERVAL: c_int = 10_000;
 /// Maximum instructions for reading any record.
-const LEAST: u64 = 1_000_000;
+const MIN_INSTRUCTIONS: u64 = 1_000_000;
 /// Instructions per byte of a record: reading the whole record takes less than one.
 const A_BYTE: u64 = 4;
 /// The same for a reader that checks the record for damage and may read parts of it many times.
@@ -55,9 +55,9 @@ pub(crate) fn limit_work(connection: &mut Connection, bytes: u64, work: Work) ->
         Work::Unchecked => A_BYTE,
         Work::Checked => A_BYTE_CHECKED,
     };
-    let mut looks = (LEAST + a_byte.saturating_mul(bytes)) / LOOK as u64;
+    let mut looks = (MIN_INSTRUCTIONS + a_byte.saturating_mul(bytes)) / CHECK_INTERVAL as u64;
     connection.progress_handler(
-        LOOK,
+        CHECK_INTERVAL,
         Some(move || {
             looks = looks.saturating_sub(1);
             looks == 0

@@ -5,7 +5,7 @@ use crate::files::{beside, check_files, lock_alone};
 use crate::limits::{self, Work};
 use crate::{Campaign, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, params};
-use stacklab_model::{LARGEST_NUMBER, is_in_bounds, too_large};
+use stacklab_model::{MAX_NUMBER, is_in_bounds, too_large};
 use std::error::Error;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ pub const FORMAT: i64 = 8;
 /// The first format that it reads. Older ones were never released.
 pub const FIRST_FORMAT: i64 = 7;
 /// Most rows of an explanation in a table, and the longest text of a row, bytes: no kernel has more.
-pub(crate) const MOST_ROWS: usize = 1 << 12;
-const LONGEST_TEXT: usize = 1 << 16;
+pub(crate) const MAX_ROWS: usize = 1 << 12;
+const MAX_TEXT_LENGTH: usize = 1 << 16;
 /// The tables that format 8 has more than format 7.
 const PACKED: &str = include_str!("format/packed.sql");
 /// PRAGMA application_id of every record: "StLb".
@@ -302,7 +302,7 @@ pub(crate) fn named<T: FromStr<Err: Error + Send + Sync + 'static>>(
 /// A column of text that is not longer than those of a record.
 pub(crate) fn short(row: &Row<'_>, place: usize) -> rusqlite::Result<String> {
     let text: String = row.get(place)?;
-    if text.len() > LONGEST_TEXT {
+    if text.len() > MAX_TEXT_LENGTH {
         return Err(not_understood(format!("a text of {} bytes is out of bounds", text.len()).into()));
     }
     Ok(text)
@@ -310,12 +310,12 @@ pub(crate) fn short(row: &Row<'_>, place: usize) -> rusqlite::Result<String> {
 
 /// A count or a duration.
 pub(crate) fn count(row: &Row<'_>, place: usize) -> rusqlite::Result<u64> {
-    within(row.get(place)?, LARGEST_NUMBER)
+    within(row.get(place)?, MAX_NUMBER)
 }
 
 /// The same where there may be none.
 pub(crate) fn known(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>> {
-    row.get::<_, Option<i64>>(place)?.map(|number| within(number, LARGEST_NUMBER)).transpose()
+    row.get::<_, Option<i64>>(place)?.map(|number| within(number, MAX_NUMBER)).transpose()
 }
 
 /// A figure that is a number within bounds.

@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Buckets, Delays, HostReport, LARGEST_NUMBER, Slice};
+use stacklab_model::{Buckets, Delays, HostReport, MAX_NUMBER, Slice};
 use std::io::{Read, Write};
 
 /// Largest JSON of a run in a column, bytes: four hosts with as many slices as an agent takes have less.
@@ -140,7 +140,7 @@ impl Histogram {
         let mut value = 0_u64;
         let mut buckets = Vec::with_capacity(steps.len());
         for (step, count) in steps.into_iter().zip(counts) {
-            let next = value.checked_add_signed(step).filter(|next| *next <= LARGEST_NUMBER);
+            let next = value.checked_add_signed(step).filter(|next| *next <= MAX_NUMBER);
             value = next.ok_or_else(|| not_understood("a delay is out of bounds".into()))?;
             buckets.push((value, count));
         }
@@ -236,7 +236,7 @@ mod tests {
             jitter_rfc3550_ns: None,
         };
         for buckets in
-            [&[][..], &[(10, 2), (20, 1), (1000, 7)], &[(20, 1), (10, 2), (10, 3)], &[(LARGEST_NUMBER, 1)]]
+            [&[][..], &[(10, 2), (20, 1), (1000, 7)], &[(20, 1), (10, 2), (10, 3)], &[(MAX_NUMBER, 1)]]
         {
             let wanted = delays(buckets);
             assert_eq!(Histogram::of(&wanted).unpack().unwrap(), wanted);

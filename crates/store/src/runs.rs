@@ -10,7 +10,7 @@ use stacklab_model::{Cell, Drops, HostReport, RunRecord, RunStatus, Trial, Value
 const AT_ONCE: u32 = 1000;
 /// Largest number of a block and of a position in it, and the longest message, bytes: no study has larger ones.
 const LAST_TRIAL: u64 = 1 << 30;
-const LONGEST_MESSAGE: u64 = 16 << 20;
+const MAX_MESSAGE_LENGTH: u64 = 16 << 20;
 
 impl Record {
     /// Adds a run with all its data, in one commit.
@@ -183,7 +183,7 @@ fn with_number(runs: &mut [(i64, RunRecord)], number: i64) -> Option<&mut RunRec
 fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let count = |place: usize| count(row, place);
     let number = |place: usize, largest| within(row.get(place)?, largest).map(|number| number as u32);
-    let size = number(7, LONGEST_MESSAGE)?;
+    let size = number(7, MAX_MESSAGE_LENGTH)?;
     let mut cell = Cell::new(named(row, 4)?, named(row, 5)?, named(row, 6)?, size);
     cell.replica = row.get(8)?;
     cell.settings = json(row, 18)?;

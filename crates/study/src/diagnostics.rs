@@ -59,8 +59,8 @@ impl Problem {
 }
 
 /// Maximum number of problems that are kept, and of those that are shown: a hostile file has as many as it likes.
-const MOST_KEPT: usize = 200;
-const MOST_SHOWN: usize = 20;
+const MAX_KEPT: usize = 200;
+const MAX_SHOWN: usize = 20;
 
 /// The sources of a study and the problems found so far.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Problems {
         if self.list.iter().any(|known| known.place == problem.place && *known == problem) {
             return;
         }
-        if self.list.len() < MOST_KEPT { self.list.push(problem) } else { self.more += 1 }
+        if self.list.len() < MAX_KEPT { self.list.push(problem) } else { self.more += 1 }
     }
 
     /// Whether a location already has a problem; no further one is then reported there.
@@ -119,13 +119,13 @@ impl StudyErrors {
 
 impl fmt::Display for StudyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.list.iter().take(MOST_SHOWN).enumerate() {
+        for (index, problem) in self.list.iter().take(MAX_SHOWN).enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
             let text = plain(problem, &self.sources);
             // It goes to terminals, which some characters of a stranger's file would change.
             write!(f, "{gap}{}", stacklab_model::printable_lines(&text))?;
         }
-        match self.count().saturating_sub(MOST_SHOWN) {
+        match self.count().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => write!(f, "\n\nand {more} more problems"),
         }
@@ -136,14 +136,14 @@ impl std::error::Error for StudyErrors {}
 
 /// The longest line that is shown, bytes: the renderer goes over all of it for each problem. Of a longer one only the
 /// location is said.
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE_LENGTH: usize = 4096;
 
 /// A problem as plain text: title, location, the lines concerned with carets, help. No newline at the end.
 fn plain(problem: &Problem, sources: &[Source]) -> String {
     let mut group = Group::with_title(Level::ERROR.primary_title(&problem.title));
     let related = problem.related.as_ref().map(|(place, label)| (place, label));
     let located: Vec<_> = [(&problem.place, &problem.label)].into_iter().chain(related).collect();
-    if located.iter().any(|(place, _)| lines(place, sources).any(|line| line.len() > LONGEST_LINE)) {
+    if located.iter().any(|(place, _)| lines(place, sources).any(|line| line.len() > MAX_LINE_LENGTH)) {
         for (place, label) in located {
             group = group.element(origin(place, sources));
             if !label.is_empty() {

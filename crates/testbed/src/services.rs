@@ -29,8 +29,8 @@ pub(crate) mod ask;
 pub(crate) mod program;
 
 /// Timeout from a daemon's start to its first answers, which normally take a tenth of a second.
-const PATIENCE: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Checks that the programs for the services are installed, before anything is built.
 pub fn check(services: &Services) -> Result<(), TestbedError> {
@@ -104,7 +104,7 @@ fn first_answers(
     sender: u32,
     daemons: &mut [Daemon],
 ) -> Result<(), TestbedError> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     for service in services.iter() {
         for family in Family::ALL {
             loop {
@@ -113,10 +113,10 @@ fn first_answers(
                 daemons.iter_mut().try_for_each(Daemon::check)?;
                 if Instant::now() > until {
                     let daemon = daemons.iter().find(|daemon| daemon.program.services.contains(&service));
-                    let what = format!("did not answer {service} over {family} in {PATIENCE:?} ({reason})");
+                    let what = format!("did not answer {service} over {family} in {TIMEOUT:?} ({reason})");
                     return Err(daemon.expect("it was started").fault(&what));
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! input. Public for the fuzz targets (`fuzz/`) only.
 
 pub use crate::engine::header::{Header, Phase};
-pub use crate::protocol::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
+pub use crate::protocol::{Lines, MAX_ANSWER_LENGTH, MAX_REQUEST_LENGTH};
 pub use crate::stats::flow::{Arrival, SequenceWindow};
 
 use crate::engine::count::{ArrivalCounter, SharedState};

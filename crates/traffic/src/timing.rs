@@ -15,7 +15,7 @@ pub const SLACK: Duration = Duration::from_secs(30);
 /// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;
 /// No trial is longer: 31 years.
-pub const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+pub const MAX_DURATION: Duration = Duration::from_secs(1_000_000_000);
 
 /// The longest that the traffic of a trial takes, with its warm-up.
 pub fn longest(spec: &TrialSpec) -> Duration {
@@ -25,7 +25,7 @@ pub fn longest(spec: &TrialSpec) -> Duration {
         (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
     };
     // What a stranger announces may be no time at all.
-    let measured = Duration::try_from_secs_f64(measured).unwrap_or(LONGEST).min(LONGEST);
+    let measured = Duration::try_from_secs_f64(measured).unwrap_or(MAX_DURATION).min(MAX_DURATION);
     Duration::from_nanos(spec.probe.warmup_ns) + measured
 }
 

@@ -11,15 +11,15 @@ use std::time::Duration;
 /// Time for all senders to open their sockets before the first slot.
 pub(crate) const LEAD_NS: u64 = 200_000_000;
 /// The shortest slice: clocks and sleeps differ by less than a millisecond.
-const LEAST_SLICE_NS: u64 = 10_000_000;
+const MIN_SLICE_NS: u64 = 10_000_000;
 /// A round trip, without what the links add.
 const ROUND_TRIP_NS: u64 = 1_000_000;
 /// A slice of a stream has this many of the round trips that the links add.
 const ROUND_TRIPS_OF_STREAM: u64 = 8;
 /// What a path may hold when a slice ends, bytes, and the limits of the time to empty it.
 const HELD_BYTES: u64 = 256 * 1024;
-const LEAST_GAP_NS: u64 = 3_000_000;
-const MOST_GAP_NS: u64 = 250_000_000;
+const MIN_GAP_NS: u64 = 3_000_000;
+const MAX_GAP_NS: u64 = 250_000_000;
 /// Clocks drift apart by no more than this share of a trial: a slot has as much of it to spare.
 const DRIFT: u64 = 5_000;
 
@@ -54,7 +54,7 @@ impl SlotLengths {
         SlotLengths {
             slice_ns: slice_ns.unwrap_or_else(|| most(&|path, spec| slice(path, spec, limits))),
             gap_ns: most(&|_, spec| gap(spec, limits)),
-            warmup_ns: most(&|_, spec| spec.probe.warmup_ns.max(LEAST_SLICE_NS)),
+            warmup_ns: most(&|_, spec| spec.probe.warmup_ns.max(MIN_SLICE_NS)),
         }
     }
 }
@@ -78,14 +78,14 @@ fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
         Length::Time(ns) => ns / MIN_ROUNDS,
         Length::Packets(_) => u64::MAX,
     };
-    needs_ns.max(LEAST_SLICE_NS).min(most_ns.max(1))
+    needs_ns.max(MIN_SLICE_NS).min(most_ns.max(1))
 }
 
 /// Nanoseconds in which an arm's path empties.
 fn gap(spec: &TrialSpec, limits: PathLimits) -> u64 {
     let fills = spec.probe.pacing == Pacing::Flood;
     let empties_ns = leaves_ns(if fills { HELD_BYTES } else { 0 }, limits) + limits.round_trip_ns;
-    (empties_ns + limits.wake_up_ns).clamp(LEAST_GAP_NS, MOST_GAP_NS)
+    (empties_ns + limits.wake_up_ns).clamp(MIN_GAP_NS, MAX_GAP_NS)
 }
 
 /// The slots of an interleaved trial.

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest processor time of one input, ns.
-const LONGEST_NS: u64 = 1_000_000_000;
+const MAX_NS: u64 = 1_000_000_000;
 /// The input under way by its number, 0 between two; and the one that was when the timer last ran out.
 static INPUT: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -48,7 +48,7 @@ pub fn limited(target: fn(&[u8]), data: &[u8]) {
     let took = processor_ns() - began;
     if took > SLOWEST_NS.fetch_max(took, Ordering::Relaxed) {
         eprintln!("processor time: {} ms", took / 1_000_000);
-        assert!(took <= LONGEST_NS, "an input takes {took} ns of the processor");
+        assert!(took <= MAX_NS, "an input takes {took} ns of the processor");
     }
 }
 

@@ -12,8 +12,8 @@ use std::fs;
 pub(super) const FOLDER: &str = "guest";
 /// The shortest step, seconds; and more than any number of a run may be that was measured with the monotonic clock,
 /// nanoseconds and bytes alike.
-const LEAST_S: u64 = 3600;
-const MOST: f64 = 1e12;
+const MIN_S: u64 = 3600;
+const MAX_FIGURE: f64 = 1e12;
 /// Steps that are repeated until the campaign ends.
 const STEPS: usize = 50;
 
@@ -67,7 +67,7 @@ fn steps(random: &mut Random) -> String {
     for _ in 0..STEPS {
         let wait_ms = 5 + random.below(60);
         let most = random.one_of(&[1, 86_400, 400 * 86_400]);
-        let seconds = LEAST_S + random.below(most);
+        let seconds = MIN_S + random.below(most);
         let way = random.one_of(&["", " ago"]);
         text += &format!(" 0.{wait_ms:03} '{seconds} seconds{way}'");
     }
@@ -83,9 +83,9 @@ pub(super) fn stepped(program: &Program) -> usize {
 pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
     let what = &run.trial;
     assert!(run.is_valid(), "{what}: {:?}", run.status);
-    assert!((1..MOST as u64).contains(&run.wall_ns), "{what} took {} ns", run.wall_ns);
+    assert!((1..MAX_FIGURE as u64).contains(&run.wall_ns), "{what} took {} ns", run.wall_ns);
     for (metric, value) in &run.values {
-        let is_small = value.measured().is_none_or(|figure| (0.0..MOST).contains(&figure));
+        let is_small = value.measured().is_none_or(|figure| (0.0..MAX_FIGURE).contains(&figure));
         assert!(is_small, "{what}: {metric} is {value:?}");
     }
     for report in reports {
@@ -93,7 +93,7 @@ pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
         small(&json, &mut vec![what.to_string(), report.role.to_string()]);
         for Delays { buckets, .. } in [&report.delays, &report.interface_delays].into_iter().flatten() {
             let most = buckets.percentile(1.0).unwrap();
-            assert!((most as f64) < MOST, "{what}: a delay of {most} ns");
+            assert!((most as f64) < MAX_FIGURE, "{what}: a delay of {most} ns");
             // A reading of the clock between two interruptions may be off by more than a message's way: then the
             // message seems to arrive before it was sent, which counts as no delay.
             let zeros: u64 = buckets.0.iter().filter(|(delay, _)| *delay == 0).map(|(_, count)| count).sum();
@@ -111,7 +111,7 @@ pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
 fn small(json: &Value, place: &mut Vec<String>) {
     match json {
         Value::Number(number) => {
-            assert!(number.as_f64().unwrap().abs() < MOST, "{} is {number}", place.join(", "));
+            assert!(number.as_f64().unwrap().abs() < MAX_FIGURE, "{} is {number}", place.join(", "));
         }
         Value::Array(all) => all.iter().for_each(|each| small(each, place)),
         Value::Object(all) => {

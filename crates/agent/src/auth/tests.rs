@@ -201,8 +201,8 @@ fn a_ticket_shows_an_address_and_cannot_be_made_up() {
     let other = Gate::new(Some(key.clone())).ticket(victim);
     let (admitted, _) = connect(&gate, Some(&key), vec![forged, late, other, ticket.clone()]);
     assert_eq!(admitted.unwrap(), [ticket.addresses.clone(), ticket.addresses.clone()]);
-    let (admitted, _) = connect(&gate, Some(&key), vec![ticket; 2 * MOST_TICKETS]);
-    assert_eq!(admitted.unwrap().len(), 1 + MOST_TICKETS);
+    let (admitted, _) = connect(&gate, Some(&key), vec![ticket; 2 * MAX_TICKETS]);
+    assert_eq!(admitted.unwrap().len(), 1 + MAX_TICKETS);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn leaves_a_peer_that_speaks_after_a_refusal() {
 #[test]
 fn refuses_noise_and_silence_in_time() {
     let gate = Gate::new(Some(Key::generate()));
-    for noise in ["GET / HTTP/1.1\r\n\r\n".to_owned(), "\n".to_owned(), "x".repeat(LONGEST + 10)] {
+    for noise in ["GET / HTTP/1.1\r\n\r\n".to_owned(), "\n".to_owned(), "x".repeat(MAX_LENGTH + 10)] {
         let (agent, mut coordinator) = connection();
         coordinator.write_all(noise.as_bytes()).unwrap();
         assert!(gate.admit(&agent, 4 * LIMIT).unwrap().is_none());

@@ -6,7 +6,7 @@ use stacklab_model::{
 };
 use std::collections::BTreeMap;
 
-const LONGEST_REASON: usize = 300;
+const MAX_REASON_LENGTH: usize = 300;
 
 fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
     match figure(run, metric) {
@@ -17,7 +17,8 @@ fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
         Some(figure) => ArmFigure::Measured(figure),
         None => {
             // A peer's reason may be of any length.
-            let absent = missing(&[run], metric).unwrap_or_default().chars().take(LONGEST_REASON).collect();
+            let absent =
+                missing(&[run], metric).unwrap_or_default().chars().take(MAX_REASON_LENGTH).collect();
             ArmFigure::Absent { absent, valid: run.is_valid() }
         }
     }
@@ -190,7 +191,7 @@ mod tests {
         let read: BlockSummary = serde_json::from_str(&serde_json::to_string(&summary).unwrap()).unwrap();
         assert_eq!(read.figures[0][0], Some(ArmFigure::Events([0.0, 0.0])));
         let Some(ArmFigure::Absent { absent, .. }) = &read.figures[0][1] else { panic!("{read:?}") };
-        assert_eq!(absent.len(), LONGEST_REASON);
+        assert_eq!(absent.len(), MAX_REASON_LENGTH);
     }
 
     #[test]

@@ -206,7 +206,7 @@ pub(crate) fn better(question: &Question, effect: &Effect) -> Verdict {
 }
 
 /// Beyond this many blocks more, there is no telling.
-const MOST_BLOCKS: f64 = 100_000.0;
+const MAX_BLOCKS: f64 = 100_000.0;
 
 /// How many more blocks an open question needs at this estimate and spread, until a test at the end of the campaign
 /// claims a difference, or that there is none; `None` if no number decides it. A standard error falls as the root of
@@ -223,7 +223,7 @@ pub(crate) fn blocks_to_decide(question: &Question, effect: &Effect, comparisons
     };
     let needed = blocks(t(level / 2.0) * error, distance).min(blocks(t(level) * error, inside));
     let more = needed.ceil() - *pairs as f64;
-    (1.0..=MOST_BLOCKS).contains(&more).then_some(more as u32)
+    (1.0..=MAX_BLOCKS).contains(&more).then_some(more as u32)
 }
 
 #[cfg(test)]

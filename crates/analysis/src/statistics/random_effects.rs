@@ -5,7 +5,7 @@ use stacklab_model::Interval;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// More than the halvings after which an interval has no numbers between its ends, unless it begins at zero.
-const MOST_HALVINGS: usize = 200;
+const MAX_HALVINGS: usize = 200;
 
 /// The mean of the units' true values, and their spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -116,7 +116,7 @@ impl<'a> Weighted<'a> {
         }
         // Q is at most that of units without errors.
         let (mut low, mut high) = (0.0_f64, self.squares / q);
-        for _ in 0..MOST_HALVINGS {
+        for _ in 0..MAX_HALVINGS {
             let middle = low.midpoint(high);
             if middle <= low || middle >= high {
                 break;

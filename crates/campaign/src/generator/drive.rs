@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const LISTEN_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether it listens.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time for the receiver's end to print its results after the sender's has ended.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 /// How long the sender's end may take beyond its traffic: connecting, telling, waiting for answers.
@@ -22,7 +22,7 @@ const SLOWEST: f64 = 1000.0;
 /// How long the reading of a log may take.
 const DECODE_LIMIT: Duration = Duration::from_secs(120);
 /// Most bytes of output that are read.
-const MOST_OUTPUT_BYTES: usize = 4 << 20;
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
 /// How much of what a program printed last an error quotes, characters.
 const QUOTED_CHARS: usize = 200;
 
@@ -65,13 +65,13 @@ pub(super) fn drive(
         let Some(decoder) = tool.decoder else { return Ok(()) };
         let mut decoder = start(hosts[1], &decoder())?;
         ends.end(&mut decoder, DECODE_LIMIT, "did not end, and was killed", false)?;
-        decoded = decoder.printed(MOST_OUTPUT_BYTES);
+        decoded = decoder.printed(MAX_OUTPUT_BYTES);
         Ok(())
     });
     if stop() {
         return Err(CampaignError::Agent(stacklab_traffic::protocol::AgentError::Interrupted));
     }
-    let printed = |end: &Running| end.printed(MOST_OUTPUT_BYTES);
+    let printed = |end: &Running| end.printed(MAX_OUTPUT_BYTES);
     let [sent, received] = [sender.as_ref().map(printed).unwrap_or_default(), printed(&receiver)];
     let figures = match driven {
         Ok(()) => tool
@@ -119,7 +119,7 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
             if receiver.is_listening(transport, port) || (self.stop)() {
                 return Ok(());
             }
-            if let Some(status) = wait(receiver, Instant::now() + LOOK, self.stop)? {
+            if let Some(status) = wait(receiver, Instant::now() + POLL_INTERVAL, self.stop)? {
                 return Err(badly(receiver, &format!("ended ({status}) before it listened")));
             }
             if Instant::now() > until {
@@ -171,7 +171,7 @@ fn wait(end: &mut Running, until: Instant, stop: impl Fn() -> bool) -> Result<Op
 /// The reason that a program gave no figures, with what it printed last. It is killed.
 fn badly(end: &mut Running, what: &str) -> Ended {
     end.kill();
-    let said = end.printed(MOST_OUTPUT_BYTES) + &end.errors(MOST_OUTPUT_BYTES);
+    let said = end.printed(MAX_OUTPUT_BYTES) + &end.errors(MAX_OUTPUT_BYTES);
     let words: Vec<&str> = said.split_whitespace().collect();
     let words = words.join(" ");
     let skipped = words.chars().count().saturating_sub(QUOTED_CHARS);
@@ -182,7 +182,7 @@ fn badly(end: &mut Running, what: &str) -> Ended {
 
 fn kept(output: &str) -> String {
     let text = printable_lines(output);
-    let mut most = text.len().min(ToolReport::MOST_OUTPUT_BYTES);
+    let mut most = text.len().min(ToolReport::MAX_OUTPUT_BYTES);
     while !text.is_char_boundary(most) {
         most -= 1;
     }
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn what_is_kept_of_an_output_is_bounded_and_printable() {
         assert_eq!(kept("a\u{1b}[2J\nb"), "a\u{fffd}[2J\nb");
-        let long = kept(&"\u{e9}".repeat(ToolReport::MOST_OUTPUT_BYTES));
-        assert_eq!(long.len(), ToolReport::MOST_OUTPUT_BYTES);
-        let odd = kept(&format!("a{}", "\u{e9}".repeat(ToolReport::MOST_OUTPUT_BYTES)));
-        assert_eq!(odd.len(), ToolReport::MOST_OUTPUT_BYTES - 1);
+        let long = kept(&"\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES));
+        assert_eq!(long.len(), ToolReport::MAX_OUTPUT_BYTES);
+        let odd = kept(&format!("a{}", "\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES)));
+        assert_eq!(odd.len(), ToolReport::MAX_OUTPUT_BYTES - 1);
     }
 }

@@ -10,7 +10,7 @@ use stacklab_model::{Family, Mechanism, RoutedKind, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::RunningProcess;
 use stacklab_testbed::{AGENT, Host, Node, Routed, RoutedSpec, Testbed, clear, ends, enter};
-use state::{ANNOUNCE, HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
+use state::{ANNOUNCE, HostLocation, POLL_INTERVAL, RunningHost, RunningTestbed, failed, socket};
 use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -51,7 +51,7 @@ pub fn hold(
     io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(failed(ANNOUNCE))?;
     // Ended by `lab down`: everything is removed in order, including the folder.
     while !ended.load(Ordering::Relaxed) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     // Processes that were left running in the background on the testbed's hosts.
     let hosts: Vec<u32> =
@@ -85,7 +85,7 @@ fn in_guest(
     needs: &Requirements,
     program: &Path,
 ) -> Result<(RunningTestbed, Held), CampaignError> {
-    let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MOST_COMMANDS)?;
+    let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MAX_COMMANDS)?;
     let path = socket().map_err(failed("keep the testbed's state"))?;
     shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version);

@@ -17,7 +17,7 @@ const CLAIMED: Duration = Duration::from_secs(120);
 pub(super) const ANNOUNCE: &str = "announce the testbed";
 
 /// Polling interval for whether a testbed has gone.
-pub const LOOK: Duration = Duration::from_millis(20);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running testbed.
 #[derive(Debug, Serialize, Deserialize)]

@@ -116,7 +116,7 @@ fn device(route: &str) -> Option<&str> {
 /// it is not associated.
 fn read(output: &str) -> Option<Station> {
     let line = |prefix: &str| output.lines().find_map(|line| line.trim().strip_prefix(prefix));
-    let text = |value: &str| printable_text(value.trim()).chars().take(LONGEST).collect::<String>();
+    let text = |value: &str| printable_text(value.trim()).chars().take(MAX_LENGTH).collect::<String>();
     // channel 1 (2412 MHz), width: 40 MHz, center1: 2422 MHz
     let channel = line("channel ")?;
     let after = |name: &str| channel.split_once(name)?.1.split_whitespace().next()?.parse().ok();
@@ -138,7 +138,7 @@ fn read(output: &str) -> Option<Station> {
 }
 
 /// How much of a machine's text is kept, characters.
-const LONGEST: usize = 100;
+const MAX_LENGTH: usize = 100;
 
 /// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
 /// afterwards, makes the run invalid. Signal and bit rate may change.

@@ -37,10 +37,10 @@ const ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a command that has closed its output is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How much of a command's output is read, bytes.
-const LONGEST_OUTPUT: u64 = 64 << 10;
+const MAX_OUTPUT_LENGTH: u64 = 64 << 10;
 /// How many lines of a machine's errors are shown, and the bytes of each.
-const MOST_LINES: usize = 10;
-const LONGEST_LINE: u64 = 300;
+const MAX_LINES: usize = 10;
+const MAX_LINE_LENGTH: u64 = 300;
 
 /// Builds a command for a machine. On another machine a shell interprets it.
 pub(crate) fn on(system: &System, words: &[&str]) -> Command {
@@ -140,16 +140,16 @@ fn start_of(stream: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
         // What came before an error is shown.
-        let _ = stream.take(LONGEST_OUTPUT).read_to_end(&mut bytes);
+        let _ = stream.take(MAX_OUTPUT_LENGTH).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A machine's text for this terminal: its last lines, each marked as the machine's if there are several.
 pub(crate) fn shown(text: &str) -> String {
-    let line = |line: &str| printable_text(line.trim()).chars().take(LONGEST_LINE as usize).collect();
+    let line = |line: &str| printable_text(line.trim()).chars().take(MAX_LINE_LENGTH as usize).collect();
     let lines: Vec<String> = text.lines().map(line).filter(|line: &String| !line.is_empty()).collect();
-    match &lines[lines.len().saturating_sub(MOST_LINES)..] {
+    match &lines[lines.len().saturating_sub(MAX_LINES)..] {
         [one] => one.clone(),
         several => several.iter().map(|line| format!("\n  | {line}")).collect(),
     }
@@ -162,13 +162,14 @@ pub(crate) fn relay(system: &System, errors: impl Read + Send + 'static) {
         let mut errors = BufReader::new(errors);
         let mut line = Vec::new();
         let mut printed = 0;
-        while errors.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+        while errors.by_ref().take(MAX_LINE_LENGTH).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0)
+        {
             let text = printable_text(String::from_utf8_lossy(&line).trim());
             line.clear();
             // What is not shown is read all the same: the machine need not wait.
-            if !text.is_empty() && printed <= MOST_LINES {
+            if !text.is_empty() && printed <= MAX_LINES {
                 printed += 1;
-                eprintln!("{name}: {}", if printed > MOST_LINES { "(more, not shown)" } else { &text });
+                eprintln!("{name}: {}", if printed > MAX_LINES { "(more, not shown)" } else { &text });
             }
         }
     });
@@ -183,9 +184,9 @@ mod tests {
         assert_eq!(shown("\n one\u{1b}]0;x\u{7}\r\n"), "one\u{fffd}]0;x\u{fffd}");
         assert_eq!(shown("a\n\nb\n"), "\n  | a\n  | b");
         let long = shown(&"x".repeat(1000));
-        assert_eq!(long.len() as u64, LONGEST_LINE);
+        assert_eq!(long.len() as u64, MAX_LINE_LENGTH);
         let many: String = (0..1000).map(|number| format!("{number}\n")).collect();
-        assert!(shown(&many).ends_with("\n  | 999") && shown(&many).lines().count() == MOST_LINES + 1);
+        assert!(shown(&many).ends_with("\n  | 999") && shown(&many).lines().count() == MAX_LINES + 1);
         assert_eq!(shown(""), "");
     }
 
@@ -207,7 +208,7 @@ mod tests {
             command.args(["-c", script]).stdin(Stdio::null());
             let (status, output, errors) = run(command, ANSWER_TIMEOUT).unwrap();
             assert!(!status.success());
-            assert_eq!((output.len() + errors.len()) as u64, LONGEST_OUTPUT);
+            assert_eq!((output.len() + errors.len()) as u64, MAX_OUTPUT_LENGTH);
         }
     }
 

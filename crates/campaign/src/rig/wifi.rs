@@ -21,7 +21,7 @@ const GUEST: &str = "uml-full";
 /// The passphrase of networks that nobody else can reach.
 const PASSPHRASE: &str = "stacklab stacklab";
 /// How many times as long as elsewhere an answer is waited for in virtual time: a busy machine only makes it slow.
-const PATIENCE: u32 = 20;
+const TIMEOUT_FACTOR: u32 = 20;
 /// The name of the access point, in the record and on the page.
 pub const ACCESS_POINT: &str = "access point";
 
@@ -56,8 +56,8 @@ pub(super) fn rig(
     let names = names(&Systems::NAMESPACES, &Services::default());
     let mut ends = HostPair::connect(&Systems::NAMESPACES, names, kinds, [sender, receiver], interrupted)?;
     if network.is_virtual() {
-        access_point.be_patient(PATIENCE);
-        ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));
+        access_point.be_patient(TIMEOUT_FACTOR);
+        ends.agents().into_iter().for_each(|agent| agent.be_patient(TIMEOUT_FACTOR));
     }
     let is = RigKind {
         cells: Cells::OfWifi(Box::new([of_study.clone(), network.clone()])),

@@ -3,7 +3,7 @@
 
 use crate::trial::source::ReportSource;
 use stacklab_model::{
-    Buckets, Compared, HostFacts, HostReport, LARGEST_NUMBER, Metric, TrialSpec, Value, is_in_bounds,
+    Buckets, Compared, HostFacts, HostReport, MAX_NUMBER, Metric, TrialSpec, Value, is_in_bounds,
 };
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_trial::Figures;
@@ -81,7 +81,7 @@ impl ClockSync {
 }
 
 /// Clocks that drift further apart are no clocks: a second each second, in nanoseconds.
-const MOST_SKEW: f64 = 1e9;
+const MAX_SKEW: f64 = 1e9;
 
 /// Corrects the figures that depend on both clocks, by the clock synchronisation of the trial.
 pub(crate) fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
@@ -196,8 +196,8 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
     let step_ns = spread_ns / report.received.measured.max(1) as f64;
     *compared = Compared {
         offset_ns,
-        bound_ns: (median_ns.ceil() as u64).min(LARGEST_NUMBER),
-        skew_ns_per_s: (drift.skew * 1e9).round().clamp(-MOST_SKEW, MOST_SKEW) as i64,
+        bound_ns: (median_ns.ceil() as u64).min(MAX_NUMBER),
+        skew_ns_per_s: (drift.skew * 1e9).round().clamp(-MAX_SKEW, MAX_SKEW) as i64,
     };
     let mean_ns = delays.mean_ns;
     let is_possible = report.series.iter().filter_map(|row| row.delay_mean_ns).all(is_in_bounds);
@@ -214,10 +214,10 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
 fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
     let mut moved: Vec<(u64, u64)> = Vec::new();
     for (value, count) in &buckets.0 {
-        let value = value.saturating_add_signed(by_ns.round() as i64).min(LARGEST_NUMBER);
+        let value = value.saturating_add_signed(by_ns.round() as i64).min(MAX_NUMBER);
         match moved.last_mut() {
             Some(last) if last.0 == value => {
-                last.1 = last.1.saturating_add(*count).min(LARGEST_NUMBER);
+                last.1 = last.1.saturating_add(*count).min(MAX_NUMBER);
             }
             _ => moved.push((value, *count)),
         }

@@ -6,7 +6,7 @@ use crate::trial::Evidence;
 use crate::trial::source::{ReportSource, report_sources};
 use crate::trial::{clock, other_load, routers, wifi};
 use stacklab_model::{
-    Counters, CpuScope, CpuSource, CpuTime, Direction, LARGEST_NUMBER, Probe, RunRecord, Service, Trial,
+    Counters, CpuScope, CpuSource, CpuTime, Direction, MAX_NUMBER, Probe, RunRecord, Service, Trial,
     TrialSpec, Warning,
 };
 use stacklab_testbed::Ticks;
@@ -139,7 +139,7 @@ pub(crate) fn busy_ns(ticks: Ticks) -> u64 {
 fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
     let ns = |read: fn(Ticks) -> u64| {
         let ticks = read(after).saturating_sub(read(before));
-        ticks.saturating_mul(results::tick_ns()).min(LARGEST_NUMBER)
+        ticks.saturating_mul(results::tick_ns()).min(MAX_NUMBER)
     };
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
     CpuTime {
@@ -240,17 +240,17 @@ mod tests {
 
     #[test]
     fn the_largest_numbers_that_an_agent_may_answer_overflow_nothing() {
-        let far = LARGEST_NUMBER as i64;
-        let before = Offset { offset_ns: far, bound_ns: LARGEST_NUMBER, at_ns: 0 };
-        let after = Offset { offset_ns: -far, bound_ns: 0, at_ns: LARGEST_NUMBER };
-        for (sent, received) in [(0, LARGEST_NUMBER), (LARGEST_NUMBER, 0), (LARGEST_NUMBER, LARGEST_NUMBER)] {
+        let far = MAX_NUMBER as i64;
+        let before = Offset { offset_ns: far, bound_ns: MAX_NUMBER, at_ns: 0 };
+        let after = Offset { offset_ns: -far, bound_ns: 0, at_ns: MAX_NUMBER };
+        for (sent, received) in [(0, MAX_NUMBER), (MAX_NUMBER, 0), (MAX_NUMBER, MAX_NUMBER)] {
             for transport in ["udp", "tcp"] {
                 let (trial, mut spec) = trial_and_spec();
                 spec.transport = transport.parse().unwrap();
                 let pair = Ends { sender: report_of(sent, far), receiver: report_of(received, far) };
                 let collected = Collected {
                     started_unix_ns: 3,
-                    wall_ns: LARGEST_NUMBER,
+                    wall_ns: MAX_NUMBER,
                     reports: Ok(vec![pair.clone(), pair]),
                 };
                 let most = Ticks { user: u64::MAX, system: u64::MAX };

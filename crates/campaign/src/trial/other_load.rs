@@ -15,14 +15,14 @@ const TICKS: f64 = 100.0;
 /// The kernel's own threads are children of this process. They work for others.
 const KTHREADD: u32 = 2;
 /// Longer than any `/proc/PID/stat`: 52 numbers and a name of at most 64 bytes.
-const LONGEST_LINE: usize = 2048;
+const MAX_LINE_LENGTH: usize = 2048;
 /// Deeper than any process tree. It ends a circle of parents, which appears if a number was used again while processes
 /// were listed.
 const DEEPEST: usize = 64;
 /// Maximum steal, as a share of the time of all CPUs.
-const MOST_STOLEN: f64 = 0.05;
+const MAX_STOLEN: f64 = 0.05;
 /// What other processes may have together, as a share of one processor.
-const MOST_OF_OTHERS: f64 = 0.1;
+const MAX_OF_OTHERS: f64 = 0.1;
 const NAMED: usize = 3;
 /// A share of the processors that others have, from which on a campaign begins with a warning.
 const BUSY: f64 = 0.25;
@@ -178,7 +178,7 @@ impl LoadSample {
 
 /// The line of a file in `/proc` that has one, in one read: it is done for each process before and after each trial.
 fn read_line(path: &str) -> Option<String> {
-    let mut room = [0; LONGEST_LINE];
+    let mut room = [0; MAX_LINE_LENGTH];
     let length = fs::File::open(path).and_then(|mut file| file.read(&mut room)).ok()?;
     Some(String::from_utf8_lossy(&room[..length]).into_owned())
 }
@@ -230,7 +230,7 @@ fn own(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>) -> BTreeSet<u3
 /// interleaved trial that waited for a processor, and all of which that is known.
 pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> {
     let others: f64 = load.processes.iter().map(|process| process.share).sum();
-    if load.stolen <= MOST_STOLEN && others <= MOST_OF_OTHERS {
+    if load.stolen <= MAX_STOLEN && others <= MAX_OF_OTHERS {
         return None;
     }
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
@@ -238,12 +238,12 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
     if load.stolen > 0.0 {
         what.push(format!("steal {}", percent(load.stolen)));
     }
-    let named = load.processes.iter().filter(|process| process.share >= MOST_OF_OTHERS / 2.0).take(NAMED);
+    let named = load.processes.iter().filter(|process| process.share >= MAX_OF_OTHERS / 2.0).take(NAMED);
     what.extend(named.map(|process| format!("{} used {} of one", process.name, percent(process.share))));
     let mut text = format!("other load used {} of the CPUs ({})", percent(load.taken()), what.join(", "));
     let [some, all] = held_up;
     if some > 0 {
-        let most = percent(Slice::MOST_WAITED);
+        let most = percent(Slice::MAX_WAITED);
         text += &format!("; {some} of {all} slices waited for a processor for over {most}");
     }
     Some(Warning {

@@ -24,7 +24,7 @@ const NO_CPU: &str =
     "the network runs in virtual time, which has no CPU time: use testbed.wifi.clock = \"real\"";
 
 /// The share of late exchanges with which real time gives neither times nor what TCP makes of them.
-const MOST_LATE: f64 = 0.01;
+const MAX_LATE: f64 = 0.01;
 
 /// Adds the stations to the reports. A network that was not as planned before and after the trial, or was another one,
 /// makes the run invalid; so does, in virtual time, an exchange that the kernel got late. In real time, figures
@@ -78,7 +78,7 @@ pub(crate) fn invalid(mut made: Figures, mut reasons: Vec<String>) -> Figures {
 /// Real time: without the figures that late exchanges distort, if there were many. What UDP carries they do not: the
 /// channel keeps its own time.
 fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Figures {
-    let Some(share) = lateness.share().filter(|share| *share >= MOST_LATE) else { return made };
+    let Some(share) = lateness.share().filter(|share| *share >= MAX_LATE) else { return made };
     let text = format!(
         "the kernel got {:.1} % of the exchanges on the air later than after a tenth of their time",
         100.0 * share

@@ -5,9 +5,9 @@ use stacklab_model::StackCost;
 use std::collections::BTreeMap;
 
 /// Least share of an arm's time that a function with its callers has: what has less counts for its caller.
-const LEAST_SHARE: f64 = 0.001;
+const MIN_SHARE: f64 = 0.001;
 /// Most call chains. Where there are more, the least share is doubled until there are not.
-const MOST_STACKS: usize = 1000;
+const MAX_STACKS: usize = 1000;
 
 /// Samples by call chain: how many, and nanoseconds.
 #[derive(Debug, Clone, Default)]
@@ -55,8 +55,8 @@ pub(super) fn folded(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
             cost.ns[arm] += ns;
         }
     }
-    let mut share = LEAST_SHARE;
-    while all.len() > MOST_STACKS || share == LEAST_SHARE {
+    let mut share = MIN_SHARE;
+    while all.len() > MAX_STACKS || share == MIN_SHARE {
         all = without_small(&all, share);
         share *= 2.0;
     }

@@ -23,8 +23,8 @@ const FUNCTIONS: usize = 20;
 /// it, nanoseconds.
 const TOGETHER_NS: u64 = 50_000;
 /// Fewest blocks, and fewest trials, that give costs.
-const LEAST_BLOCKS: usize = 8;
-const LEAST_TRIALS: usize = 2;
+const MIN_BLOCKS: usize = 8;
+const MIN_TRIALS: usize = 2;
 
 /// What an arm did in a block of a trial: a window with samples and the one without after it.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +106,7 @@ pub(crate) fn stage_costs(
     blocks.retain(|_, arms| arms.iter().all(|arm| arm.sampled.is_measured() && arm.free.is_measured()));
     let mut by_trial: BTreeMap<u32, Vec<&[Block; 2]>> = BTreeMap::new();
     blocks.iter().for_each(|((trial, _), block)| by_trial.entry(*trial).or_default().push(block));
-    if blocks.len() < LEAST_BLOCKS || by_trial.len() < LEAST_TRIALS {
+    if blocks.len() < MIN_BLOCKS || by_trial.len() < MIN_TRIALS {
         return None;
     }
     let numbers = |kind: StageKind| -> Vec<usize> {

@@ -12,10 +12,10 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 /// Longest line of either file, bytes; a report of ticks is the longest.
-const LONGEST_LINE: u64 = 64 << 10;
+const MAX_LINE_LENGTH: u64 = 64 << 10;
 /// Most instructions with a count in a phase, and most functions: a kernel has fewer.
-const MOST_ADDRESSES: usize = 1 << 20;
-const MOST_FUNCTIONS: usize = 1 << 20;
+const MAX_ADDRESSES: usize = 1 << 20;
+const MAX_FUNCTIONS: usize = 1 << 20;
 
 /// Instructions between a mark and the reading of the clock beside it, at both ends of a phase.
 const BESIDE_MARKS: u64 = 64;
@@ -89,7 +89,7 @@ impl Phase {
         let is_next = self.counts.last().is_none_or(|(before, _)| *before < address);
         // Sums over all phases stay below 2^64.
         let total = self.total.checked_add(count).filter(|total| *total < 1 << 53);
-        let Some(total) = total.filter(|_| is_next && self.counts.len() < MOST_ADDRESSES) else {
+        let Some(total) = total.filter(|_| is_next && self.counts.len() < MAX_ADDRESSES) else {
             return false;
         };
         self.total = total;
@@ -108,7 +108,7 @@ fn report(mut file: impl BufRead, phases: usize) -> Result<(String, Vec<u64>, Sy
         _ => return Err(format!("the guest's report is malformed: {first:.80}")),
     };
     let mut text = String::new();
-    for _ in 0..MOST_FUNCTIONS {
+    for _ in 0..MAX_FUNCTIONS {
         let line = line(&mut file)?.ok_or(NONE)?;
         if line == END {
             let symbols = Symbols::parse(&text);
@@ -125,7 +125,7 @@ fn report(mut file: impl BufRead, phases: usize) -> Result<(String, Vec<u64>, Sy
 /// The next line without its end; `None` at the end of the file.
 fn line(file: &mut impl BufRead) -> Result<Option<String>, String> {
     let mut bytes = Vec::new();
-    let read = file.take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+    let read = file.take(MAX_LINE_LENGTH).read_until(b'\n', &mut bytes);
     read.map_err(|reason| format!("cannot read what the emulated machine wrote: {reason}"))?;
     if bytes.is_empty() {
         return Ok(None);
@@ -255,7 +255,7 @@ mod tests {
             let error = phases(text.as_bytes(), 1).unwrap_err();
             assert!(error.contains(why), "{text:?}: {error}");
         }
-        let long = vec![b'a'; LONGEST_LINE as usize + 1];
+        let long = vec![b'a'; MAX_LINE_LENGTH as usize + 1];
         assert!(phases(&long[..], 1).unwrap_err().contains("incomplete"));
         assert!(phases(&b"\xff\n"[..], 1).unwrap_err().contains("not text"));
     }

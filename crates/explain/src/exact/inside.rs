@@ -26,7 +26,7 @@ pub(super) enum GuestReport {
     Failed { reason: String },
 }
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The last line of a guest's report.
 pub(super) const END: &str = "end";
 
@@ -108,7 +108,7 @@ impl Ends {
             let to = SocketAddr::new(ends.destination, receiver.local_addr()?.port());
             let sender = within(*from, || UdpSocket::bind((ends.sender, 0)))?;
             for socket in [&sender, &receiver] {
-                socket.set_read_timeout(Some(PATIENCE))?;
+                socket.set_read_timeout(Some(TIMEOUT))?;
             }
             sender.connect(to)?;
             // A translator may have changed the source.
@@ -122,11 +122,11 @@ impl Ends {
         if probe == ExactProbe::Connect {
             return Ok(Ends::Connect { listener, to, from: *from });
         }
-        let sender = within(*from, || TcpStream::connect_timeout(&to, PATIENCE))?;
+        let sender = within(*from, || TcpStream::connect_timeout(&to, TIMEOUT))?;
         let (receiver, _) = listener.accept()?;
         for socket in [&sender, &receiver] {
             socket.set_nodelay(true)?;
-            socket.set_read_timeout(Some(PATIENCE))?;
+            socket.set_read_timeout(Some(TIMEOUT))?;
         }
         Ok(Ends::Connected { sender: sender.into(), receiver: receiver.into(), returns: false })
     }

@@ -38,8 +38,8 @@ use std::time::{Duration, Instant};
 /// The system whose kernel is counted without another wish.
 pub const KERNEL: &str = "linux-6.1";
 /// Time that a machine may take; it needs about 20 s when two others use the CPUs.
-const PATIENCE: Duration = Duration::from_secs(900);
-const LOOK: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(900);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often it is said which cell is counted.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
@@ -96,8 +96,8 @@ pub fn count_instructions(
         if interrupted.load(Ordering::Relaxed) {
             return Err(ExplainError::Interrupted);
         }
-        if started.elapsed() > PATIENCE {
-            let (seconds, last) = (PATIENCE.as_secs(), last_line_with(&path("console"), &LAST_WORDS));
+        if started.elapsed() > TIMEOUT {
+            let (seconds, last) = (TIMEOUT.as_secs(), last_line_with(&path("console"), &LAST_WORDS));
             let reason = format!("the emulated machine hangs: it is not done after {seconds} s{last}");
             return Err(ExplainError::Kernel(reason));
         }
@@ -106,7 +106,7 @@ pub fn count_instructions(
             let cell = plan.describe_place(count_phases(&path("counts")));
             step(&format!("{cell}, {} s so far", started.elapsed().as_secs()));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let open = |name: &str| match File::open(path(name)) {
         Ok(file) => Ok(BufReader::new(file)),

@@ -7,10 +7,10 @@ use std::str::FromStr;
 /// Rounds of a pair. In each, the baseline is counted first, then the candidate.
 pub(super) const ROUNDS: usize = 5;
 /// Largest message, bytes: one thread sends and receives, so a message has to fit the sockets' buffers.
-const LARGEST: u32 = 16_384;
-const MOST_RULES: u32 = 10_000;
+const MAX_MESSAGE: u32 = 16_384;
+const MAX_RULES: u32 = 10_000;
 /// Most characters of a plan, which is an argument of the guest's kernel: that takes 2047 in all.
-const LONGEST: usize = 1_800;
+const MAX_LENGTH: usize = 1_800;
 
 /// Two arms with the same traffic, baseline first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,16 +38,16 @@ impl ExactPlan {
     pub(crate) fn new(pairs: Vec<ExactPair>) -> Result<Self, String> {
         for ExactPair { probe, arms } in &pairs {
             for ExactArm { family, path, size, rules } in arms {
-                if *probe != ExactProbe::Connect && !(1..=LARGEST).contains(size) {
+                if *probe != ExactProbe::Connect && !(1..=MAX_MESSAGE).contains(size) {
                     return Err(format!(
-                        "--size {size} cannot be counted: messages have 1 to {LARGEST} bytes, because one thread sends and receives"
+                        "--size {size} cannot be counted: messages have 1 to {MAX_MESSAGE} bytes, because one thread sends and receives"
                     ));
                 }
                 if !path.carries(*family) {
                     return Err(format!("{path} does not carry {family}"));
                 }
-                if *rules > MOST_RULES {
-                    return Err(format!("--rules {rules}: at most {MOST_RULES}"));
+                if *rules > MAX_RULES {
+                    return Err(format!("--rules {rules}: at most {MAX_RULES}"));
                 }
                 if *rules > 0 && *path == ExactPath::Loopback {
                     let reason = "--rules needs a receiver in a separate namespace: add --path link";
@@ -56,7 +56,7 @@ impl ExactPlan {
             }
         }
         let plan = ExactPlan { pairs };
-        if plan.to_string().len() > LONGEST {
+        if plan.to_string().len() > MAX_LENGTH {
             let count = plan.pairs.len();
             return Err(format!("{count} combinations cannot be counted at once: name fewer sizes"));
         }

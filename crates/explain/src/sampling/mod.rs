@@ -32,7 +32,7 @@ const REDRAW: Duration = Duration::from_micros(1300);
 const SAMPLED_NS: [u64; 2] = [30_000_000, 60_000_000];
 const FREE_NS: [u64; 2] = [15_000_000, 40_000_000];
 /// Least period: the kernel's own limit.
-const LEAST_NS: u64 = 10_000;
+const MIN_NS: u64 = 10_000;
 
 /// When samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,7 +222,7 @@ impl Sampling {
         let drawn =
             if self.timing.is_fixed { 1.0 } else { PERIODS[number] * (1.0 + JITTER * (2.0 * unit - 1.0)) };
         let usual = (PERIODS.len() as u64 * self.timing.period_ns) as f64;
-        let period_ns = ((usual * drawn) as u64).max(LEAST_NS);
+        let period_ns = ((usual * drawn) as u64).max(MIN_NS);
         let clock = &mut self.clocks[number];
         let before_ns = std::mem::replace(&mut clock.period_ns, period_ns);
         let mut processors = clock.processors.iter_mut();

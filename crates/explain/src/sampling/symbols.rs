@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::{fs, io};
 
 /// The longest function, bytes.
-const LONGEST: u64 = 64 << 10;
+const MAX_LENGTH: u64 = 64 << 10;
 
 /// The functions of the running kernel and its modules, by address.
 pub(crate) struct Symbols {
@@ -57,7 +57,7 @@ impl Symbols {
     /// symbol may lie between the kernel and its modules.
     pub(crate) fn name_near(&self, address: u64) -> Option<&str> {
         let (start, name) = &self.all[self.find(address)? as usize];
-        (address - start < LONGEST).then_some(name)
+        (address - start < MAX_LENGTH).then_some(name)
     }
 
     /// The name of a function, without what the compiler adds to parts of it.

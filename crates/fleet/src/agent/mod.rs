@@ -5,7 +5,7 @@ mod block;
 mod held;
 
 use crate::FleetError;
-use crate::message::{Answer, JoinOrder, LONGEST_REQUEST, Order, Presence, Request};
+use crate::message::{Answer, JoinOrder, MAX_REQUEST_LENGTH, Order, Presence, Request};
 use crate::pairs::now_ns;
 use crate::store::AgentInfo;
 use crate::wire::Wire;
@@ -55,7 +55,7 @@ impl FleetAgent {
 
     fn handle(&self, (reader, mut writer): Streams) {
         let mut reader = BufReader::new(reader);
-        let line = Lines::new(&mut reader, LONGEST_REQUEST).next();
+        let line = Lines::new(&mut reader, MAX_REQUEST_LENGTH).next();
         let Some(Ok(line)) = line else { return };
         let answer = match Request::read(&line) {
             Ok(Request::Join(order)) => {

@@ -26,7 +26,7 @@ const PRESENT: &str = "stacklab.present";
 const PRESENT_LIMIT: Duration = Duration::from_secs(1);
 /// The oldest server that is tested, and what a message may take there, bytes: a piece of a stream, or a presence.
 const OLDEST: [u32; 2] = [2, 9];
-const MOST_PAYLOAD: usize = 1 << 20;
+const MAX_PAYLOAD: usize = 1 << 20;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const OPEN_LIMIT: Duration = Duration::from_secs(5);
 /// How long an agent waits for the request of a stream, and then for a sender, which may be gone or in a long trial:
@@ -35,7 +35,7 @@ const SERVED_LIMITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_se
 /// What the subjects of answers begin with.
 const INBOX: &str = "_INBOX.";
 const POLL: Duration = Duration::from_millis(50);
-const LONGEST_PRESENCE: usize = MOST_PAYLOAD;
+const MAX_PRESENCE: usize = MAX_PAYLOAD;
 
 /// A connection to NATS.
 pub struct NatsWire {
@@ -176,8 +176,8 @@ impl Wire for NatsWire {
         vec![
             (is_new, format!("NATS at {}: nats-server {version}; 2.9 or newer is tested", self.servers)),
             (
-                payload >= MOST_PAYLOAD,
-                format!("its max_payload is {payload} bytes; {MOST_PAYLOAD} or more are needed"),
+                payload >= MAX_PAYLOAD,
+                format!("its max_payload is {payload} bytes; {MAX_PAYLOAD} or more are needed"),
             ),
             (info.auth_required, auth.to_owned()),
             (info.tls_required || is_near, tls.to_owned()),
@@ -294,7 +294,7 @@ struct Reply {
 
 impl Write for Reply {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.line.len() + bytes.len() > LONGEST_PRESENCE {
+        if self.line.len() + bytes.len() > MAX_PRESENCE {
             return Err(std::io::Error::other("the answer is too long for one message"));
         }
         self.line.extend_from_slice(bytes);

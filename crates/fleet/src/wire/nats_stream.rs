@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 const PIECE: usize = 128 << 10;
 const NUMBER: usize = 8;
 /// Messages that wait to be read. A peer that sends more than it is asked ends its stream.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 pub(super) struct Incoming {
     pieces: Receiver<io::Result<Bytes>>,
@@ -24,7 +24,7 @@ pub(super) struct Incoming {
 impl Incoming {
     /// Reads what comes to a subscription; fails after a silence before the first message or after it.
     pub(super) fn new(runtime: &Handle, mut subscriber: Subscriber, limits: [Duration; 2]) -> Self {
-        let (sender, pieces) = mpsc::sync_channel(MOST_WAITING);
+        let (sender, pieces) = mpsc::sync_channel(MAX_WAITING);
         runtime.spawn(async move {
             let mut number = 0;
             while let Some(message) = subscriber.next().await {

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// The longest line, bytes: agents' longest answers with their stream's number.
-const LONGEST_LINE: usize = 17 << 20;
+const MAX_LINE_LENGTH: usize = 17 << 20;
 /// Lines of one stream that wait for their reader. An agent has at most eight requests under way.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 
 /// The coordinator's end, with as many streams as the other end, in the same order. They end with the channel, with its
 /// error if it has one.
@@ -23,7 +23,7 @@ pub(crate) fn open(
 ) -> Vec<Streams> {
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
     let (senders, receivers): (Vec<_>, Vec<_>) =
-        (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MOST_WAITING)).unzip();
+        (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MAX_WAITING)).unzip();
     let end: End = Arc::default();
     let ended = Arc::clone(&end);
     thread::spawn(move || {
@@ -86,11 +86,11 @@ pub(crate) fn each_line(
     let mut line = Vec::new();
     loop {
         line.clear();
-        if channel.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)? == 0 {
+        if channel.by_ref().take(MAX_LINE_LENGTH as u64).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if line.len() == LONGEST_LINE && !line.ends_with(b"\n") {
-            return Err(invalid(format!("a line of more than {LONGEST_LINE} bytes")));
+        if line.len() == MAX_LINE_LENGTH && !line.ends_with(b"\n") {
+            return Err(invalid(format!("a line of more than {MAX_LINE_LENGTH} bytes")));
         }
         let (number, content) = numbered(&line).ok_or_else(|| invalid("a line without a stream's number"))?;
         take(number, content)?;

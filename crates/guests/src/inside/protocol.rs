@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
 /// The longest line that is read, bytes: roles and answers have some thousands.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE_LENGTH: usize = 64 << 10;
 
 /// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after
 /// each byte, and every `idle` while the other end is closed or silent. An error from `go_on` ends the wait.
@@ -27,8 +27,8 @@ pub(crate) fn read_line(
             Ok(0) => std::thread::sleep(idle),
             Ok(_) if byte[0] == b'\n' && !line.is_empty() => return Ok(line),
             Ok(_) if byte[0] == b'\n' => {}
-            Ok(_) if line.len() == LONGEST_LINE => {
-                let text = format!("a line of more than {LONGEST_LINE} bytes");
+            Ok(_) if line.len() == MAX_LINE_LENGTH => {
+                let text = format!("a line of more than {MAX_LINE_LENGTH} bytes");
                 return Err(io::Error::new(ErrorKind::InvalidData, text));
             }
             Ok(_) => line.push(byte[0]),

@@ -112,11 +112,11 @@ impl Running {
     /// Waits for a message. A guest that makes progress may take longer: a busy machine gives it little of its
     /// processors.
     fn hear(&mut self, mut stream: &UnixStream, patience: Duration) -> io::Result<Greeting> {
-        const LOOK: Duration = Duration::from_millis(200);
+        const POLL_INTERVAL: Duration = Duration::from_millis(200);
         let mut progress = Progress::new(patience);
-        stream.set_read_timeout(Some(LOOK))?;
+        stream.set_read_timeout(Some(POLL_INTERVAL))?;
         loop {
-            let line = read_line(&mut stream, LOOK, || {
+            let line = read_line(&mut stream, POLL_INTERVAL, || {
                 if is_interrupted() {
                     return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"));
                 }

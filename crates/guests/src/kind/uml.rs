@@ -20,7 +20,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Timeout for the boot, which takes about one second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Uml {
@@ -135,6 +135,6 @@ impl Boot for Uml {
         if let Some(places) = places {
             personality::set(places).attempt("take new addresses again")?;
         }
-        Ok(Running { process: process?, channel: Some(own), role: Some((role, PATIENCE)), console })
+        Ok(Running { process: process?, channel: Some(own), role: Some((role, TIMEOUT)), console })
     }
 }

@@ -20,8 +20,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Timeout for a Debian kernel to boot. Emulated, it takes 4 s on an idle machine.
-const KERNEL_PATIENCE: Duration = Duration::from_secs(60);
-const DISK_PATIENCE: Duration = Duration::from_secs(300);
+const KERNEL_TIMEOUT: Duration = Duration::from_secs(60);
+const DISK_TIMEOUT: Duration = Duration::from_secs(300);
 const KERNEL_MIB: u32 = 512;
 const DISK_MIB: u32 = 1024;
 
@@ -78,12 +78,12 @@ impl Boot for Vm {
                     mebibytes,
                     "console=ttyS0 loglevel=4 net.ifnames=0",
                 );
-                KERNEL_PATIENCE
+                KERNEL_TIMEOUT
             }
             Boots::Disk(disk) => {
                 command.args(["-m", &DISK_MIB.to_string(), "-snapshot", "-drive"]);
                 command.arg(format!("file={},if=virtio", value(disk)));
-                DISK_PATIENCE
+                DISK_TIMEOUT
             }
         };
         let log = File::create(spec.folder.join(EMULATOR_LOG));
@@ -149,7 +149,7 @@ impl Accelerator {
 }
 
 /// Timeout for a boot with KVM, which takes one second.
-const KVM_PATIENCE: Duration = Duration::from_secs(8);
+const KVM_TIMEOUT: Duration = Duration::from_secs(8);
 pub(crate) const DEVICE: &str = "/dev/kvm";
 
 /// KVM if this kernel has booted with it, else the emulator. Tries a boot if the result is not known yet.
@@ -182,7 +182,7 @@ fn known_file() -> Option<PathBuf> {
 /// Whether the kernel boots with KVM and starts this program.
 fn boots_with_kvm(qemu: &Path, kernel: &Path, initramfs: &Path) -> io::Result<bool> {
     let (own, its) = UnixStream::pair()?;
-    own.set_read_timeout(Some(KVM_PATIENCE))?;
+    own.set_read_timeout(Some(KVM_TIMEOUT))?;
     let mut command = machine(qemu, Accelerator::Kvm, &its);
     boot(&mut command, kernel, initramfs, 512, "");
     let started = spawn_in_namespace(std::process::id(), &mut command, &[]);

@@ -1,7 +1,7 @@
 //! The client that enters a host: sends the user's input to the command, and prints its output. And the holder of the
 //! testbed, which relays messages between the clients and the guest.
 
-use crate::shell::{Ask, Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, Order, PART, Window};
+use crate::shell::{Ask, Bytes, ClientFrame, GuestFrame, MAX_COMMANDS, Order, PART, Window};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs a command on a host of the testbed, over the socket of its holder. Host 0 is the sender, host 3 the receiver.
 /// The command gets this process's input, output, terminal, folder and environment, and one more variable. Returns its
@@ -37,7 +37,7 @@ pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str
     if let Some(mut shown) = shown {
         thread::spawn(move || {
             loop {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
                 let Some(now) = terminal().filter(|now| *now != shown) else { continue };
                 shown = now;
                 if say(&out, &Ask::Resized(now)).is_err() {
@@ -190,7 +190,7 @@ pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
                         }
                     }
                     None => {
-                        let full = format!("{MOST_COMMANDS} commands run there already");
+                        let full = format!("{MAX_COMMANDS} commands run there already");
                         let _ = write_message(&mut &client, &GuestFrame::Failed(full));
                     }
                 }

@@ -2,7 +2,7 @@
 
 use crate::json::{Documents, Json, document, documents};
 use crate::test::{Format, Identity, ToolFile, ToolTest, family_of_version};
-use crate::value::{ImportError, MOST_TESTS, loss, mean, quantile, untold};
+use crate::value::{ImportError, MAX_TESTS, loss, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};
 
 /// Reads a file: each ping of a probe is a test.
@@ -12,7 +12,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         false => documents(text, &[])?,
     };
     let (mut left_out, found) = (found.left_out(), found.documents);
-    if found.len() > MOST_TESTS {
+    if found.len() > MAX_TESTS {
         return Err(ImportError::of_file("it has too many tests"));
     }
     let mut tests = Vec::new();

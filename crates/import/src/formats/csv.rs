@@ -1,7 +1,7 @@
 //! Rows of `stacklab export`, back as runs.
 
 use crate::test::{Content, Format, ToolFile};
-use crate::value::{At, ImportError, MOST_TESTS};
+use crate::value::{At, ImportError, MAX_TESTS};
 use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
     RunStatus, Trial, TrialSpec, Value,
@@ -18,7 +18,7 @@ const NEEDED: &str =
 const LAST_TRIAL: u32 = 1 << 30;
 /// The longest row.
 const MAX_ROW_BYTES: u64 = 1 << 20;
-const LONGEST_MESSAGE: u32 = 16 << 20;
+const MAX_MESSAGE_LENGTH: u32 = 16 << 20;
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     read_rows(text.as_bytes())
@@ -68,7 +68,7 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
         let at = record.position().map_or(At::File, |position| At::Line(position.line() as usize));
         let failed = |reason: String| ImportError::new(at, reason);
         let field = |name: &str| place.get(name).and_then(|place| record.get(*place)).unwrap_or_default();
-        if runs.len() == MOST_TESTS {
+        if runs.len() == MAX_TESTS {
             return Err(failed("there are too many runs".to_owned()));
         }
         let run = run(&field).map_err(failed)?;
@@ -131,7 +131,7 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
     }
     let (size, block, position): (u32, u32, u32) =
         (read(field, "size")?, read(field, "block")?, read(field, "position")?);
-    if size > LONGEST_MESSAGE || block > LAST_TRIAL || position > LAST_TRIAL {
+    if size > MAX_MESSAGE_LENGTH || block > LAST_TRIAL || position > LAST_TRIAL {
         return Err("block, position or size is larger than any record's".to_owned());
     }
     let (transport, size_of) = (read(field, "transport")?, read(field, "size_of")?);

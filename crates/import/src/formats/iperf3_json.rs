@@ -8,9 +8,9 @@
 
 use crate::json::{Documents, Json, Rows, with_rows};
 use crate::test::{
-    Format, Identity, MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size,
+    Format, Identity, MAX_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size,
 };
-use crate::value::{ImportError, MOST_TESTS, mean, untold};
+use crate::value::{ImportError, MAX_TESTS, mean, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// The intervals of a test, or the lines of a stream that are intervals: their sums.
@@ -28,7 +28,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let (events, mut found): (Vec<Json>, Vec<Json>) =
         found.into_iter().partition(|document| document.get("event").is_some());
     let is_streamed = !events.is_empty();
-    found.splice(..0, streamed(events, rows <= MOST_ROWS, &mut left_out));
+    found.splice(..0, streamed(events, rows <= MAX_ROWS, &mut left_out));
     // The test of each document.
     let mut places: Vec<Option<usize>> = Vec::new();
     let version = found.iter().find_map(|document| document["start"].text("version"));
@@ -41,7 +41,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         places.push(None);
         let is_measured = !document["end"]["streams"].items().is_empty();
         match (is_measured, document.text("error")) {
-            (true, _) if tests.len() == MOST_TESTS => {
+            (true, _) if tests.len() == MAX_TESTS => {
                 return Err(ImportError::of_file("it has too many tests"));
             }
             (true, _) => match other_transport(document) {

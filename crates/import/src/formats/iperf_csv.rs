@@ -8,7 +8,7 @@ use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of lines without figures in messages.
-const MOST_LEFT_OUT: usize = 10;
+const MAX_LEFT_OUT: usize = 10;
 
 /// Whether a field is a time as iperf writes it: fourteen digits.
 pub(crate) fn is_csv_time(field: &str) -> bool {
@@ -36,7 +36,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         // Version 2.0.14 has the server's report as text in it.
         if line.starts_with('[') {
-            if left_out.len() < MOST_LEFT_OUT {
+            if left_out.len() < MAX_LEFT_OUT {
                 left_out.push(format!("line {}: it is text, and not CSV", number + 1));
             }
             continue;

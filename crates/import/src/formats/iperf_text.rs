@@ -3,18 +3,18 @@
 use super::forms::{Fields, Unread, begin, cut_line, find, not_understood};
 use super::iperf_lines::{HEADS, Kind, LINES, NOTES, Note, ROWS};
 use super::iperf_tests::{Connection, Head, ResultLine, TestGroup, close};
-use crate::test::{Format, MOST_ROWS, ToolFile};
-use crate::value::{ImportError, MOST_TESTS, rfc3339_ns};
+use crate::test::{Format, MAX_ROWS, ToolFile};
+use crate::value::{ImportError, MAX_TESTS, rfc3339_ns};
 use stacklab_model::Transport;
 
 /// How many tests before the last one may still run.
-const MOST_RUNNING: usize = 1000;
+const MAX_RUNNING: usize = 1000;
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = Reader { cut: cut_line(text), ..Reader::default() };
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         reader.read_line(place, line.trim()).map_err(|reason| ImportError::of_line(place, reason))?;
-        if reader.groups.len() > MOST_TESTS || reader.group.connections.len() > 10_000 {
+        if reader.groups.len() > MAX_TESTS || reader.group.connections.len() > 10_000 {
             return Err(ImportError::of_line(place, "there are too many tests"));
         }
     }
@@ -126,7 +126,7 @@ impl<'t> Reader<'t> {
 
     /// The group of a connection that was begun last.
     fn group_of(&mut self, id: &str) -> Option<&mut TestGroup> {
-        let running = self.groups.iter_mut().rev().take(MOST_RUNNING);
+        let running = self.groups.iter_mut().rev().take(MAX_RUNNING);
         std::iter::once(&mut self.group).chain(running).find(|group| group.connections.contains_key(id))
     }
 
@@ -240,7 +240,7 @@ impl<'t> Reader<'t> {
         };
         let Some(connection) = group.connections.get_mut(id) else { return Ok(()) };
         connection.is_open = from > 0.0;
-        if !of_server && connection.parts.len() <= MOST_ROWS {
+        if !of_server && connection.parts.len() <= MAX_ROWS {
             connection.parts.push(outcome.part(from));
         }
         let known = if of_server { &mut connection.server } else { &mut connection.own };

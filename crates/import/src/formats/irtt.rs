@@ -1,7 +1,7 @@
 //! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
 
 use crate::json::{Json, documents};
-use crate::test::{Format, Identity, MOST_ROWS, ToolFile, ToolTest, family};
+use crate::test::{Format, Identity, MAX_ROWS, ToolFile, ToolTest, family};
 use crate::value::{ImportError, loss, quantile, rfc3339_ns, untold};
 use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
 
@@ -74,7 +74,7 @@ fn series(round_trips: &[Json], interval_ns: f64, size: Option<u32>) -> Option<T
     let mut rows: Vec<(IntervalRow, f64)> = Vec::new();
     for one in round_trips {
         let second = one.count("seqno")? * interval_ns / SECOND_NS as f64;
-        if second >= MOST_ROWS as f64 {
+        if second >= MAX_ROWS as f64 {
             return None;
         }
         while rows.len() <= second as usize {

@@ -19,7 +19,7 @@ mod netperf_lines;
 mod prefix;
 
 use crate::test::{Format, ToolFile};
-use crate::value::{At, ImportError, MOST_BYTES};
+use crate::value::{At, ImportError, MAX_BYTES};
 use stacklab_model::{NotText, read_text};
 use std::io::Read;
 
@@ -61,8 +61,8 @@ impl Format {
 /// Reads a file, of a format given or found from its content.
 /// Fails at the first place that cannot be read: nothing of a damaged file is given.
 pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError> {
-    if file.len() > MOST_BYTES {
-        return Err(ImportError::of_file(format!("it is longer than {} MiB", MOST_BYTES >> 20)));
+    if file.len() > MAX_BYTES {
+        return Err(ImportError::of_file(format!("it is longer than {} MiB", MAX_BYTES >> 20)));
     }
     let content = inflated(file)?;
     let bytes = content.as_deref().unwrap_or(file);
@@ -99,10 +99,10 @@ fn inflated(file: &[u8]) -> Result<Option<Vec<u8>>, ImportError> {
         return Ok(None);
     }
     let mut content = Vec::new();
-    let mut reader = flate2::read::MultiGzDecoder::new(file).take(MOST_BYTES as u64 + 1);
+    let mut reader = flate2::read::MultiGzDecoder::new(file).take(MAX_BYTES as u64 + 1);
     let read = reader.read_to_end(&mut content);
-    if content.len() > MOST_BYTES {
-        return Err(ImportError::of_file(format!("its content is longer than {} MiB", MOST_BYTES >> 20)));
+    if content.len() > MAX_BYTES {
+        return Err(ImportError::of_file(format!("its content is longer than {} MiB", MAX_BYTES >> 20)));
     }
     read.map_err(|error| {
         let reason = format!("gzip cannot be read on ({error}): the file is damaged or cut short");

@@ -39,7 +39,7 @@ pub(crate) fn is_text(text: &str) -> bool {
 
 const DIFFERENT: &str = "requests and answers differ in length: stacklab has no such probe";
 /// The most lines in which the table of an omni test (`-O`) is looked for.
-const MOST_HEADINGS: usize = 16;
+const MAX_HEADINGS: usize = 16;
 
 #[derive(Default)]
 struct Lines<'a> {
@@ -94,7 +94,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             found.push(Lines { place, banner: begins.then_some(line), ..Lines::default() });
         }
         let Some(test) = found.last_mut() else { continue };
-        if !begins && test.all.len() < MOST_HEADINGS {
+        if !begins && test.all.len() < MAX_HEADINGS {
             test.all.push(raw);
         }
         let numbers: Option<Vec<f64>> = line.split_whitespace().map(number).collect();

@@ -77,7 +77,7 @@ pub struct StageCosts {
 
 impl StageCosts {
     /// How much arms may differ in what was not sampled, as a share of busy time: stages add up within this.
-    const MOST_NOT_SAMPLED: f64 = 0.02;
+    const MAX_NOT_SAMPLED: f64 = 0.02;
 
     pub fn half_width_ns(&self, row: &StageCost) -> f64 {
         self.health.t95 * row.error_ns
@@ -89,10 +89,10 @@ impl StageCosts {
         let difference_ns = self.not_sampled.difference_ns;
         let busy_ns = self.busy.ns.iter().sum::<f64>() / 2.0;
         let half_width_ns = self.half_width_ns(&self.not_sampled);
-        if difference_ns.abs() - half_width_ns > StageCosts::MOST_NOT_SAMPLED * busy_ns {
+        if difference_ns.abs() - half_width_ns > StageCosts::MAX_NOT_SAMPLED * busy_ns {
             all.push(format!(
                 "unsampled time differs by {difference_ns:+.0} ± {half_width_ns:.0} ns, more than {:.0} % of the busy time: the stages do not add up to the difference",
-                100.0 * StageCosts::MOST_NOT_SAMPLED
+                100.0 * StageCosts::MAX_NOT_SAMPLED
             ));
         }
         all
@@ -168,14 +168,14 @@ fn normal95() -> f64 {
 
 impl Health {
     /// Above this, samples follow the packet loop.
-    pub const MOST_LOCKED: f64 = 1.05;
+    pub const MAX_LOCKED: f64 = 1.05;
     /// Below this, too: clocks of one period that is the loop's see different places of it, always in the same order.
-    const LEAST_LOCKED: f64 = 0.75;
-    const MOST_UNMAPPED: f64 = 0.03;
+    const MIN_LOCKED: f64 = 0.75;
+    const MAX_UNMAPPED: f64 = 0.03;
 
     pub fn complaints(&self) -> Vec<String> {
         let mut all = Vec::new();
-        let free = Health::LEAST_LOCKED..=Health::MOST_LOCKED;
+        let free = Health::MIN_LOCKED..=Health::MAX_LOCKED;
         if !free.contains(&self.lock_ratio) {
             all.push(format!(
                 "samples are aliased with the packet loop (lock ratio {:.2}, {} to {} without aliasing): choose another --period",
@@ -184,7 +184,7 @@ impl Health {
                 free.end()
             ));
         }
-        if self.unmapped > Health::MOST_UNMAPPED {
+        if self.unmapped > Health::MAX_UNMAPPED {
             all.push(format!(
                 "{:.1} % of the busy time is in functions outside the table of stages: {}",
                 100.0 * self.unmapped,

@@ -122,7 +122,7 @@ pub struct Slice {
 
 impl Slice {
     /// A slice whose threads waited for more than this share of its time counts as held up.
-    pub const MOST_WAITED: f64 = 0.1;
+    pub const MAX_WAITED: f64 = 0.1;
 
     pub fn seconds(&self) -> f64 {
         self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9
@@ -138,7 +138,7 @@ impl Slice {
     /// `None` without messages, or if the system does not count waiting.
     pub fn held_up(&self) -> Option<bool> {
         let waited = self.waited_ns.filter(|_| self.messages > 0)? as f64;
-        Some(waited > Self::MOST_WAITED * self.seconds() * 1e9)
+        Some(waited > Self::MAX_WAITED * self.seconds() * 1e9)
     }
 
     pub fn cpu_per_message(&self) -> Option<f64> {

@@ -262,7 +262,7 @@ impl HostReport {
 pub struct ToolReport {
     pub version: String,
     pub command: String,
-    /// What it printed, at most [`ToolReport::MOST_OUTPUT_BYTES`], without control characters.
+    /// What it printed, at most [`ToolReport::MAX_OUTPUT_BYTES`], without control characters.
     pub output: String,
 }
 
@@ -275,7 +275,7 @@ pub struct ToolSeries {
 }
 
 impl ToolReport {
-    pub const MOST_OUTPUT_BYTES: usize = 64 << 10;
+    pub const MAX_OUTPUT_BYTES: usize = 64 << 10;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ const GAP_BYTES: u32 = 20;
 const MIN_FRAME_BYTES: u32 = 64;
 
 /// Minimum MTU of an IPv6 link (RFC 8200).
-const LEAST_IPV6_MTU: u32 = 1280;
+const MIN_IPV6_MTU: u32 = 1280;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireSize {
@@ -77,7 +77,7 @@ impl WirePath {
     fn translated_piece(&self) -> u32 {
         match self.mechanism.carriage(self.family) {
             Some(Carriage::Plain(family)) if family != self.family => {
-                (LEAST_IPV6_MTU - family.header_bytes() - family.fragment_header_bytes()) / 8 * 8
+                (MIN_IPV6_MTU - family.header_bytes() - family.fragment_header_bytes()) / 8 * 8
             }
             _ => u32::MAX,
         }

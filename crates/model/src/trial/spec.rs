@@ -114,9 +114,9 @@ impl From<ArmSchedule> for SlicingJson {
 }
 
 impl ArmSchedule {
-    pub const MOST_ARMS: usize = 16;
+    pub const MAX_ARMS: usize = 16;
     /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
-    pub const LEAST_ROUNDS: u64 = 5;
+    pub const MIN_ROUNDS: u64 = 5;
 
     pub fn is_alone(&self) -> bool {
         *self == ArmSchedule::Alone

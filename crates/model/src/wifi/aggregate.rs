@@ -89,7 +89,7 @@ impl Aggregation {
 const DELIMITER_BYTES: u32 = 4;
 const ALIGNMENT: u32 = 4;
 /// The longest frame of an HT A-MPDU: the delimiter's length field has 12 bits.
-const LONGEST_MPDU_BYTES: u32 = 4095;
+const MAX_MPDU_BYTES: u32 = 4095;
 
 /// The frames of one PPDU to one receiver. One is sent as it is. More are an A-MPDU: each has a delimiter, and all but
 /// the last are padded.
@@ -113,7 +113,7 @@ impl<'a> Aggregate<'a> {
             *self = Aggregate { frames: 1, last_bytes: mpdu_bytes, ..*self };
             return true;
         }
-        if self.last_bytes.max(mpdu_bytes) > LONGEST_MPDU_BYTES {
+        if self.last_bytes.max(mpdu_bytes) > MAX_MPDU_BYTES {
             return false;
         }
         let spacing = (DELIMITER_BYTES + self.last_bytes).next_multiple_of(ALIGNMENT);

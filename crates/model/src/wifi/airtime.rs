@@ -110,7 +110,7 @@ pub struct ChannelUse {
     pub airtime: Airtime,
     /// Sender, access point, receiver (nothing if it is on a wire), other stations.
     pub nodes: Vec<NodeAirtime>,
-    /// The first exchanges of the first window that has any, at most [`ChannelUse::MOST_INTERVALS`].
+    /// The first exchanges of the first window that has any, at most [`ChannelUse::MAX_INTERVALS`].
     pub intervals: Vec<AirInterval>,
 }
 
@@ -128,7 +128,7 @@ pub struct AirInterval {
 
 /// Shares are `None` where there is nothing to share.
 impl ChannelUse {
-    pub const MOST_INTERVALS: usize = 200;
+    pub const MAX_INTERVALS: usize = 200;
 
     pub fn airtime_share(&self) -> Option<f64> {
         share(self.airtime.busy_ns(), self.airtime.elapsed_ns())

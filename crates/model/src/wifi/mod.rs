@@ -26,6 +26,6 @@ pub use aggregate::{Aggregate, Aggregation, FCS_BYTES, Security, group_mpdu_byte
 pub use airtime::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 pub use config::{WifiConfig, WifiLevels};
 pub use cost::{AirtimeCost, Saturation};
-pub use network::{Attachment, MOST_STATIONS, WifiClock, WifiSettings};
+pub use network::{Attachment, MAX_STATIONS, WifiClock, WifiSettings};
 pub use radio::{Exchange, Ppdu, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

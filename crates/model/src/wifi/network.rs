@@ -25,7 +25,7 @@ named! {
 }
 
 /// The most stations beside sender and receiver.
-pub const MOST_STATIONS: u8 = 8;
+pub const MAX_STATIONS: u8 = 8;
 
 /// Settings of a network, as they are written. Security is each host's own, and not part of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ impl WifiSettings {
             Self { mtu, .. } if !MTUS.contains(mtu) => {
                 Err(format!("an MTU of {mtu} bytes is not possible: expected 1280 to 2254"))
             }
-            Self { stations, .. } if *stations > MOST_STATIONS => {
+            Self { stations, .. } if *stations > MAX_STATIONS => {
                 Err(format!("{stations} other stations are not possible: expected up to 8"))
             }
             Self { snr_db: Some(snr), .. } if !snr.is_finite() => {

@@ -7,9 +7,9 @@ const TRIES: u32 = 2;
 /// A silence is taken for an answer when loss explains it with at most this probability.
 const DOUBT: f64 = 0.001;
 /// Echoes at a value that stays silent, at least: the loss itself is estimated from few.
-const LEAST_SILENT: u32 = 6;
+const MIN_SILENT: u32 = 6;
 /// Echoes in all, about: a path that needs more has no answer.
-const MOST_ASKED: u32 = 120;
+const MAX_ASKED: u32 = 120;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
@@ -52,10 +52,10 @@ pub(crate) fn boundary<E>(
         let mut silent = TRIES;
         while no != proven {
             let loss = f64::from(lost + 1) / f64::from(answered + lost + 2);
-            if silent >= LEAST_SILENT && loss.powi(silent.cast_signed()) < DOUBT {
+            if silent >= MIN_SILENT && loss.powi(silent.cast_signed()) < DOUBT {
                 return Ok(Some(yes));
             }
-            if asked > MOST_ASKED {
+            if asked > MAX_ASKED {
                 return Ok(None);
             }
             asked += 2;

@@ -19,7 +19,7 @@ const MAX_HEADER_BYTES: usize = 64 << 10;
 /// What all reasons begin with of an answer that began and did not come whole.
 pub(crate) const NOT_WHOLE: &str = "no whole answer";
 /// Bytes of content below which a rate says nothing.
-const LEAST_CONTENT: u64 = 100_000;
+const MIN_CONTENT: u64 = 100_000;
 
 /// What a request gave, as far as it came.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ fn exchange(
     // What came with the first bytes took no time here.
     let seconds = (last - first).as_secs_f64();
     let counted = content.min(fetched.bytes - before);
-    if counted >= LEAST_CONTENT && seconds > 0.0 {
+    if counted >= MIN_CONTENT && seconds > 0.0 {
         fetched.bytes_per_second = Some(counted as f64 / seconds);
     }
     Ok(())

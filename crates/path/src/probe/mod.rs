@@ -28,7 +28,7 @@ const TTL: u8 = 64;
 /// Octets of an ordinary echo's packet, the same in both families.
 const ECHO_BYTES: u32 = 84;
 /// The shortest path MTU that is looked for: hosts of IPv4 take as much (RFC 791).
-const LEAST_MTU: u32 = 576;
+const MIN_MTU: u32 = 576;
 /// Ordinary echoes before a host counts as one that answers none.
 const FIRST_TRIES: u32 = 5;
 const TOO_LOSSY: &str = "too many ICMP echoes are lost";
@@ -185,7 +185,7 @@ impl Prober<'_> {
         };
         // A packet of more than the own MTU is refused here.
         let found =
-            boundary(LEAST_MTU.min(own), own + 1, next, |bytes| self.tell(ping, bytes, TTL, Echo::TooLong))?;
+            boundary(MIN_MTU.min(own), own + 1, next, |bytes| self.tell(ping, bytes, TTL, Echo::TooLong))?;
         found.ok_or_else(|| because(TOO_LOSSY))
     }
 

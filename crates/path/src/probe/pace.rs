@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) struct Pace {
     gap: Duration,
@@ -33,7 +33,7 @@ impl Pace {
             if left.is_zero() {
                 break;
             }
-            sleep(left.min(LOOK));
+            sleep(left.min(POLL_INTERVAL));
         }
         // What was late is not made good: no second has more probes than it may.
         self.next = Instant::now() + self.gap;

@@ -24,7 +24,7 @@ pub fn tool(generator: Generator) -> Option<&'static Tool> {
 }
 
 /// Characters of a reason, which may quote a program, at most.
-const MOST_REASON_CHARS: usize = 300;
+const MAX_REASON_CHARS: usize = 300;
 
 /// What a program is to send, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,7 +169,7 @@ impl Tool {
             _ => Ok(figures),
         });
         checked.map_err(|reason| {
-            let start: String = reason.chars().take(MOST_REASON_CHARS).collect();
+            let start: String = reason.chars().take(MAX_REASON_CHARS).collect();
             printable_text(&start)
         })
     }

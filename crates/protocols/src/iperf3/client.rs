@@ -3,7 +3,7 @@
 use crate::iperf3::control::Control;
 use crate::iperf3::streams::{RunningStreams, format, results_of, stream_spec, ways};
 use crate::iperf3::{
-    Cookie, GREETING_BYTES, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, greeting, is_answer,
+    Cookie, GREETING_BYTES, MAX_RESULT_BYTES, Parameters, Refusal, Results, State, greeting, is_answer,
 };
 use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
@@ -30,7 +30,7 @@ const BEGINNING_PAUSE: Duration = Duration::from_millis(100);
 /// How long nothing arrives of a count of messages before the rest is taken for lost.
 const SILENCE: Duration = Duration::from_millis(500);
 /// How much longer than asked a test of a count of messages may take.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const MAX_DURATION: Duration = Duration::from_secs(86_400);
 
 /// A test to run.
 pub struct Test<'a> {
@@ -305,7 +305,7 @@ impl<'a> ClientSession<'a> {
             if is_over || is_dead || ends_early {
                 return Ok(());
             }
-            if test.interrupted.load(Ordering::Relaxed) || start.elapsed() > LONGEST {
+            if test.interrupted.load(Ordering::Relaxed) || start.elapsed() > MAX_DURATION {
                 let _ = self.control.tell(State::ClientTerminate);
                 return Err(ClientError::Interrupted);
             }
@@ -365,7 +365,7 @@ fn exchange(test: &Test<'_>, control: &mut Control, own: &Results) -> Result<Res
     const ATTEMPTED: &str = "exchange results";
     let by = Instant::now() + STEP_LIMIT;
     control.send_text(&own.to_json()).map_err(test.failed(ATTEMPTED))?;
-    let text = control.text(MOST_RESULT_BYTES, by).map_err(test.failed(ATTEMPTED))?;
+    let text = control.text(MAX_RESULT_BYTES, by).map_err(test.failed(ATTEMPTED))?;
     let results = Results::parse(&text).map_err(io::Error::other).map_err(test.failed(ATTEMPTED))?;
     // What follows changes no figure.
     if control.state(by).is_ok() {

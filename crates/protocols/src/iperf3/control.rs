@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Control {
@@ -30,7 +30,7 @@ impl Control {
         let socket = Socket::from(stream);
         notice_a_dead_peer(&socket)?;
         socket.set_tcp_nodelay(true)?;
-        socket.set_read_timeout(Some(LOOK))?;
+        socket.set_read_timeout(Some(POLL_INTERVAL))?;
         socket.set_write_timeout(Some(WRITE_LIMIT))?;
         Ok(Control { stream: socket.into() })
     }
@@ -97,7 +97,8 @@ impl Control {
     }
 }
 
-/// Receives exactly as many bytes as there is room, until a deadline, from a stream with the read timeout [`LOOK`].
+/// Receives exactly as many bytes as there is room, until a deadline, from a stream with the read timeout
+/// [`POLL_INTERVAL`].
 pub(super) fn fill(mut stream: &TcpStream, room: &mut [u8], deadline: Instant) -> io::Result<()> {
     let mut at = 0;
     while at < room.len() {

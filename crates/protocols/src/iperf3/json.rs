@@ -2,11 +2,11 @@
 //!
 //! Any number may be missing, have a fraction or be negative.
 
-use crate::iperf3::{MOST_STREAMS, stream_id};
+use crate::iperf3::{MAX_STREAMS, stream_id};
 use serde_json::{Map, Value, json};
 
 /// Larger counts are nobody's: sums of them would overflow.
-const LARGEST: f64 = 1e18;
+const MAX_COUNT: f64 = 1e18;
 /// -1 as a number of 64 bits without a sign.
 const UNSIGNED_MINUS_ONE: f64 = u64::MAX as f64;
 
@@ -37,7 +37,7 @@ pub(super) fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => match number.as_f64() {
-            Some(number) if number.abs() <= LARGEST => Ok(Some(number)),
+            Some(number) if number.abs() <= MAX_COUNT => Ok(Some(number)),
             _ => Err(format!("{name} is {number}, which is too large")),
         },
         Some(Value::Bool(on)) => Ok(Some(f64::from(u8::from(*on)))),
@@ -93,7 +93,7 @@ impl Results {
         let Some(Value::Array(items)) = fields.get("streams") else {
             return Err("it has no streams".to_owned());
         };
-        if items.len() > 2 * MOST_STREAMS as usize {
+        if items.len() > 2 * MAX_STREAMS as usize {
             return Err(format!("it has {} streams", items.len()));
         }
         let mut streams = Vec::new();

@@ -26,18 +26,18 @@ pub(crate) type Cookie = [u8; 37];
 /// The server's default port, of TCP and UDP.
 pub const PORT: u16 = 5201;
 /// Largest parameters, bytes of JSON (MAX_PARAMS_JSON_STRING).
-pub const MOST_PARAMETER_BYTES: usize = 8 << 10;
+pub const MAX_PARAMETER_BYTES: usize = 8 << 10;
 /// Largest results, bytes of JSON: those of 256 streams, with the output of a server.
-pub(crate) const MOST_RESULT_BYTES: usize = 1 << 20;
+pub(crate) const MAX_RESULT_BYTES: usize = 1 << 20;
 /// Most streams of one direction of a test (MAX_STREAMS).
-pub const MOST_STREAMS: u32 = 128;
+pub const MAX_STREAMS: u32 = 128;
 /// Largest block, bytes (MAX_BLOCKSIZE).
-pub const MOST_BLOCK_BYTES: u32 = 1 << 20;
+pub const MAX_BLOCK_BYTES: u32 = 1 << 20;
 /// Largest datagram, bytes of payload (MAX_UDP_BLOCKSIZE).
-pub(crate) const MOST_DATAGRAM_BYTES: u32 = 65_507;
+pub(crate) const MAX_DATAGRAM_BYTES: u32 = 65_507;
 /// Longest test and longest omitted part, seconds (MAX_TIME, MAX_OMIT_TIME).
-pub(crate) const MOST_SECONDS: u32 = 86_400;
-pub(crate) const MOST_OMIT_SECONDS: u32 = 600;
+pub(crate) const MAX_SECONDS: u32 = 86_400;
+pub(crate) const MAX_OMIT_SECONDS: u32 = 600;
 
 /// The number of a stream in results, by its place among a test's streams: 1, 3, 4, 5 and so on, since iperf3 counts
 /// the second one twice.
@@ -180,7 +180,7 @@ const GREETINGS: [[[u8; 4]; 2]; 3] = [
     [123_456_789_u32.to_be_bytes(), 987_654_321_u32.to_be_bytes()],
 ];
 /// Bytes of the longer header.
-pub(crate) const LONGEST_HEADER_BYTES: u32 = 16;
+pub(crate) const MAX_HEADER_BYTES: u32 = 16;
 
 /// The greeting, as a client sends it.
 pub(crate) fn greeting() -> [u8; 4] {
@@ -205,7 +205,7 @@ pub fn is_answer(datagram: &[u8]) -> bool {
 /// | 8-11 or 8-15 | number of the message, from 1 |
 pub fn write_header(own: Numbered, number_bytes: usize, message: &mut [u8]) {
     let micros = own.sent_ns / 1000;
-    let mut header = [0; LONGEST_HEADER_BYTES as usize];
+    let mut header = [0; MAX_HEADER_BYTES as usize];
     header[..4].copy_from_slice(&((micros / 1_000_000) as u32).to_be_bytes());
     header[4..8].copy_from_slice(&((micros % 1_000_000) as u32).to_be_bytes());
     header[8..8 + number_bytes].copy_from_slice(&(own.sequence + 1).to_be_bytes()[8 - number_bytes..]);
@@ -230,8 +230,8 @@ mod tests {
     fn a_text_is_no_longer_than_it_may_be() {
         let framed = framed("{}");
         assert_eq!(framed, [0, 0, 0, 2, b'{', b'}']);
-        assert_eq!(text_bytes([0, 0, 32, 0], MOST_PARAMETER_BYTES), Ok(8192));
-        assert!(text_bytes([255; 4], MOST_RESULT_BYTES).unwrap_err().contains("4294967295"));
+        assert_eq!(text_bytes([0, 0, 32, 0], MAX_PARAMETER_BYTES), Ok(8192));
+        assert!(text_bytes([255; 4], MAX_RESULT_BYTES).unwrap_err().contains("4294967295"));
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use crate::iperf3::json::{count, is_set, object, small, text};
 use crate::iperf3::{
-    LONGEST_HEADER_BYTES, MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS,
-    MOST_STREAMS, Refusal,
+    MAX_BLOCK_BYTES, MAX_DATAGRAM_BYTES, MAX_HEADER_BYTES, MAX_OMIT_SECONDS, MAX_SECONDS, MAX_STREAMS,
+    Refusal,
 };
 use serde_json::json;
 use stacklab_model::{Direction, Length, Pacing, Transport, TrialSpec};
 
 /// Longest name of a congestion control (TCP_CA_NAME_MAX).
-const LONGEST_NAME: usize = 15;
+const MAX_NAME_LENGTH: usize = 15;
 /// A block that the client does not name (DEFAULT_TCP_BLKSIZE, DEFAULT_UDP_BLKSIZE).
 const TCP_BLOCK: u32 = 128 << 10;
 const UDP_BLOCK: u32 = 1460;
@@ -146,21 +146,21 @@ impl Parameters {
     /// Whether iperf3 itself takes them.
     fn check(&self) -> Result<(), (Refusal, String)> {
         let refuse = |refusal, reason: String| Err((refusal, reason));
-        if self.time_s > MOST_SECONDS || self.omit_s > MOST_OMIT_SECONDS {
+        if self.time_s > MAX_SECONDS || self.omit_s > MAX_OMIT_SECONDS {
             return refuse(Refusal::Duration, format!("{} s after {} s", self.time_s, self.omit_s));
         }
-        if !(1..=MOST_STREAMS).contains(&self.parallel) {
+        if !(1..=MAX_STREAMS).contains(&self.parallel) {
             return refuse(Refusal::Streams, format!("{} streams", self.parallel));
         }
         let blocks = match self.transport {
-            Transport::Tcp => 1..=MOST_BLOCK_BYTES,
-            Transport::Udp => LONGEST_HEADER_BYTES..=MOST_DATAGRAM_BYTES,
+            Transport::Tcp => 1..=MAX_BLOCK_BYTES,
+            Transport::Udp => MAX_HEADER_BYTES..=MAX_DATAGRAM_BYTES,
         };
         if !blocks.contains(&self.block_bytes) {
             return refuse(Refusal::Block, format!("blocks of {} bytes", self.block_bytes));
         }
         let named = |name: &String| {
-            name.len() <= LONGEST_NAME
+            name.len() <= MAX_NAME_LENGTH
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
         if !self.congestion.as_ref().is_none_or(named) {

@@ -101,7 +101,7 @@ pub(super) fn results_of(
 
 /// How long a stream may take to end by itself; then its socket is shut.
 const GRACE: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Streams under way. They end when this is dropped.
 pub(super) struct RunningStreams {
@@ -176,7 +176,7 @@ impl RunningStreams {
                 self.streams.iter().for_each(|(stream, _)| stream.shut());
                 break;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         let ended = self.threads.drain(..).map(JoinHandle::join);
         ended.map(|counted| counted.unwrap_or_else(|_| Counted::Sent(SentCounts::default()))).collect()

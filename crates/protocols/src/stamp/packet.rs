@@ -208,7 +208,7 @@ fn take<const N: usize>(base: &[u8], at: usize) -> [u8; N] {
 
 /// Bytes of the authentication code: HMAC-SHA-256, cut.
 pub(super) const CODE_BYTES: usize = 16;
-const LEAST_BYTES: usize = 16;
+const MIN_BYTES: usize = 16;
 
 /// A key that both ends share. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -221,7 +221,7 @@ impl StampKey {
         let (pairs, []) = text.trim().as_bytes().as_chunks::<2>() else { return None };
         let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
         let key: Vec<u8> = bytes.collect::<Option<_>>()?;
-        (key.len() >= LEAST_BYTES).then_some(StampKey(key))
+        (key.len() >= MIN_BYTES).then_some(StampKey(key))
     }
 
     fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {

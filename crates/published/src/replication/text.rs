@@ -85,14 +85,14 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
             [format!("{}: {}; {figures}", part.part, part.outcome.name())]
         })),
     }
-    const MOST: usize = 6;
-    for pair in finding.published.iter().take(MOST) {
+    const MAX_SHOWN: usize = 6;
+    for pair in finding.published.iter().take(MAX_SHOWN) {
         let (what, a, b, unit) = (&pair.what, &pair.a, &pair.b, &pair.unit);
         lines.push(format!("published: {a} against {b} {unit} ({what})"));
     }
     match finding.published.len() {
         0 => lines.push("published: no figures, only the words".to_owned()),
-        n if n > MOST => lines.push(format!("and {} more: stacklab reference show", n - MOST)),
+        n if n > MAX_SHOWN => lines.push(format!("and {} more: stacklab reference show", n - MAX_SHOWN)),
         _ => {}
     }
     let instead = if instead.is_empty() { String::new() } else { format!(" ({instead})") };

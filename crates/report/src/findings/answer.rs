@@ -1,7 +1,7 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::of_overall;
-use crate::findings::groups::{MANY, capital, grouped};
+use crate::findings::groups::{MIN_MANY_LEVELS, capital, grouped};
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
 use stacklab_model::{
@@ -41,7 +41,7 @@ pub(crate) fn of_headlines(
     for one in all {
         candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
     }
-    let is_many = |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MANY;
+    let is_many = |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MIN_MANY_LEVELS;
     // Two factors may have the same levels.
     let key = |one: &Headline| {
         let candidate = (!is_many(one)).then(|| one.candidate.clone());

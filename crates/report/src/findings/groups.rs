@@ -151,7 +151,7 @@ pub(crate) fn control_arms(control: &Control, factor: Factor) -> String {
 }
 
 /// Candidates of one factor and baseline from which on a study has many levels: each is a row then, not a table.
-pub(crate) const MANY: usize = 4;
+pub(crate) const MIN_MANY_LEVELS: usize = 4;
 
 /// The same comparisons, where those of many candidates with one baseline are one group with a row for each of them.
 /// The second part is whether it is one of many levels.
@@ -159,7 +159,7 @@ pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
     let all = groups(findings);
     let key = |group: &Group| (group.factor, group.baseline.clone());
     let candidates = grouped(all.iter().map(|group| (key(group), group.candidate.clone())));
-    let many = candidates.into_iter().filter(|(_, of)| once_each(of.iter()).len() >= MANY);
+    let many = candidates.into_iter().filter(|(_, of)| once_each(of.iter()).len() >= MIN_MANY_LEVELS);
     let many: Vec<_> = many.map(|(key, _)| key).collect();
     let mut merged: Vec<(Group, bool)> = Vec::new();
     for mut group in all {

@@ -17,7 +17,7 @@ const IMPORTED: &str = "imported, ";
 
 pub(crate) const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
-const MOST_DISTURBED: f64 = 0.1;
+const MAX_DISTURBED: f64 = 0.1;
 
 pub(crate) fn answer_text(findings: &Findings) -> Vec<Block> {
     answer(findings).map(Block::Text).into_iter().collect()
@@ -75,7 +75,7 @@ pub(crate) fn once(sentences: &[String]) -> Vec<String> {
 fn disturbed(findings: &Findings) -> Option<String> {
     let of_others = findings.warnings.iter().filter(|(_, warning)| warning.code == OTHER_LOAD);
     let runs: usize = of_others.map(|(runs, _)| runs).sum();
-    (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64)
+    (runs as f64 > MAX_DISTURBED * findings.valid_runs as f64)
         .then(|| format!("disturbed {}, which widens intervals (Notes)", count(runs, "run")))
 }
 

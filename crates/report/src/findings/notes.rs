@@ -15,8 +15,8 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 
 /// What decides how far the answer goes: what was cut short, what was not counted, and the commonest warnings.
 pub(crate) fn short(findings: &Findings) -> Vec<Block> {
-    const FEW: usize = 3;
-    let kinds = [invalid(findings), warnings(findings)].map(|kind| kind.into_iter().take(FEW));
+    const MAX_SHORT: usize = 3;
+    let kinds = [invalid(findings), warnings(findings)].map(|kind| kind.into_iter().take(MAX_SHORT));
     headed(
         stop_reasons(findings)
             .into_iter()

@@ -34,7 +34,7 @@ pub(crate) fn why(
 /// the interval is given: `route lookup (49 to 72 %), +74 ± 14 of +122 ns per message`.
 fn most(costs: &StageCosts) -> String {
     let (busy, busy_half) = (&costs.busy, costs.half_width_ns(&costs.busy));
-    if costs.health.lock_ratio > Health::MOST_LOCKED {
+    if costs.health.lock_ratio > Health::MAX_LOCKED {
         return "unknown, because samples follow the packet loop".to_owned();
     }
     let whole = busy.difference_ns;

@@ -5,7 +5,7 @@ use crate::page::document::{
     AirLane, ArmSlices, ChannelView, FigureColumn, Remark, RunsView, SlicesView, facts, rounded,
 };
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::wifi::{AirInterval, ChannelUse, MOST_STATIONS, NodeAirtime};
+use stacklab_model::wifi::{AirInterval, ChannelUse, MAX_STATIONS, NodeAirtime};
 use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, RunStatus, Slice, Value};
 use std::collections::BTreeMap;
 
@@ -117,8 +117,8 @@ pub(super) fn channel(run: &RunRecord) -> Option<ChannelView> {
     let reports = || run.host_reports.iter();
     let received = reports().filter(|report| report.role == Role::Receiver).chain(reports());
     let used = received.filter_map(|report| report.channel.as_ref()).next()?;
-    let intervals = &used.intervals[..used.intervals.len().min(ChannelUse::MOST_INTERVALS)];
-    let others = used.nodes.len().saturating_sub(NODES.len()).min(MOST_STATIONS.into());
+    let intervals = &used.intervals[..used.intervals.len().min(ChannelUse::MAX_INTERVALS)];
+    let others = used.nodes.len().saturating_sub(NODES.len()).min(MAX_STATIONS.into());
     let others = (1..=others).map(|number| format!("station {number}"));
     let names: Vec<String> = NODES.iter().copied().map(str::to_owned).chain(others).collect();
     let lane = |name: &str| AirLane { name: name.to_owned(), begin_ms: Vec::new(), end_ms: Vec::new() };

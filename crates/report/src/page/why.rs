@@ -6,12 +6,12 @@ use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, S
 use std::collections::{BTreeMap, HashMap};
 
 /// Functions in the flame graphs of a document: what is beyond has no room.
-const MOST_FUNCTIONS: usize = 12_000;
+const MAX_FUNCTIONS: usize = 12_000;
 /// Shares of the largest difference from which on a function's tone is 3, 2 or 1.
 const TONES: [f64; 3] = [0.5, 0.125, 0.03125];
 
 pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
-    let mut room = MOST_FUNCTIONS;
+    let mut room = MAX_FUNCTIONS;
     let mut views = Vec::new();
     for explanation in all {
         views.push(view(explanation, &mut room));
@@ -30,7 +30,7 @@ pub fn exact_page(counts: &ExactCounts) -> Page {
         finished: true,
         facts: facts([("Kernel", format!("Linux {}", counts.kernel)), ("QEMU", counts.qemu.clone())]),
         legend: exact::LEGEND.to_owned(),
-        why: exact_views(counts, &mut { MOST_FUNCTIONS }),
+        why: exact_views(counts, &mut { MAX_FUNCTIONS }),
         ..Page::default()
     }
 }
@@ -47,7 +47,7 @@ fn exact_view(counts: &ExactCounts, cell: &ExactCell, room: &mut usize) -> WhyVi
     });
     let costs = cell.total.map(|total| cell.per_message(total));
     let mut waterfall = waterfall(&arms, costs, "instructions", steps);
-    waterfall.retain(|row| row.is_whole || (row.to - row.from).abs() >= exact::LEAST);
+    waterfall.retain(|row| row.is_whole || (row.to - row.from).abs() >= exact::MIN_SHOWN);
     let mut view = WhyView {
         label: format!("instructions, {}", cell.context()),
         sentence: exact::answer(cell),

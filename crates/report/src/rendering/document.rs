@@ -161,12 +161,12 @@ pub struct Width {
 /// The width of text for files and other programs: tables are whole.
 pub const WIDTH: Width = Width { prose: 110, tables: usize::MAX };
 /// The narrowest terminal that text is fitted to.
-const LEAST: usize = 40;
+const MIN_WIDTH: usize = 40;
 
 impl Width {
     /// Of a terminal of this many columns. Long lines of prose are hard to read.
     pub fn of_terminal(columns: usize) -> Self {
-        let columns = columns.max(LEAST);
+        let columns = columns.max(MIN_WIDTH);
         Width { prose: columns.min(WIDTH.prose), tables: columns }
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use stacklab_campaign::record::{IMPORTED, ImportedStudy};
 use stacklab_campaign::sources::StudySource;
 use stacklab_import::{
-    Content, EmptyMetrics, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, leave_out_empty,
+    Content, EmptyMetrics, Format, ImportedRun, MAX_BYTES, ToolFile, ToolTest, Untold, leave_out_empty,
     leave_out_repeats, read, read_rows, runs, starts_rows,
 };
 use stacklab_model::{Family, Metric, Transport, printable_text};
@@ -150,7 +150,7 @@ fn content(path: &Path, format: Option<Format>, hash: &mut Sha256) -> Result<Too
         let mut rows = Hashed { inner: Cursor::new(bytes).chain(file), hash };
         return read_rows(&mut rows).map_err(|error| failed(&error));
     }
-    let most = MOST_BYTES as u64 + 1;
+    let most = MAX_BYTES as u64 + 1;
     file.take(most).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     hash.update(&bytes);
     read(&bytes, format).map_err(|error| failed(&error))

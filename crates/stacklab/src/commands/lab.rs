@@ -8,7 +8,7 @@ use crate::failure::{Failure, INTERRUPTED, OTHER, interrupt_flag};
 use crate::output::show_seconds;
 use clap::{Args, Subcommand};
 use stacklab_campaign::lab::state::{
-    Claim, HostLocation, LOOK, RunningTestbed, failed, known, remove_folder, socket, state,
+    Claim, HostLocation, POLL_INTERVAL, RunningTestbed, failed, known, remove_folder, socket, state,
 };
 use stacklab_campaign::lab::{hold, testbed_of};
 use stacklab_guests::shell;
@@ -76,7 +76,7 @@ impl LabUpOptions {
 }
 
 /// Time limit for removing a testbed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The environment variable with the name of the host that a command runs on.
 const HOST: &str = "STACKLAB_HOST";
 
@@ -161,7 +161,7 @@ fn read_announcement(holder: &mut Child, interrupted: &AtomicBool) -> io::Result
             BufReader::new(output).read_line(&mut line).map(|_| line)
         });
         while !reading.is_finished() && !interrupted.load(Ordering::Relaxed) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         if interrupted.load(Ordering::Relaxed) {
             stacklab_testbed::end(holder.id())?;
@@ -226,11 +226,11 @@ fn down() -> Result<(), Failure> {
     stacklab_testbed::end(up.holder.pid).map_err(failed("end the testbed"))?;
     let start = Instant::now();
     while up.processes().any(RunningProcess::runs) {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
             return Err(failed("end the testbed")(reason).into());
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))?;
     remove_folder();

@@ -33,7 +33,7 @@ pub(crate) struct AgentCommand {
 }
 
 /// Highest rate to one client of an iperf3 server, Mbit/s, unless the operator says another.
-const MOST_RATE: f64 = 10_000.0;
+const MAX_RATE: f64 = 10_000.0;
 
 /// Serves a coordinator on standard input and output until the input ends, or listens for coordinators, or for clients
 /// of iperf3.
@@ -45,7 +45,7 @@ pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
             let limits = ServerLimits {
                 clients: command.clients as usize,
                 longest: Duration::from_secs(options.max_duration.into()),
-                most_bits_per_second: options.max_rate.unwrap_or(MOST_RATE) * 1e6,
+                most_bits_per_second: options.max_rate.unwrap_or(MAX_RATE) * 1e6,
             };
             server::listen(place, limits, options.once, interrupted).map_err(|ServerError { at, reason }| {
                 let advice = listen_advice(&reason, "another server", "--listen :7000");

@@ -131,13 +131,13 @@ pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Located) -> Result<T, V
 }
 
 /// Up to this many names are listed in full.
-const FEW: usize = 12;
+const MAX_LISTED: usize = 12;
 /// Of more names, this many are listed: the nearest to the one written.
 const NEAREST: usize = 5;
 
 /// The names that are possible, or the nearest of them.
 pub(crate) fn expected_one_of(found: &str, valid: &[&str]) -> String {
-    if valid.len() <= FEW {
+    if valid.len() <= MAX_LISTED {
         return format!("expected one of {}", valid.join(", "));
     }
     let near = stacklab_model::by_distance(found, valid);

@@ -508,11 +508,11 @@ const SCHEDULES: &[&str] = &["sequential", "interleaved"];
 const RULE: &[KeyDef] = &[
     default(
         "min",
-        Kind::Integer { least: 2, most: MOST_RUNS },
+        Kind::Integer { least: 2, most: MAX_RUNS },
         "10",
         "Blocks (each measures every cell once) before the first look; an interval needs two.",
     ),
-    default("max", Kind::Integer { least: 2, most: MOST_RUNS }, "40", "Blocks at most."),
+    default("max", Kind::Integer { least: 2, most: MAX_RUNS }, "40", "Blocks at most."),
     default(
         "until",
         Kind::Name { set: "until", names: Until::NAMES },
@@ -542,7 +542,7 @@ const RULE: &[KeyDef] = &[
     ),
 ];
 
-const MOST_RUNS: i64 = 10_000;
+const MAX_RUNS: i64 = 10_000;
 
 const COMPARED: &[KeyDef] = &[
     required("factor", Kind::Name { set: "factor", names: Factor::NAMES }, "What differs."),

@@ -33,16 +33,20 @@ impl<'a> Input<'a> {
 }
 
 /// Longest study file, bytes: those of thousands of cells have some thousands.
-const LONGEST_STUDY: usize = 1 << 20;
+const MAX_STUDY_LENGTH: usize = 1 << 20;
 
 /// Reads and checks a study.
 /// Fails with all problems, each with its place.
 pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     let mut problems = Problems::default();
-    if input.text.len() > LONGEST_STUDY {
+    if input.text.len() > MAX_STUDY_LENGTH {
         let file = problems.source(input.name, "");
         let title = format!("the file has {} bytes", input.text.len());
-        problems.add(Problem::at(&Location::whole(file), title, format!("expected at most {LONGEST_STUDY}")));
+        problems.add(Problem::at(
+            &Location::whole(file),
+            title,
+            format!("expected at most {MAX_STUDY_LENGTH}"),
+        ));
         return Err(problems.into_errors());
     }
     let file = problems.source(input.name, input.text);

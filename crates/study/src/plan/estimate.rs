@@ -87,7 +87,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
 }
 
 /// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
-const LEAST_BLOCKS: u32 = 2;
+const MIN_BLOCKS: u32 = 2;
 
 /// Whether the verdicts may be evaluated after this many blocks: the stopping rule, a pure function of the runs so far.
 pub fn may_look(rule: &StoppingRule, blocks_done: u32) -> bool {
@@ -99,7 +99,7 @@ pub fn may_look(rule: &StoppingRule, blocks_done: u32) -> bool {
 pub fn is_over(rule: &StoppingRule, blocks_done: u32, spent_ns: u64) -> Option<StopReason> {
     if blocks_done >= rule.max {
         Some(StopReason::Cap)
-    } else if blocks_done >= LEAST_BLOCKS && rule.budget_ns.is_some_and(|budget| spent_ns >= budget) {
+    } else if blocks_done >= MIN_BLOCKS && rule.budget_ns.is_some_and(|budget| spent_ns >= budget) {
         Some(StopReason::Budget)
     } else {
         None

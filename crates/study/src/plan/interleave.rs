@@ -135,7 +135,7 @@ fn join(groups: &mut Vec<CellGroup>, study: &Study) {
             let takes_turns = |(cell, probe): &(Cell, Probe)| takes_turns(cell, *probe, group.factor);
             arms_of_one_testbed(group.factor) && group.arms.iter().all(takes_turns)
         };
-        let has_room = groups[a].arms.len() + groups[b].arms.len() <= ArmSchedule::MOST_ARMS;
+        let has_room = groups[a].arms.len() + groups[b].arms.len() <= ArmSchedule::MAX_ARMS;
         if a != b && has_room && fits(&groups[a]) && fits(&groups[b]) {
             for arm in mem::take(&mut groups[b].arms) {
                 group_of.insert(arm.clone(), a);

@@ -87,7 +87,7 @@ impl Plan {
         let alike = |a: &Trial, b: &Trial| self.group(a).is_some() && self.group(a) == self.group(b);
         // As even as possible: no arm stays alone.
         let evenly =
-            |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(ArmSchedule::MOST_ARMS)));
+            |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(ArmSchedule::MAX_ARMS)));
         trials.chunk_by(alike).flat_map(evenly)
     }
 

@@ -70,7 +70,7 @@ pub(super) fn schedule(
     }
     for ProbeSpec { probe, length, .. } in probes.iter().filter(|spec| is_short(spec, slice_ns)) {
         if let (Some(slice), Length::Time(ns)) = (&slice, *length) {
-            let rounds = ArmSchedule::LEAST_ROUNDS;
+            let rounds = ArmSchedule::MIN_ROUNDS;
             let [own, most, whole] = [slice.value, ns / rounds, ns].map(print_duration);
             problems.add(slice.problem(
                 format!("a slice of {own} leaves probe.{probe} fewer than {rounds} in its {whole}"),
@@ -90,7 +90,7 @@ pub(super) fn schedule(
 /// Whether a probe that would interleave has no time for as many slices as it needs.
 fn is_short(spec: &ProbeSpec, slice_ns: Option<u64>) -> bool {
     spec.probe.interleaves()
-        && matches!((slice_ns, &spec.length), (Some(slice_ns), Length::Time(ns)) if slice_ns > ns / ArmSchedule::LEAST_ROUNDS)
+        && matches!((slice_ns, &spec.length), (Some(slice_ns), Length::Time(ns)) if slice_ns > ns / ArmSchedule::MIN_ROUNDS)
 }
 
 fn counted(probes: &[ProbeSpec]) -> Option<&ProbeSpec> {
@@ -111,7 +111,7 @@ fn reason_for_separate(
         return Some(format!("probe.{} ends after {}", spec.probe, spec.length));
     }
     if let Some(spec) = probes.iter().find(|spec| is_short(spec, slice_ns)) {
-        return Some(format!("probe.{} has no time for {} slices", spec.probe, ArmSchedule::LEAST_ROUNDS));
+        return Some(format!("probe.{} has no time for {} slices", spec.probe, ArmSchedule::MIN_ROUNDS));
     }
     if let Some((factor, reason)) = unfit(comparisons, cells) {
         return Some(format!("the arms differ in {factor}, and {reason}"));

@@ -10,7 +10,7 @@ use stacklab_model::{Cell, Factor, Family, Mechanism, SizeOf, Transport, once_ea
 use std::collections::HashSet;
 
 /// Maximum number of cells of a study: more could not be measured in a lifetime, and indicate a typing error.
-const MOST_CELLS: usize = 10_000;
+const MAX_CELLS: usize = 10_000;
 
 /// The levels of every factor. A factor has no levels if they are all wrong or missing.
 pub(super) struct Factors {
@@ -99,7 +99,7 @@ impl Factors {
         let settings = self.settings.iter().map(|setting| setting.levels.len());
         let count = lists.into_iter().chain(settings).fold(1, usize::saturating_mul);
         if count > most {
-            let expected = format!("expected at most {MOST_CELLS}");
+            let expected = format!("expected at most {MAX_CELLS}");
             problems.add(Problem::at(&self.place, format!("the factors make {count} cells"), expected));
             return Vec::new();
         }
@@ -132,7 +132,7 @@ pub(super) fn cells(all: &[Factors], problems: &mut Problems) -> Vec<Cell> {
     let mut known: HashSet<Cell> = HashSet::new();
     for factors in all {
         let before = cells.len();
-        let more = factors.cells(MOST_CELLS - before, problems);
+        let more = factors.cells(MAX_CELLS - before, problems);
         cells.extend(more.into_iter().filter(|cell| known.insert(cell.clone())));
         if cells.len() == before && problems.is_empty() {
             problems.add(

@@ -10,9 +10,9 @@ use stacklab_model::{
 /// Bytes of the Ethernet header and frame check sequence around an IP packet.
 const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
 /// Maximum total size of the messages of all flows, bytes: each flow has one at each end.
-const MOST_IN_FLIGHT: u64 = 256 << 20;
+const MAX_IN_FLIGHT: u64 = 256 << 20;
 /// The longest name of a congestion control, bytes (TCP_CA_NAME_MAX without its end).
-const LONGEST_CONGESTION_CONTROL: usize = 15;
+const MAX_CONGESTION_CONTROL_LENGTH: usize = 15;
 /// Bytes of a TCP header without options, which the maximum segment size does not count.
 const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of TCP's timestamp option, which the maximum segment size counts.
@@ -26,10 +26,10 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
     check_segment_size(factors, problems);
     check_memory(factors, problems);
     for name in factors.setting_levels(Factor::CongestionControl) {
-        if name.value.len() > LONGEST_CONGESTION_CONTROL {
+        if name.value.len() > MAX_CONGESTION_CONTROL_LENGTH {
             problems.add(name.problem(
                 format!("no congestion control is called `{}`", name.value),
-                format!("expected at most {LONGEST_CONGESTION_CONTROL} characters, such as \"cubic\""),
+                format!("expected at most {MAX_CONGESTION_CONTROL_LENGTH} characters, such as \"cubic\""),
             ));
         }
     }
@@ -181,10 +181,10 @@ fn check_memory(factors: &Factors, problems: &mut Problems) {
     let largest = factors.size.iter().map(|size| size.value).max().unwrap_or(0);
     for level in flows.numbers() {
         let count = level.value;
-        if u64::from(count) * u64::from(largest) > MOST_IN_FLIGHT {
+        if u64::from(count) * u64::from(largest) > MAX_IN_FLIGHT {
             problems.add(level.problem(
                 format!("{count} flows with messages of {largest} bytes would take too much memory"),
-                format!("expected at most {} flows of that size", MOST_IN_FLIGHT / u64::from(largest)),
+                format!("expected at most {} flows of that size", MAX_IN_FLIGHT / u64::from(largest)),
             ));
         }
     }

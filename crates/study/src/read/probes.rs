@@ -9,7 +9,7 @@ use crate::study::Study;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, Transport, print_duration};
 
 /// Maximum rows of a run's interval series; each row is stored in the record.
-const MOST_ROWS: u64 = 100_000;
+const MAX_ROWS: u64 = 100_000;
 
 pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Problems) -> Vec<ProbeSpec> {
     let mut probes = Vec::new();
@@ -137,11 +137,11 @@ fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: Node, problems: &
 fn check_rows(spec: &ProbeSpec, node: Node, problems: &mut Problems) {
     let (Length::Time(time), Some(place)) = (spec.length, node.get("interval").place()) else { return };
     let rows = time / spec.interval_ns.max(1);
-    if rows > MOST_ROWS {
+    if rows > MAX_ROWS {
         problems.add(Problem::at(
             place,
             format!("a run of {} would have {rows} rows of this interval", print_duration(time)),
-            format!("expected at least {}", print_duration(time.div_ceil(MOST_ROWS))),
+            format!("expected at least {}", print_duration(time.div_ceil(MAX_ROWS))),
         ));
     }
 }

@@ -60,7 +60,7 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(system).map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Workdir {
     /// Starts the program of a file in a host's namespace, on the host's processors, in its own process group. The
@@ -114,7 +114,7 @@ pub fn first_line(file: &Path, arguments: &[String]) -> String {
             if Instant::now() > until {
                 kill_group(child.id())?;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         let output = child.wait_with_output()?;
         Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
@@ -148,7 +148,7 @@ impl Tool {
             if status.is_some() || stop() || Instant::now() >= until {
                 return Ok(status);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -85,7 +85,7 @@ fn is_left_over(folder: &Path) -> bool {
 }
 
 /// The least free space to start a guest that has its memory in a file: what it needs to boot.
-const LEAST_TO_START: u64 = 64 << 20;
+const MIN_TO_START: u64 = 64 << 20;
 /// With less free space a guest that ended may have ended for want of it.
 const ALMOST_FULL: u64 = 4 << 20;
 
@@ -100,7 +100,7 @@ pub fn ensure_space(folder: &Path, memory: &str) -> io::Result<()> {
 }
 
 fn check_space(folder: &Path, memory: &str, free: Option<u64>) -> io::Result<()> {
-    let Some(free) = free.filter(|free| *free < LEAST_TO_START) else { return Ok(()) };
+    let Some(free) = free.filter(|free| *free < MIN_TO_START) else { return Ok(()) };
     let folder = folder.display();
     let text = format!(
         "its memory (up to {memory}) is a file in {folder}, whose disk has {free} bytes free: {ADVICE}"

@@ -173,8 +173,8 @@ pub fn end(pid: u32) -> io::Result<()> {
     Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)
 }
 
-const PATIENCE: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Ends all other processes in the network namespaces of these processes, but not in the machine's own.
 pub fn clear(processes: &[u32]) {
@@ -195,8 +195,8 @@ pub fn clear(processes: &[u32]) {
     for pid in others() {
         let _ = end(pid);
     }
-    while !others().is_empty() && start.elapsed() < PATIENCE {
-        thread::sleep(LOOK);
+    while !others().is_empty() && start.elapsed() < TIMEOUT {
+        thread::sleep(POLL_INTERVAL);
     }
     for pid in others() {
         let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
@@ -250,7 +250,7 @@ mod tests {
             let mut process = Process::spawn(Command::new("sh").args(["-c", script])).unwrap();
             assert_eq!(process.cpu(), None);
             while process.status().unwrap().is_none() {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
             process.cpu().unwrap().user_ns
         };

@@ -170,7 +170,7 @@ pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) ->
 
 /// Timeout for a device to appear after its kernel has booted.
 const APPEARS: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Names the device with this hardware address, once it is there. Sets it down.
 pub fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
@@ -183,7 +183,7 @@ pub fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
             return Err(io::Error::from(io::ErrorKind::NotFound))
                 .attempt(format!("find the interface of {name}"));
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     change(&before, "lower", |link| link.down())?;
     change(&before, &format!("give the name {name} to"), |link| link.name(name.to_owned()))
@@ -222,8 +222,8 @@ pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
 }
 
 /// How long an interface may take to become quiet: normally a fraction of a second; a loaded machine may take longer.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const TIMEOUT: Duration = Duration::from_secs(5);
+const QUIET_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The required silence, beyond the interval of multicast listener reports: when a link comes up, IPv6 sends a few of
 /// them, at most an interval and a few kernel ticks (of up to 10 ms) apart.
 const SILENCE: Duration = Duration::from_millis(50);
@@ -252,11 +252,11 @@ pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
                 None => "it still sends packets by itself".to_owned(),
                 Some(missing) => missing,
             };
-            if start.elapsed() > PATIENCE {
-                let late = io::Error::new(io::ErrorKind::TimedOut, format!("{missing} after {PATIENCE:?}"));
+            if start.elapsed() > TIMEOUT {
+                let late = io::Error::new(io::ErrorKind::TimedOut, format!("{missing} after {TIMEOUT:?}"));
                 return Err(late).attempt(format!("use {name}"));
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(QUIET_POLL_INTERVAL).await;
         }
     })
 }

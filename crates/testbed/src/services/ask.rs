@@ -105,7 +105,7 @@ const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 /// The magic cookie before DHCP's options in a BOOTP message, and the minimum length of such a message.
 const MAGIC: [u8; 4] = [99, 130, 83, 99];
 const OPTIONS: usize = 236;
-const LEAST: usize = 300;
+const MIN_LENGTH: usize = 300;
 /// DHCP options: message type, parameter request list, end.
 const KIND: u8 = 53;
 const ASKED: u8 = 55;
@@ -151,7 +151,7 @@ fn inform(number: u32, own: [u8; 4]) -> Vec<u8> {
     bytes.extend(MAGIC);
     // The requested options are subnet mask, router and name servers.
     bytes.extend([KIND, 1, INFORM, ASKED, 3, 1, 3, 6, END]);
-    bytes.resize(LEAST, 0);
+    bytes.resize(MIN_LENGTH, 0);
     bytes
 }
 
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_client_that_has_its_address_asks_as_rfc_2131_has_it() {
         let query = inform(0x0102_0304, [198, 18, 0, 1]);
-        assert_eq!(query.len(), LEAST);
+        assert_eq!(query.len(), MIN_LENGTH);
         assert_eq!(query[..16], [1, 1, 6, 0, 1, 2, 3, 4, 0, 0, 0, 0, 198, 18, 0, 1]);
         assert_eq!(query[28..34], hardware_address(Role::Sender));
         assert_eq!(query[236..249], [99, 130, 83, 99, 53, 1, 8, 55, 3, 1, 3, 6, 255]);

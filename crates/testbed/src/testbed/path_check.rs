@@ -28,7 +28,7 @@ pub struct PathCheck {
 }
 
 /// Timeout for packets to arrive. A tunnel is set up by its first packets.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 const AGAIN: Duration = Duration::from_millis(50);
 /// The payload of the check's datagrams, and their destination port.
 const WORD: &[u8] = b"stacklab: is this carried?";
@@ -89,11 +89,11 @@ impl Flow {
             let mut room = [0; 256];
             match receiver.recv_from(&mut room) {
                 Ok((length, source)) if room[..length] == *WORD => break source,
-                _ if start.elapsed() > PATIENCE => {
+                _ if start.elapsed() > TIMEOUT => {
                     let hop = where_it_ended(&before, &count(hosts)?);
                     let said =
                         said.map_or_else(String::new, |error| format!(" (sender's socket error: {error})"));
-                    let reason = format!("nothing arrived within {} s: {hop}{said}", PATIENCE.as_secs());
+                    let reason = format!("nothing arrived within {} s: {hop}{said}", TIMEOUT.as_secs());
                     return Err(failed(reason));
                 }
                 _ => {}
@@ -189,7 +189,7 @@ fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), Str
         .map_err(|error| format!("cannot set don't-fragment: {error}"))?;
     let start = Instant::now();
     let mut known = 0;
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < TIMEOUT {
         known = path_mtu(socket).map_err(|error| format!("the path MTU cannot be read: {error}"))?;
         let room = vec![0; known.saturating_sub(headers(socket)) as usize];
         match socket.send(&room) {

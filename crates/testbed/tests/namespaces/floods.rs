@@ -1,6 +1,6 @@
 //! What passes a link as fast as it can: offloads, and the shaper that keeps a link's rate.
 
-use super::{PATIENCE, PLAIN, build, queue, sent, witness};
+use super::{PLAIN, TIMEOUT, build, queue, sent, witness};
 use stacklab_model::{Family, LinkConfig, Rate, Transport, wire_size};
 use stacklab_testbed::{Host, Testbed, in_namespace};
 use std::fs;
@@ -33,7 +33,7 @@ fn tcp_flood<T>(testbed: &Testbed, family: Family, measure: impl FnOnce() -> T) 
     let any_port = SocketAddr::new(receiver.address(family), 0);
     let listener = in_namespace(receiver.pid(), move || TcpListener::bind(any_port).unwrap()).unwrap();
     let there = listener.local_addr().unwrap();
-    let connect = move || TcpStream::connect_timeout(&there, PATIENCE).unwrap();
+    let connect = move || TcpStream::connect_timeout(&there, TIMEOUT).unwrap();
     let outgoing = in_namespace(sender.pid(), connect).unwrap();
     let (incoming, _) = listener.accept().unwrap();
     thread::scope(|scope| {

@@ -91,13 +91,13 @@ fn queue(pid: u32, interface: &str) -> String {
 }
 
 /// Timeout for anything that takes no time on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Waits for a condition.
 fn soon(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !condition() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        assert!(Instant::now() < deadline, "not within {TIMEOUT:?}: {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -164,7 +164,7 @@ fn datagrams_cross_the_link_both_ways_in_both_families() {
             };
             let here = bind(from.pid(), from.address(*family));
             let there = bind(to.pid(), to.address(*family));
-            there.set_read_timeout(Some(PATIENCE)).unwrap();
+            there.set_read_timeout(Some(TIMEOUT)).unwrap();
             here.send_to(b"datagram", there.local_addr().unwrap()).unwrap();
             let mut buffer = [0; 16];
             let (bytes, source) = there.recv_from(&mut buffer).unwrap();

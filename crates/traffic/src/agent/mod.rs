@@ -15,7 +15,7 @@ use crate::engine::{socket_options, threads};
 use crate::host::cpu::{self, CpuWatch};
 use crate::host::{self, facts};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
-use crate::protocol::{LONGEST_REQUEST, Lines, json_line};
+use crate::protocol::{Lines, MAX_REQUEST_LENGTH, json_line};
 use crate::{EngineError, sys};
 use stacklab_model::{ArmSchedule, HostFacts, HostReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,10 +27,10 @@ use std::thread;
 /// How many recent answers are kept for duplicate requests.
 const KEPT: usize = 16;
 /// Maximum number of requests under way, and of receivers not collected: those of the arms of two trials.
-const MOST_AT_ONCE: usize = 8;
-const MOST_RECEIVERS: usize = 2 * ArmSchedule::MOST_ARMS;
+const MAX_AT_ONCE: usize = 8;
+const MAX_RECEIVERS: usize = 2 * ArmSchedule::MAX_ARMS;
 /// Memory of the process of a coordinator that reached a listening agent, bytes.
-const MOST_MEMORY: u64 = 4 << 30;
+const MAX_MEMORY: u64 = 4 << 30;
 
 /// Serves a coordinator until `input` ends. Requests in progress then continue, and their answers are lost. A process
 /// that serves one coordinator exits when this returns, even during a trial. `end` is called with the reason, on
@@ -46,12 +46,12 @@ pub fn serve(
     if let Some(limits) = &agent.permission.limits {
         agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
-        let _ = sys::bound_memory(MOST_MEMORY);
+        let _ = sys::bound_memory(MAX_MEMORY);
         if !limits.tuning {
             socket_options::renounce_privileges();
         }
     }
-    let mut lines = Lines::new(input, LONGEST_REQUEST);
+    let mut lines = Lines::new(input, MAX_REQUEST_LENGTH);
     for line in lines.by_ref() {
         let line = match line {
             // Not a message: answered like a request that was not understood.
@@ -178,8 +178,8 @@ impl Agent {
             return answer(Err(reason.to_owned()));
         }
         // Before anything is begun that could not be completed.
-        if under_way > MOST_AT_ONCE {
-            return answer(Err(format!("refused a request: {MOST_AT_ONCE} are running")));
+        if under_way > MAX_AT_ONCE {
+            return answer(Err(format!("refused a request: {MAX_AT_ONCE} are running")));
         }
         let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
         let request = self.permission.in_own_addresses(request.body);
@@ -240,9 +240,9 @@ impl Agent {
                 Ok(Work::Done(Answer::Cpu { time }))
             }
             Request::Listen { .. } | Request::Wait { .. } | Request::Open { .. }
-                if self.receivers.len() + self.waiting.len() >= MOST_RECEIVERS =>
+                if self.receivers.len() + self.waiting.len() >= MAX_RECEIVERS =>
             {
-                Err(format!("refused to listen: at most {MOST_RECEIVERS} receivers"))
+                Err(format!("refused to listen: at most {MAX_RECEIVERS} receivers"))
             }
             Request::Listen { spec, address } => {
                 let (peers, ports) = self.doors();
@@ -353,7 +353,7 @@ mod tests {
             agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
             String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()
         };
-        for id in 1..=MOST_AT_ONCE as u64 {
+        for id in 1..=MAX_AT_ONCE as u64 {
             assert!(locked(&responder.cache).in_progress.insert(id));
         }
         let refused = asked(20);

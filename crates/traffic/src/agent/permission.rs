@@ -17,10 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How far ahead of the host's clock a timetable may begin, and the longest slot.
-const LONGEST_LEAD_NS: u64 = 60_000_000_000;
-const LONGEST_SLOT_NS: u64 = 2 * 3600 * 1_000_000_000;
+const MAX_LEAD_NS: u64 = 60_000_000_000;
+const MAX_SLOT_NS: u64 = 2 * 3600 * 1_000_000_000;
 /// Largest socket buffer that anybody may ask for, bytes.
-const LARGEST_BUFFER: u32 = 16 << 20;
+const MAX_BUFFER: u32 = 16 << 20;
 
 /// What an agent may be asked to do.
 #[derive(Debug, Clone, Default)]
@@ -259,8 +259,8 @@ fn too_fast(most: f64, sending: f64) -> String {
 fn check_tuning(tuning: &Tuning) -> Result<(), String> {
     let refused = |what: String| Err(format!("refused {what}: the agent was started without --allow tuning"));
     for (name, asked) in [("send", tuning.send_buffer), ("receive", tuning.receive_buffer)] {
-        if let Some(asked) = asked.filter(|asked| *asked > LARGEST_BUFFER) {
-            return refused(format!("a {name} buffer of {asked} bytes, more than {LARGEST_BUFFER}"));
+        if let Some(asked) = asked.filter(|asked| *asked > MAX_BUFFER) {
+            return refused(format!("a {name} buffer of {asked} bytes, more than {MAX_BUFFER}"));
         }
     }
     if tuning.busy_poll_us.is_some_and(|us| us > 0) {
@@ -278,8 +278,8 @@ fn check_tuning(tuning: &Tuning) -> Result<(), String> {
 fn check_timetable(timetable: &Timetable) -> Result<(), String> {
     let Timetable { starts_ns, warmup_slot_ns, slot_ns, slice_ns, .. } = *timetable;
     let lead_ns = starts_ns.saturating_sub(sys::now_ns());
-    let slots = [warmup_slot_ns, slot_ns, slice_ns].iter().all(|ns| (1..=LONGEST_SLOT_NS).contains(ns));
-    if lead_ns > LONGEST_LEAD_NS || !slots || slice_ns > slot_ns {
+    let slots = [warmup_slot_ns, slot_ns, slice_ns].iter().all(|ns| (1..=MAX_SLOT_NS).contains(ns));
+    if lead_ns > MAX_LEAD_NS || !slots || slice_ns > slot_ns {
         return Err(format!("refused a timetable that begins in {lead_ns} ns with slots of {slot_ns} ns"));
     }
     Ok(())
@@ -289,7 +289,7 @@ fn list(addresses: &[ScopedAddr]) -> String {
     addresses.iter().map(ScopedAddr::to_string).collect::<Vec<_>>().join(", ")
 }
 
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone)]
 pub(super) struct Activity(Arc<Mutex<WatchState>>);
@@ -339,7 +339,7 @@ impl Activity {
         let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest, limits.idle);
         thread::spawn(move || {
             loop {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
                 // The coordinator has gone, and nothing is under way.
                 let Some(state) = state.upgrade() else { return };
                 if let Some(reason) = Activity(state).passed(Instant::now(), longest, SLACK, idle) {

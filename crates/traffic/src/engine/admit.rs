@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Maximum number of connections that have not shown whose they are; the oldest is closed for a new one.
-const MOST_UNKNOWN: usize = 64;
+const MAX_UNKNOWN: usize = 64;
 /// How long many connections wait for more of them, and one that has begun its header for the rest.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Time for which a receiver still reads after the trial's end while strays arrive.
 const LONG: Duration = Duration::from_secs(1);
 
@@ -101,7 +101,7 @@ impl Listener<'_> {
             }
             if door.identify(&ready, over == Ended::Not).attempt(&attempt)? {
                 // What has begun to speak is ready all the time.
-                sys::sleep(LOOK);
+                sys::sleep(POLL_INTERVAL);
             }
         }
         // Other waiting connections are dropped, and so closed, before the sender begins.
@@ -163,13 +163,13 @@ struct Door<'a> {
 
 impl Door<'_> {
     fn most_unknown(&self) -> usize {
-        self.listener.spec.flows as usize + MOST_UNKNOWN
+        self.listener.spec.flows as usize + MAX_UNKNOWN
     }
 
     /// Accepts what waits. Of many connections, all are accepted before they are looked at.
     fn accept(&mut self) -> io::Result<()> {
         let Listener { spec, peers, socket, .. } = self.listener;
-        let wait = if self.unknown.len() > MOST_UNKNOWN { LOOK } else { Duration::ZERO };
+        let wait = if self.unknown.len() > MAX_UNKNOWN { POLL_INTERVAL } else { Duration::ZERO };
         for _ in 0..self.most_unknown() {
             let mut entry = [PollEntry::new(socket, Interest::Readable)];
             sys::poll_sockets(&mut entry, wait)?;
@@ -189,7 +189,7 @@ impl Door<'_> {
                 },
                 // It was closed before it was accepted, or there is no room for it now.
                 Err(_) => {
-                    sys::sleep(LOOK);
+                    sys::sleep(POLL_INTERVAL);
                     break;
                 }
             }
@@ -347,7 +347,7 @@ mod tests {
         let spec = spec(Transport::Tcp, 1);
         let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
         let connect = |_| TcpStream::connect(receiver.address).unwrap();
-        let silent: Vec<TcpStream> = (0..2 * MOST_UNKNOWN).map(connect).collect();
+        let silent: Vec<TcpStream> = (0..2 * MAX_UNKNOWN).map(connect).collect();
         silent[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert_eq!((&silent[0]).read(&mut [0]).expect("the first one is closed"), 0);
         receiver.collect().unwrap();

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const WARMUP: u64 = 200;
-const FEW: u64 = 1_000;
-const MANY: u64 = 100_000;
+const SHORT_TRIAL: u64 = 1_000;
+const LONG_TRIAL: u64 = 100_000;
 
 /// Memory that the loops allocated: by the sender since the warm-up, by the receiver since before the first message.
 fn asked(spec: &TrialSpec) -> [u64; 2] {
@@ -127,7 +127,7 @@ fn check(spec: &TrialSpec, many: u64) {
         spec.probe.length = Length::Packets(packets);
         asked(&spec)
     };
-    let [few, many] = [of(FEW), of(many)];
+    let [few, many] = [of(SHORT_TRIAL), of(many)];
     let what = || {
         let TrialSpec { family, transport, io, flows, probe, .. } = spec;
         format!("{} {transport} {family}, {io}, {flows} flows, {:?}", probe.probe, probe.pacing)
@@ -170,15 +170,15 @@ fn a_counted_allocation_is_seen() {
 
 #[test]
 fn a_flood_asks_for_no_memory() {
-    each(Probe::Stream, Pacing::Flood, &[1, 7], MANY);
+    each(Probe::Stream, Pacing::Flood, &[1, 7], LONG_TRIAL);
 }
 
 #[test]
 fn a_schedule_asks_for_no_memory() {
-    each(Probe::Stream, Pacing::Schedule(200_000.0), &[1, 7], MANY / 5);
+    each(Probe::Stream, Pacing::Schedule(200_000.0), &[1, 7], LONG_TRIAL / 5);
 }
 
 #[test]
 fn an_echo_asks_for_no_memory() {
-    each(Probe::Echo, Pacing::Lockstep, &[1], MANY / 10);
+    each(Probe::Echo, Pacing::Lockstep, &[1], LONG_TRIAL / 10);
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Consecutive refused connections after which the receiver counts as gone. A single refusal (about one in 100,000
 /// connections at this rate) is counted and the connection retried.
-const MOST_REFUSED: u32 = 10;
+const MAX_REFUSED: u32 = 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The sender: opens a connection, closes it, opens the next. `from` has port 0.
@@ -85,7 +85,7 @@ fn open_phase(
             Ok(sys::now_ns() - start)
         };
         let connected = match connected() {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && in_a_row < MOST_REFUSED => {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && in_a_row < MAX_REFUSED => {
                 (refused, in_a_row) = (refused + 1, in_a_row + 1);
                 continue;
             }

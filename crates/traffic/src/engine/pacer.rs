@@ -1,7 +1,7 @@
 //! Pacing: when the next message is sent.
 
 use crate::stats::flow::FlowDelays;
-use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
+use crate::sys::{self, MIN_SLEEP_NS, Nanos};
 use stacklab_model::{Delays, Length, Pacing};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
@@ -200,7 +200,7 @@ impl<'a> Pacer<'a> {
 fn wait_until(due: Nanos, mut now: Nanos, only_processor: bool) -> Nanos {
     while now < due {
         match due - now {
-            left @ LEAST_SLEEP_NS.. => sys::sleep(Duration::from_nanos(left - LEAST_SLEEP_NS / 2)),
+            left @ MIN_SLEEP_NS.. => sys::sleep(Duration::from_nanos(left - MIN_SLEEP_NS / 2)),
             _ if only_processor => yield_now(),
             _ => std::hint::spin_loop(),
         }

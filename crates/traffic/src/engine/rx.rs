@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 const STREAM_BUFFER: usize = 256 * 1024;
-const MOST_AT_ONCE: usize = 64;
+const MAX_AT_ONCE: usize = 64;
 /// The same with GRO.
 const MAX_GRO_DATAGRAMS: usize = 16;
 const MAX_GRO_BYTES: usize = 65_535;
@@ -86,7 +86,7 @@ impl<'a> RxBatch<'a> {
                 let (count, each) = match (channel.gro, channel.io) {
                     (true, _) => (MAX_GRO_DATAGRAMS, MAX_GRO_BYTES),
                     (_, Io::Send) => (1, size + 1),
-                    _ => (MOST_AT_ONCE, size + 1),
+                    _ => (MAX_AT_ONCE, size + 1),
                 };
                 let batch = Batch::new(count, each);
                 Arrivals::Datagrams(Datagrams {
@@ -326,8 +326,8 @@ fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) ->
     receive(true)
 }
 
-const LEAST: Duration = Duration::from_micros(50);
-const MOST: Duration = Duration::from_millis(1);
+const MIN_WAIT: Duration = Duration::from_micros(50);
+const MAX_WAIT: Duration = Duration::from_millis(1);
 
 /// Delays a receive until more data has arrived, since a wake-up per packet costs more than the packet: the next one
 /// longer after little data, half as long after much, and not at all after none.
@@ -340,7 +340,7 @@ impl Coalescer {
     /// Sleeps before a receive; `brought` is what the previous one received, in the unit of `little` and `much`.
     pub(crate) fn rest(&mut self, brought: usize, little: usize, much: usize) {
         self.adapt(brought, little, much);
-        if self.rest >= LEAST {
+        if self.rest >= MIN_WAIT {
             sys::sleep(self.rest);
         }
     }
@@ -348,7 +348,7 @@ impl Coalescer {
     fn adapt(&mut self, brought: usize, little: usize, much: usize) {
         self.rest = match brought {
             0 => Duration::ZERO,
-            brought if brought <= little => (2 * self.rest + LEAST).min(MOST),
+            brought if brought <= little => (2 * self.rest + MIN_WAIT).min(MAX_WAIT),
             brought if brought >= much => self.rest / 2,
             _ => self.rest,
         };

@@ -271,9 +271,9 @@ fn sample_srtt(channel: &Channel, ended: &AtomicBool) -> Option<f64> {
 }
 
 /// How often a sender looks whether anything was acknowledged.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// A sender gives up after this many looks in a row; a kernel that probes for the path MTU has done so by then.
-const MOST_LOOKS: u32 = 8;
+const MAX_LOOKS: u32 = 8;
 
 /// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended: in a path MTU
 /// black hole they open, because small packets arrive, and no large one does (RFC 2923, section 2.1).
@@ -290,8 +290,8 @@ fn guarded<T>(
     let (sent, is_hole) = thread::scope(|scope| {
         let watcher = scope.spawn(move || {
             let mut looks = 0;
-            while looks < MOST_LOOKS {
-                if watched.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+            while looks < MAX_LOOKS {
+                if watched.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return false;
                 }
                 let all_wait = channels.iter().all(|channel| sys::is_unacknowledged(&channel.socket));
@@ -311,7 +311,7 @@ fn guarded<T>(
     }
     let text = format!(
         "nothing was acknowledged for {} s, though the connection opened: large packets do not arrive; a path MTU black hole? Smaller segments (-M 1220) may pass",
-        (MOST_LOOKS * LOOK).as_secs()
+        (MAX_LOOKS * POLL_INTERVAL).as_secs()
     );
     Err(io::Error::new(io::ErrorKind::TimedOut, text))
         .attempt(|| format!("send over {} to {to}", spec.transport))

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 /// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
 const MAX_GSO_SEGMENTS: usize = 64;
 const MAX_GSO_BYTES: usize = 65_000;
@@ -101,7 +101,7 @@ impl Channel {
         }
         // Scheduled messages and closed-loop messages are sent one per call.
         if spec.probe.pacing == Pacing::Flood && spec.io != Io::Send && sys::BATCHED_CALLS {
-            let most = if self.io == Io::Gso { MAX_GSO_SEGMENTS } else { MOST_AT_ONCE };
+            let most = if self.io == Io::Gso { MAX_GSO_SEGMENTS } else { MAX_AT_ONCE };
             self.at_once = most.min(MAX_GSO_BYTES / self.message_bytes).max(1);
         }
         if self.io == Io::Zerocopy {

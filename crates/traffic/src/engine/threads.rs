@@ -59,8 +59,8 @@ pub(crate) fn send_in_turns(
     seed: u64,
     allowance: Option<&Allowance>,
 ) -> Result<Vec<HostReport>, String> {
-    if arms.is_empty() || arms.len() > ArmSchedule::MOST_ARMS {
-        let most = ArmSchedule::MOST_ARMS;
+    if arms.is_empty() || arms.len() > ArmSchedule::MAX_ARMS {
+        let most = ArmSchedule::MAX_ARMS;
         return Err(format!("cannot interleave {} arms: 1 to {most} are possible", arms.len()));
     }
     let turns = Turns::new(arms.len(), seed);

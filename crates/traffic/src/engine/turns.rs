@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// An interleaved trial may take this many times its arms' lengths, and this much longer, to empty the paths.
-const MOST_EMPTYING: u64 = 3;
+const MAX_EMPTYING: u64 = 3;
 const MORE_NS: Nanos = 8_000_000_000;
 
 /// Another arm of the trial has given up, and so does this one.
@@ -90,8 +90,8 @@ fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
 }
 
 /// The numbers below `count` in an order that is drawn.
-fn drawn(count: usize, random: &mut u64) -> [usize; ArmSchedule::MOST_ARMS] {
-    let mut order: [usize; ArmSchedule::MOST_ARMS] = std::array::from_fn(|number| number);
+fn drawn(count: usize, random: &mut u64) -> [usize; ArmSchedule::MAX_ARMS] {
+    let mut order: [usize; ArmSchedule::MAX_ARMS] = std::array::from_fn(|number| number);
     for last in (1..count).rev() {
         *random = SplitMix64::mix(*random);
         order.swap(last, (*random % (last as u64 + 1)) as usize);
@@ -119,8 +119,8 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn in_slots(timetable: Timetable) -> io::Result<Self> {
         let Timetable { arm, arms, .. } = timetable;
-        if arm >= arms || usize::from(arms) > ArmSchedule::MOST_ARMS {
-            let most = ArmSchedule::MOST_ARMS;
+        if arm >= arms || usize::from(arms) > ArmSchedule::MAX_ARMS {
+            let most = ArmSchedule::MAX_ARMS;
             let reason = format!("arm {arm} of {arms}: 1 to {most} are possible, counted from 0");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
@@ -159,7 +159,7 @@ impl<'a> Turn<'a> {
         let mut state = turns.locked();
         let now = sys::now_ns();
         let began = *state.began_ns.get_or_insert(now);
-        let times = MOST_EMPTYING.saturating_mul(turns.arms as u64);
+        let times = MAX_EMPTYING.saturating_mul(turns.arms as u64);
         let most_ns = times.saturating_mul(whole_ns).saturating_add(MORE_NS);
         let is_first = state.ended % turns.arms as u64 == 0;
         if is_first && now.saturating_sub(began) >= most_ns {
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn every_arm_follows_every_other_one_equally_often() {
-        for arms in 2..=ArmSchedule::MOST_ARMS {
+        for arms in 2..=ArmSchedule::MAX_ARMS {
             let mut follows = vec![vec![0; arms]; arms];
             let mut itself = vec![0; arms];
             // The pairs of the second cycle.

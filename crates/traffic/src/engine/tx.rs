@@ -14,7 +14,7 @@ use std::time::Duration;
 const ZEROCOPY_ROOMS: usize = 8;
 
 /// A shorter wait for room is not worth a call.
-const LEAST_WAIT_NS: Nanos = 1_000_000;
+const MIN_WAIT_NS: Nanos = 1_000_000;
 
 pub(crate) struct TxBatch<'a> {
     flows: Vec<Flow<'a>>,
@@ -208,7 +208,7 @@ impl<'a> TxBatch<'a> {
         while self.has_rests {
             self.has_rests = self.flows.iter().any(|flow| flow.rest.is_some());
             let left_ns = until_ns.saturating_sub(sys::now_ns());
-            if !self.has_rests || left_ns < LEAST_WAIT_NS {
+            if !self.has_rests || left_ns < MIN_WAIT_NS {
                 break;
             }
             let Some(place) = ready.next(RECEIVE_TICK.min(Duration::from_nanos(left_ns)))? else { continue };
@@ -343,7 +343,7 @@ impl Flow<'_> {
 
 /// How long a completion is waited for, and how often it is looked whether there is time for that.
 const LIMIT: Duration = Duration::from_secs(20);
-const COMPLETION_LOOK: Duration = Duration::from_millis(20);
+const COMPLETION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
 pub(crate) struct Zerocopy {
@@ -386,7 +386,7 @@ impl Zerocopy {
 
     fn await_done(&mut self, socket: &Socket, count: u64, until: sys::Nanos) -> io::Result<bool> {
         while self.done < count {
-            match sys::zerocopy_completion(socket, COMPLETION_LOOK)? {
+            match sys::zerocopy_completion(socket, COMPLETION_POLL_INTERVAL)? {
                 Some(done) => {
                     self.done += done.sends;
                     self.copied += if done.copied { done.sends } else { 0 };

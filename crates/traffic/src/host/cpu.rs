@@ -150,7 +150,7 @@ fn by_idle_time(counted: CpuTime, before: MeasuredIdle, after: MeasuredIdle) -> 
 /// Time between two readings, each of which takes some ten microseconds.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of readings. Of more, every second one is kept, and the time between two doubles.
-const MOST: usize = 10_000;
+const MAX_READINGS: usize = 10_000;
 
 /// Reads the processor times of this host until it is asked for a window, or dropped.
 pub(crate) struct CpuWatch {
@@ -179,7 +179,7 @@ fn read(stopped: &Receiver<()>, mut interval: Duration) -> Vec<Snapshot> {
     let mut readings = Vec::new();
     loop {
         readings.push(Snapshot::take(&mut reader));
-        if readings.len() == MOST {
+        if readings.len() == MAX_READINGS {
             thin(&mut readings);
             interval *= 2;
         }

@@ -115,9 +115,10 @@ const READINGS: u64 = 100;
 const BATCHES: u64 = 101;
 /// Minimum number of samples: a 99th percentile needs this many. The number of sleeps, and the minimum of round
 /// trips.
-const LEAST: usize = 100;
+const MIN_ROUND_TRIPS: usize = 100;
 const SLEEP: Duration = Duration::from_micros(500);
-/// Target number of round trips and arrivals of each kind. The time limit applies once [`LEAST`] samples exist.
+/// Target number of round trips and arrivals of each kind. The time limit applies once [`MIN_ROUND_TRIPS`] samples
+/// exist.
 const ROUNDS: usize = 2000;
 const LIMIT_NS: Nanos = 20_000_000;
 /// Timeout of one message on loopback: a virtual machine may be paused for tens of milliseconds.
@@ -141,7 +142,7 @@ fn measure() -> NoiseFloor {
         clock_read_ns,
         clock_read_least_ns,
         clock_step_ns,
-        timer_late: Spread::of((0..LEAST).map(|_| overslept()).collect()),
+        timer_late: Spread::of((0..MIN_ROUND_TRIPS).map(|_| overslept()).collect()),
         arrival_stamp: arrival_stamps().ok().and_then(Spread::of),
         echoes: kinds
             .filter_map(|(transport, family)| {
@@ -185,7 +186,7 @@ fn arrival_stamps() -> io::Result<Vec<Nanos>> {
     let mut rx = Batch::new(1, MESSAGE);
     let start = sys::now_ns();
     let mut delays = Vec::with_capacity(ROUNDS);
-    while delays.len() < ROUNDS && (delays.len() < LEAST || sys::now_ns() - start < LIMIT_NS) {
+    while delays.len() < ROUNDS && (delays.len() < MIN_ROUND_TRIPS || sys::now_ns() - start < LIMIT_NS) {
         sys::send(&here, &[0; MESSAGE], sys::SEND_PLAIN)?;
         until_there(|| rx.receive(&there, false))?;
         let now = sys::now_ns();
@@ -203,7 +204,7 @@ fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
     let mut message = [0; MESSAGE];
     let begun = sys::now_ns();
     let mut times = Vec::with_capacity(ROUNDS);
-    while times.len() < ROUNDS && (times.len() < LEAST || sys::now_ns() - begun < LIMIT_NS) {
+    while times.len() < ROUNDS && (times.len() < MIN_ROUND_TRIPS || sys::now_ns() - begun < LIMIT_NS) {
         let start = sys::now_ns();
         for [from, to] in [[&here, &there], [&there, &here]] {
             sys::send(from, &message, sys::SEND_PLAIN)?;
@@ -294,7 +295,7 @@ mod tests {
         let stamps = arrival_stamps().unwrap().len();
         let rounds = round_trips(Transport::Udp, Family::Ipv6).unwrap().len();
         assert!(
-            (LEAST..=ROUNDS).contains(&stamps) && (LEAST..=ROUNDS).contains(&rounds),
+            (MIN_ROUND_TRIPS..=ROUNDS).contains(&stamps) && (MIN_ROUND_TRIPS..=ROUNDS).contains(&rounds),
             "{stamps}, {rounds}"
         );
     }

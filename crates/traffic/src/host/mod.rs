@@ -62,7 +62,7 @@ pub fn limit_segments(socket: &Socket) {
 
 const PERIOD: Duration = Duration::from_millis(10);
 /// Maximum number of rows; beyond that, neighbouring rows are merged.
-const MOST_ROWS: usize = 4096;
+const MAX_ROWS: usize = 4096;
 
 /// Samples the memory that TCP and UDP sockets hold, from its start to its [`SocketMemory::peak_kib`]. `None` inside if
 /// nobody asks for it.
@@ -113,7 +113,7 @@ struct MemorySample {
 
 impl Rows {
     fn add(&mut self, at: Nanos, bytes: u64) {
-        if self.0.len() == MOST_ROWS {
+        if self.0.len() == MAX_ROWS {
             let join = |pair: &[MemorySample]| MemorySample {
                 first: pair[0].first,
                 last: pair[pair.len() - 1].last,
@@ -153,7 +153,7 @@ mod tests {
         for at in 0..100_000 {
             rows.add(at, if at == 77_777 { 1000 } else { at % 10 });
         }
-        assert!(rows.0.len() <= MOST_ROWS, "{}", rows.0.len());
+        assert!(rows.0.len() <= MAX_ROWS, "{}", rows.0.len());
         assert_eq!(rows.peak(0, 100_000), Some(1000));
         assert_eq!(rows.peak(90_000, 100_000), Some(9));
     }

@@ -1,7 +1,7 @@
 //! The coordinator's end of an agent's byte stream.
 
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
-use crate::protocol::{AgentError, LONGEST_ANSWER, Lines, json_line};
+use crate::protocol::{AgentError, Lines, MAX_ANSWER_LENGTH, json_line};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
 use crate::waiting::WaitNotice;
@@ -15,8 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum number of answers that wait to be taken.
-const MOST_WAITING: usize = 2;
-const LOOK: Duration = Duration::from_millis(20);
+const MAX_WAITING: usize = 2;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The coordinator's connection to an agent.
 pub struct AgentClient {
@@ -83,11 +83,11 @@ impl AgentClient {
         interrupted: &'static AtomicBool,
     ) -> Self {
         // An agent that says more than it is asked waits, and takes no memory here.
-        let (sender, answers) = mpsc::sync_channel(MOST_WAITING);
+        let (sender, answers) = mpsc::sync_channel(MAX_WAITING);
         let end = Arc::new(OnceLock::new());
         let ended = Arc::clone(&end);
         thread::spawn(move || {
-            for line in Lines::new(BufReader::new(input), LONGEST_ANSWER) {
+            for line in Lines::new(BufReader::new(input), MAX_ANSWER_LENGTH) {
                 match line {
                     Ok(line) if sender.send(Numbered::<Answer>::read(&line)).is_ok() => {}
                     Ok(_) => break,
@@ -254,7 +254,7 @@ impl AgentClient {
             if let Some(answer) = self.started.get_mut(&pending.id).and_then(Option::take) {
                 return Ok(answer);
             }
-            match self.answers.recv_timeout(LOOK) {
+            match self.answers.recv_timeout(POLL_INTERVAL) {
                 Ok(Ok(answer)) => match self.started.get_mut(&answer.id) {
                     Some(place @ None) => *place = Some(answer.body),
                     // What the agent cannot parse has no id for its answer.

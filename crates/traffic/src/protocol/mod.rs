@@ -59,10 +59,10 @@ pub enum AgentError {
 }
 
 /// Maximum request length, bytes: a trial specification takes less than two thousand.
-pub const LONGEST_REQUEST: usize = 64 << 10;
+pub const MAX_REQUEST_LENGTH: usize = 64 << 10;
 /// Maximum answer length, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two
 /// million.
-pub const LONGEST_ANSWER: usize = 16 << 20;
+pub const MAX_ANSWER_LENGTH: usize = 16 << 20;
 
 /// Bytes that are read behind the last line that is understood, at most.
 const MAX_DROPPED: u64 = 64 << 20;

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use stacklab_model::{Buckets, Delays};
 
 /// Maximum recorded delay, nanoseconds; longer delays count as this long.
-const LONGEST_NS: u64 = 100_000_000_000;
+const MAX_NS: u64 = 100_000_000_000;
 
 pub(crate) struct DelayRecorder {
     histogram: Histogram<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Variation {
 
 impl DelayRecorder {
     pub(crate) fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid");
+        let histogram = Histogram::new_with_bounds(1, MAX_NS, 3).expect("constant bounds are valid");
         DelayRecorder { histogram, sum_ns: 0, variations: 0, variation_sum_ns: 0 }
     }
 
@@ -103,7 +103,7 @@ pub fn delays(of: impl Iterator<Item = u64>) -> Option<Delays> {
 /// a million messages per second, a message outside the window is a second late.
 const WINDOW: u64 = 1 << 20;
 /// Minimum window with many flows: each flow then sends less.
-const LEAST_WINDOW: u64 = 1 << 12;
+const MIN_WINDOW: u64 = 1 << 12;
 
 /// Classification of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub struct SequenceWindow {
 impl SequenceWindow {
     /// Nothing has arrived; 0 is expected. The trial has this many flows, each with its own window.
     pub fn new(flows: u32) -> Self {
-        let window = (WINDOW / u64::from(flows.max(1)).next_power_of_two()).max(LEAST_WINDOW);
+        let window = (WINDOW / u64::from(flows.max(1)).next_power_of_two()).max(MIN_WINDOW);
         SequenceWindow { next: 0, bits: vec![0; (window / 64) as usize].into_boxed_slice() }
     }
 
@@ -271,7 +271,7 @@ mod tests {
         fn it_agrees_with_a_set_of_everything_seen(
             arrivals in prop_oneof![
                 prop::collection::vec(0u64..300, 0..600),
-                prop::collection::vec(0..3 * LEAST_WINDOW, 0..100),
+                prop::collection::vec(0..3 * MIN_WINDOW, 0..100),
             ],
         ) {
             // Many flows: the least window.
@@ -280,7 +280,7 @@ mod tests {
             let mut next = 0;
             for sequence in arrivals {
                 let expected = match (seen.insert(sequence), sequence < next) {
-                    _ if sequence + LEAST_WINDOW < next => Arrival::BeyondWindow,
+                    _ if sequence + MIN_WINDOW < next => Arrival::BeyondWindow,
                     (false, _) => Arrival::Duplicate,
                     (true, true) => Arrival::Reordered,
                     (true, false) => Arrival::First,

@@ -6,7 +6,7 @@ use stacklab_model::IntervalRow;
 use std::collections::VecDeque;
 
 /// Maximum number of rows. When it is reached, neighbouring rows are merged and rows become twice as long.
-const MOST_ROWS: usize = 4096;
+const MAX_ROWS: usize = 4096;
 
 #[derive(Clone, Copy, Default)]
 struct IntervalSample {
@@ -45,7 +45,7 @@ impl Series {
     pub(crate) fn new(interval_ns: u64) -> Self {
         Series {
             interval_ns: interval_ns.max(1),
-            rows: Vec::with_capacity(MOST_ROWS),
+            rows: Vec::with_capacity(MAX_ROWS),
             row: 0,
             row_start_ns: 0,
         }
@@ -87,7 +87,7 @@ impl Series {
     }
 
     fn enter(&mut self, since_first_ns: u64) {
-        while since_first_ns / self.interval_ns >= MOST_ROWS as u64 {
+        while since_first_ns / self.interval_ns >= MAX_ROWS as u64 {
             self.double();
         }
         self.row = (since_first_ns / self.interval_ns) as usize;
@@ -141,7 +141,7 @@ impl Series {
 }
 
 /// Largest number of arrivals kept; further ones extend the last.
-const MOST_ARRIVALS: usize = 1024;
+const MAX_ARRIVALS: usize = 1024;
 
 const TICK_NS: Nanos = RECEIVE_TICK.as_nanos() as Nanos;
 
@@ -158,7 +158,7 @@ pub(crate) struct HeldBack(VecDeque<HeldBytes>);
 
 impl HeldBack {
     pub(crate) fn new() -> Self {
-        HeldBack(VecDeque::with_capacity(MOST_ARRIVALS))
+        HeldBack(VecDeque::with_capacity(MAX_ARRIVALS))
     }
 
     /// Forgets what arrived before the measured time.
@@ -168,7 +168,7 @@ impl HeldBack {
 
     /// Bytes that arrived in the receive tick that ends now.
     pub(crate) fn arrive(&mut self, bytes: u64, now: Nanos) {
-        let is_full = self.0.len() == MOST_ARRIVALS;
+        let is_full = self.0.len() == MAX_ARRIVALS;
         match self.0.back_mut() {
             Some(last) if is_full => {
                 last.to = now;
@@ -224,14 +224,14 @@ mod tests {
     fn two_series_add_up_whatever_their_rows() {
         let (mut short, mut long) = (Series::new(1), Series::new(1));
         short.record(3, 10, None);
-        for at in 0..=MOST_ROWS as u64 {
+        for at in 0..=MAX_ROWS as u64 {
             long.record(at, 1, Some(1));
         }
         short.join(long);
         let rows = short.finish();
         assert_eq!(rows[1].start_ns, 2);
         assert_eq!((rows[1].messages, rows[1].bytes), (3, 12));
-        assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), MOST_ROWS as u64 + 2);
+        assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), MAX_ROWS as u64 + 2);
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
             series.record(at, 2, Some(0));
         }
         let rows = series.finish();
-        assert!(rows.len() <= MOST_ROWS);
+        assert!(rows.len() <= MAX_ROWS);
         assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), 100_000);
         assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 200_000);
         assert!(rows[..rows.len() - 1].iter().all(|row| row.messages == rows[1].start_ns));
@@ -275,11 +275,11 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut held = HeldBack::new();
-        for tick in 1..=2 * MOST_ARRIVALS as u64 {
+        for tick in 1..=2 * MAX_ARRIVALS as u64 {
             held.arrive(1, tick * TICK_NS);
         }
-        assert_eq!(held.0.len(), MOST_ARRIVALS);
+        assert_eq!(held.0.len(), MAX_ARRIVALS);
         let bytes: u64 = held.0.iter().map(|held| held.bytes).sum();
-        assert_eq!(bytes, 2 * MOST_ARRIVALS as u64);
+        assert_eq!(bytes, 2 * MAX_ARRIVALS as u64);
     }
 }

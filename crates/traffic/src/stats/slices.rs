@@ -3,9 +3,9 @@
 use crate::sys::{self, Nanos, RunDelay};
 use stacklab_model::{Slice, TrialSpec};
 
-pub(crate) const MOST_SLICES: usize = 100_000;
+pub(crate) const MAX_SLICES: usize = 100_000;
 /// Delays of which a slice's median is computed; further delays of the slice are not in it.
-const MOST_DELAYS: usize = 8192;
+const MAX_DELAYS: usize = 8192;
 /// The delay of a message without an answer: longer than any.
 const UNANSWERED: u64 = u64::MAX;
 
@@ -31,7 +31,7 @@ impl SliceCounter {
     pub(crate) fn new(spec: &TrialSpec) -> Option<Self> {
         (!spec.schedule.is_alone()).then(|| SliceCounter {
             rows: Vec::with_capacity(1024),
-            delays: Vec::with_capacity(MOST_DELAYS),
+            delays: Vec::with_capacity(MAX_DELAYS),
             previous: vec![None; spec.flows as usize],
             variation: (0, 0),
             cpu_began: None,
@@ -75,14 +75,14 @@ impl SliceCounter {
     }
 
     fn delay(&mut self, delay: u64) {
-        if self.delays.len() < MOST_DELAYS {
+        if self.delays.len() < MAX_DELAYS {
             self.delays.push(delay);
         }
     }
 
     /// Gives the round a row, which completes the rows before it. Returns whether it has one.
     fn open(&mut self, round: usize) -> bool {
-        if round >= MOST_SLICES {
+        if round >= MAX_SLICES {
             return false;
         }
         if round >= self.rows.len() {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixtures;
 use stacklab_model::{Direction, Length, Pacing, Probe, Transport};
-use stacklab_traffic::timing::{END_LIMIT, LONGEST, OPEN_LIMIT, SEND_LIMIT};
+use stacklab_traffic::timing::{END_LIMIT, MAX_DURATION, OPEN_LIMIT, SEND_LIMIT};
 use std::io;
 use std::sync::atomic::AtomicBool;
 
@@ -40,7 +40,7 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
         longest(&spec)
     };
     for per_second in [-1.0, 0.0, f64::NAN] {
-        assert_eq!(odd(per_second), LONGEST + Duration::from_millis(500));
+        assert_eq!(odd(per_second), MAX_DURATION + Duration::from_millis(500));
     }
     spec.probe.probe = Probe::EchoUnderLoad;
     assert!(length(&crate::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4));

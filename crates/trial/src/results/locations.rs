@@ -54,7 +54,7 @@ pub(super) fn located(
     trimmed: f64,
 ) -> Vec<Option<Value>> {
     let rounds = complete_rounds(columns, weights);
-    if (rounds.len() as u64) < ArmSchedule::LEAST_ROUNDS {
+    if (rounds.len() as u64) < ArmSchedule::MIN_ROUNDS {
         return vec![None; columns.len()];
     }
     let whole: f64 = rounds.iter().map(|round| round.weight).sum();

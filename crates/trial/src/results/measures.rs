@@ -3,8 +3,8 @@
 use crate::path::Path;
 use crate::results::{missing, not_sampled};
 use stacklab_model::{
-    CpuScope, CpuTime, Delays, Drops, Family, HostReport, LARGEST_NUMBER, Metric, Pacing, Probe, Rate,
-    Received, Sent, Transport, TrialSpec, Value, count, wire_size,
+    CpuScope, CpuTime, Delays, Drops, Family, HostReport, MAX_NUMBER, Metric, Pacing, Probe, Rate, Received,
+    Sent, Transport, TrialSpec, Value, count, wire_size,
 };
 
 /// An amount per second of the measured window.
@@ -47,7 +47,7 @@ pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Dr
     let received = &receiver.received;
     let mut lost = (sender.sent.warmup + sender.sent.measured)
         .saturating_sub(received.warmup + received.measured + received.beyond_window)
-        .min(LARGEST_NUMBER);
+        .min(MAX_NUMBER);
     let total = lost;
     // A counter may include a lost end marker; no part exceeds the whole.
     let mut part = |counted: u64| {

@@ -12,12 +12,12 @@ use std::net::SocketAddr;
 /// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
 const LATE_NS: u64 = 5_000_000;
 /// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
-const FEW_TICKS: u64 = 100;
+const MIN_TICKS: u64 = 100;
 /// What may pass without a message, nanoseconds, in addition to the usual: longer than a first retransmission of TCP
 /// takes.
 const LONG_NS: u64 = 250_000_000;
 /// Packets of this size pass any path of IPv6, bytes.
-const LEAST_MTU: u32 = 1280;
+const MIN_MTU: u32 = 1280;
 
 /// Whether it applies, its code, its text and its advice.
 type Row = (bool, &'static str, String, &'static str);
@@ -148,7 +148,7 @@ fn is_coarse(sender: &HostReport) -> bool {
     sender.cpu.as_ref().is_some_and(|cpu| {
         cpu.scope != CpuScope::Threads
             && cpu.source != Some(CpuSource::IdleResidency)
-            && cpu.window_ns < FEW_TICKS * tick_ns()
+            && cpu.window_ns < MIN_TICKS * tick_ns()
     })
 }
 
@@ -203,7 +203,7 @@ fn nothing_arrived(
     // The end that waits is the one that a firewall has to let something in to.
     let ends = [receiver.endpoint.local, sender.endpoint.local];
     let to = ends[usize::from(path.opener == Some(Role::Receiver))];
-    let black_hole = match packet > LEAST_MTU {
+    let black_hole = match packet > MIN_MTU {
         true => format!(
             " Or a path MTU black hole, if packets smaller than these of {packet} bytes arrive (-l 1000)?"
         ),

@@ -3,7 +3,7 @@
 use stacklab_model::wifi::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 
 /// The most rows. With more, two neighbours become one: memory does not grow with time.
-const MOST_ROWS: usize = 16_384;
+const MAX_ROWS: usize = 16_384;
 
 #[derive(Debug, Clone)]
 struct Row {
@@ -53,7 +53,7 @@ impl AirtimeLog {
                 self.last += 1;
             }
             _ => {
-                if self.rows.len() == MOST_ROWS {
+                if self.rows.len() == MAX_ROWS {
                     self.halve();
                 }
                 self.rows.push(row);
@@ -63,7 +63,7 @@ impl AirtimeLog {
     }
 
     fn halve(&mut self) {
-        let mut joined: Vec<Row> = Vec::with_capacity(MOST_ROWS);
+        let mut joined: Vec<Row> = Vec::with_capacity(MAX_ROWS);
         for (number, row) in self.rows.drain(..).enumerate() {
             match joined.last_mut() {
                 Some(last) if number % 2 == 1 => last.join(row),
@@ -90,7 +90,7 @@ impl AirtimeLog {
         let mut at_ns = from_ns.max(before);
         let of_window: Vec<&Row> = self.rows[begun..].iter().take_while(|row| row.begin_ns < to_ns).collect();
         if used.intervals.is_empty() {
-            let first = of_window.iter().take(ChannelUse::MOST_INTERVALS);
+            let first = of_window.iter().take(ChannelUse::MAX_INTERVALS);
             used.intervals = first.map(|row| row.interval(from_ns)).collect();
         }
         let count = of_window.len();
@@ -187,15 +187,15 @@ mod tests {
 
     #[test]
     fn a_long_log_is_joined_and_loses_no_time() {
-        let count = 3 * MOST_ROWS as u64 + 7;
+        let count = 3 * MAX_ROWS as u64 + 7;
         let log = log(count);
-        assert!(log.rows.len() <= MOST_ROWS && log.rows.len() > MOST_ROWS / 2, "{}", log.rows.len());
+        assert!(log.rows.len() <= MAX_ROWS && log.rows.len() > MAX_ROWS / 2, "{}", log.rows.len());
         let end_ns = 1000 + count * 10_000;
         let used = log.used(&[[0, end_ns]], None);
         assert_eq!(used.airtime.elapsed_ns(), end_ns - 1000);
         assert_eq!((used.airtime.data_ns, used.airtime.contention_ns), (count * 5000, count * 2000));
         assert_eq!(used.nodes[0].transmissions, count);
-        assert_eq!(used.intervals.len(), ChannelUse::MOST_INTERVALS);
+        assert_eq!(used.intervals.len(), ChannelUse::MAX_INTERVALS);
         assert_eq!(used.intervals[0].nodes_ns, [4 * 5000]);
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Timeout for the network to be up. For 40 MHz, hostapd first looks for networks beside it.
-const PATIENCE: Duration = Duration::from_secs(15);
-const LOOK: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn start(pid: u32, spec: &WifiSpec, folder: &Path) -> Result<Daemon, Fault> {
     let mut daemon = Daemon::start("hostapd", pid, folder, &config(spec, folder), [])?;
@@ -22,11 +22,11 @@ pub(super) fn start(pid: u32, spec: &WifiSpec, folder: &Path) -> Result<Daemon, 
         if state == "ENABLED" {
             return Ok(daemon);
         }
-        if start.elapsed() > PATIENCE {
-            let what = format!("it is {state} after {} s{}", PATIENCE.as_secs(), daemon.last_words());
+        if start.elapsed() > TIMEOUT {
+            let what = format!("it is {state} after {} s{}", TIMEOUT.as_secs(), daemon.last_words());
             return Err(io::Error::new(io::ErrorKind::TimedOut, what)).attempt("open the network");
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -10,7 +10,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 const AGAIN: Duration = Duration::from_millis(50);
 /// The payload of the check's datagrams, bytes. No other frame of an idle network is that long.
 const PAYLOAD: usize = 600;
@@ -39,7 +39,7 @@ pub(super) fn check(
             medium.ended().map_or_else(String::new, |reason| format!("; the medium has ended: {reason}"));
         let reason = format!(
             "nothing arrived within {} s; the medium counted {:?}{ended}",
-            PATIENCE.as_secs(),
+            TIMEOUT.as_secs(),
             medium.report().frames
         );
         return Err(failed(reason));
@@ -85,7 +85,7 @@ fn carry([from, at]: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
     let start = Instant::now();
     let payload = [0x5a; PAYLOAD];
     let mut room = [0; PAYLOAD + 1];
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < TIMEOUT {
         let sent = sender.send_to(&payload, destination).attempt(format!("send to {destination}"));
         sent.at(Node::Sender)?;
         match receiver.recv(&mut room) {

@@ -55,10 +55,10 @@ impl Daemon {
     }
 }
 
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 /// Timeout for an answer, and for the socket to appear after the daemon's start.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -80,10 +80,10 @@ impl Control {
         let start = Instant::now();
         while !path.exists() {
             still_runs().attempt(attempted())?;
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 return Err(io::Error::from(io::ErrorKind::NotFound)).attempt(attempted());
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let socket = UnixDatagram::bind(&own).attempt(format!("create {}", own.display()))?;
         socket.connect(&path).attempt(attempted())?;
@@ -93,7 +93,7 @@ impl Control {
     pub(crate) fn ask(&mut self, request: &str) -> Result<String, Fault> {
         let attempted = || format!("ask the daemon for {request}");
         self.socket.send(request.as_bytes()).attempt(attempted())?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             match self.datagram(until).attempt(attempted())? {
                 Some(event) if event.starts_with('<') => self.events.push(event),
@@ -129,7 +129,7 @@ impl Control {
             return Ok(None);
         }
         self.socket.set_read_timeout(Some(left))?;
-        let mut room = [0; LONGEST];
+        let mut room = [0; MAX_LENGTH];
         match self.socket.recv(&mut room) {
             Ok(length) => Ok(Some(String::from_utf8_lossy(&room[..length]).into_owned())),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {

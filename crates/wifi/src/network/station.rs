@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// A wrong passphrase is known after four seconds: the access point sends the first message of the handshake four
 /// times.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 const MOMENT: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Station {
             if let Some(reason) = refusal(&heard) {
                 return Ok(Err(reason));
             }
-            let late = start.elapsed() > PATIENCE;
+            let late = start.elapsed() > TIMEOUT;
             if late || heard.iter().filter(|event| event.starts_with(NOT_FOUND)).count() >= MISSED {
                 let found = self.control.ask("SCAN_RESULTS")?;
                 let state = status.get("wpa_state").map_or("unknown", String::as_str);

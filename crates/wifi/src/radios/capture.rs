@@ -153,7 +153,7 @@ fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::medium::{NodeId, Receiver, Transmission};
-    use crate::radios::netlink::{MOST_RATES, Rate};
+    use crate::radios::netlink::{MAX_RATES, Rate};
     use stacklab_model::wifi::{Ppdu, WifiSettings};
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
             bytes: [&[control, 0, 0, 0, 2, 0, 0, 0, 0, 3][..], &[0; 17]].concat(),
             wants_ack: true,
             frequency: 2412,
-            rates: [Rate::NONE; MOST_RATES],
+            rates: [Rate::NONE; MAX_RATES],
             cookie,
         };
         let frames = HashMap::from([(FrameId(0), frame(0x88, 0)), (FrameId(1), frame(0x40, 1))]);

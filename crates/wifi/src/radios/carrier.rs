@@ -4,7 +4,7 @@ use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, Node
 use crate::radios::capture::Capture;
 use crate::radios::header::{Sessions, category};
 use crate::radios::netlink::{
-    Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
+    Address, FAMILY, FRAME, Frame, MAX_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
     is_deliverable, radio, status,
 };
 use crate::{FrameCounts, Lateness, MediumReport};
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-const MOST_KEPT: usize = 256;
+const MAX_KEPT: usize = 256;
 
 pub(crate) type Radio = (String, Address, Role);
 
@@ -206,7 +206,7 @@ impl fmt::Debug for Shared {
 impl Shared {
     fn keep(&mut self, frames: &[Frame]) {
         if let Some(kept) = &mut self.kept {
-            let room = MOST_KEPT.saturating_sub(kept.len());
+            let room = MAX_KEPT.saturating_sub(kept.len());
             kept.extend(frames.iter().take(room).cloned());
         }
     }
@@ -332,7 +332,7 @@ impl Carry {
     }
 
     fn write_status(&mut self, frame: &Frame, acknowledged: bool, attempts: u8) {
-        let mut rates = [Rate::NONE; MOST_RATES];
+        let mut rates = [Rate::NONE; MAX_RATES];
         rates[0] = Rate { tries: attempts, ..frame.rates[0] };
         let request = request(self.socket.family, TX_INFO_FRAME);
         write(&mut self.out, request, &status(frame, acknowledged, &rates));

@@ -180,7 +180,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radios::netlink::{MOST_RATES, Rate};
+    use crate::radios::netlink::{MAX_RATES, Rate};
 
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
@@ -191,7 +191,7 @@ mod tests {
             bytes: [&control[..], &[0, 0], &to, &from, &ACCESS_POINT, &[0; 2], rest].concat(),
             wants_ack: true,
             frequency: 2412,
-            rates: [Rate::NONE; MOST_RATES],
+            rates: [Rate::NONE; MAX_RATES],
             cookie: 1,
         }
     }

@@ -35,11 +35,11 @@ const NO_ACK: u32 = 1 << 1;
 const ACKNOWLEDGED: u32 = 1 << 2;
 
 /// The rates that a transmitter tries in turn (IEEE80211_TX_MAX_RATES).
-pub(crate) const MOST_RATES: usize = 4;
+pub(crate) const MAX_RATES: usize = 4;
 /// The longest frame that the kernel takes, bytes (IEEE80211_MAX_DATA_LEN), and the shortest: a header with three
 /// addresses.
-pub(crate) const LONGEST_FRAME: usize = 2304;
-const SHORTEST_FRAME: usize = 24;
+pub(crate) const MAX_FRAME_LENGTH: usize = 2304;
+const MIN_FRAME_LENGTH: usize = 24;
 
 pub(crate) type Address = [u8; 6];
 
@@ -64,20 +64,20 @@ pub(crate) struct Frame {
     pub wants_ack: bool,
     /// The channel's centre frequency, MHz (the primary channel's).
     pub frequency: u32,
-    pub rates: [Rate; MOST_RATES],
+    pub rates: [Rate; MAX_RATES],
     /// The number by which the kernel knows it.
     pub cookie: u64,
 }
 
 /// The least bytes of a frame: an acknowledgement has a frame control field, a duration and a receiver.
-const LEAST: usize = 10;
+const MIN_BYTES: usize = 10;
 
 impl Frame {
     /// Reads the attributes of a FRAME from the kernel. `None` if one is missing or malformed.
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         attributes(message).all(|attribute| attribute.is_some()).then_some(())?;
         let of = |kind| find(message, kind);
-        let bytes = of(FRAME_BYTES).filter(|bytes| (LEAST..=LONGEST_FRAME).contains(&bytes.len()))?;
+        let bytes = of(FRAME_BYTES).filter(|bytes| (MIN_BYTES..=MAX_FRAME_LENGTH).contains(&bytes.len()))?;
         Some(Frame {
             transmitter: of(ADDR_TRANSMITTER)?.try_into().ok()?,
             bytes: bytes.to_vec(),
@@ -100,7 +100,7 @@ impl Frame {
 }
 
 /// `struct hwsim_tx_rate` (index, tries) and `struct hwsim_tx_rate_flag` (index, flags), both packed.
-fn read_rates(tries: &[u8], flags: &[u8]) -> [Rate; MOST_RATES] {
+fn read_rates(tries: &[u8], flags: &[u8]) -> [Rate; MAX_RATES] {
     std::array::from_fn(|place| {
         let Some([index, tries]) = tries.get(2 * place..2 * place + 2) else { return Rate::NONE };
         let flags = u16_at(flags, 3 * place + 1).unwrap_or_default();
@@ -142,11 +142,11 @@ pub(crate) fn delivery(receiver: Address, frame: &Frame) -> Vec<u8> {
 
 /// Whether the kernel lets a radio receive this frame: acknowledgements and the like are too short.
 pub(crate) fn is_deliverable(frame: &Frame) -> bool {
-    (SHORTEST_FRAME..=LONGEST_FRAME).contains(&frame.bytes.len())
+    (MIN_FRAME_LENGTH..=MAX_FRAME_LENGTH).contains(&frame.bytes.len())
 }
 
 /// The attributes of a TX_INFO_FRAME: what became of a frame. `rates` are those that were tried.
-pub(crate) fn status(frame: &Frame, acknowledged: bool, rates: &[Rate; MOST_RATES]) -> Vec<u8> {
+pub(crate) fn status(frame: &Frame, acknowledged: bool, rates: &[Rate; MAX_RATES]) -> Vec<u8> {
     let flags = match (frame.wants_ack, acknowledged) {
         (false, _) => NO_ACK,
         (true, true) => ACKNOWLEDGED,
@@ -307,8 +307,8 @@ mod tests {
             // Rates may be missing, which are before the cookie, and nothing else.
             assert_eq!(Frame::read(&good[..end]), None, "cut at {end}");
         }
-        assert_eq!(Frame::read(&from_the_kernel(&[0; LEAST - 1], 1)), None, "too short for a receiver");
-        assert_eq!(Frame::read(&from_the_kernel(&[0; LONGEST_FRAME + 1], 1)), None);
+        assert_eq!(Frame::read(&from_the_kernel(&[0; MIN_BYTES - 1], 1)), None, "too short for a receiver");
+        assert_eq!(Frame::read(&from_the_kernel(&[0; MAX_FRAME_LENGTH + 1], 1)), None);
         for at in 0..good.len() {
             let mut wrong = good.clone();
             wrong[at] ^= 0xff;

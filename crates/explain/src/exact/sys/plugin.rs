@@ -54,7 +54,7 @@ const NO_REGISTERS: c_uint = 0;
 /// Counters that are allocated at once. They stay where they are: translated code points to them.
 const CHUNK: usize = 4096;
 /// Longest instruction of x86-64, bytes.
-const LONGEST: usize = 15;
+const MAX_LENGTH: usize = 15;
 /// A mark: `mov ebx, 0x7e5a4c01` at the beginning of a phase, `mov ebx, 0x7e5a4c00` at its end; then `fs addr32 nop`.
 /// These are the upper bytes of the constant.
 const TAG: [u8; 3] = [0x4c, 0x5a, 0x7e];
@@ -225,10 +225,10 @@ extern "C" fn translated(first: *mut c_void, second: *mut c_void) {
         unsafe {
             for number in 0..qemu_plugin_tb_n_insns(block) {
                 let insn = qemu_plugin_tb_get_insn(block, number);
-                let mut copy = [0; LONGEST];
-                let data = qemu_plugin_insn_data(insn, copy.as_mut_ptr(), LONGEST);
+                let mut copy = [0; MAX_LENGTH];
+                let data = qemu_plugin_insn_data(insn, copy.as_mut_ptr(), MAX_LENGTH);
                 let data = if version() < 3 { data } else { copy.as_ptr() };
-                let bytes = std::slice::from_raw_parts(data, qemu_plugin_insn_size(insn).min(LONGEST));
+                let bytes = std::slice::from_raw_parts(data, qemu_plugin_insn_size(insn).min(MAX_LENGTH));
                 match tag.take() {
                     Some(is_begin) if bytes == NOP => {
                         let data = usize::from(is_begin) as *mut c_void;

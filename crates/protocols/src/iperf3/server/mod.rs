@@ -117,7 +117,7 @@ fn cookie(stream: &TcpStream) -> io::Result<Cookie> {
 }
 
 /// Largest socket buffer, bytes.
-const MOST_BUFFER: u32 = 16 << 20;
+const MAX_BUFFER: u32 = 16 << 20;
 const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 /// The limits.
@@ -143,8 +143,8 @@ impl ServerLimits {
         if sends && bandwidth as f64 * f64::from(parallel) > self.most_bits_per_second {
             return Err((Refusal::Rate, format!("{parallel} streams of {bandwidth} bit/s")));
         }
-        if window.is_some_and(|bytes| bytes > MOST_BUFFER) {
-            return Err((Refusal::Buffer, format!("a buffer of more than {MOST_BUFFER} bytes")));
+        if window.is_some_and(|bytes| bytes > MAX_BUFFER) {
+            return Err((Refusal::Buffer, format!("a buffer of more than {MAX_BUFFER} bytes")));
         }
         if mss.is_some_and(|bytes| parameters.transport == Transport::Tcp && !SEGMENTS.contains(&bytes)) {
             return Err((Refusal::Mss, "a segment size that TCP cannot have".to_owned()));
@@ -173,7 +173,7 @@ impl ServerLimits {
 }
 
 /// How often a wait checks whether it should end.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Connections that may wait to be accepted: those of 20 clients with 8 streams each.
 const BACKLOG: i32 = 256;
 
@@ -235,11 +235,11 @@ impl Listeners {
 /// A TCP socket and a UDP socket on one address and port.
 fn open(address: SocketAddr) -> io::Result<(Socket, UdpSocket, SocketAddr)> {
     let tcp = bind(Type::STREAM, Protocol::TCP, address)?;
-    tcp.set_read_timeout(Some(LOOK))?;
+    tcp.set_read_timeout(Some(POLL_INTERVAL))?;
     tcp.listen(BACKLOG)?;
     let bound = tcp.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
     let udp = bind(Type::DGRAM, Protocol::UDP, bound)?;
-    udp.set_read_timeout(Some(LOOK))?;
+    udp.set_read_timeout(Some(POLL_INTERVAL))?;
     Ok((tcp, udp.into(), bound))
 }
 

@@ -1,7 +1,7 @@
 //! Which tests there are, and which wait for streams.
 
 use crate::iperf3::server::ServerLimits;
-use crate::iperf3::{Cookie, MOST_STREAMS, answer_to};
+use crate::iperf3::{Cookie, MAX_STREAMS, answer_to};
 use stacklab_traffic::host::zone::ScopedAddr;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -18,11 +18,11 @@ const MAX_CONNECTIONS_OF_NETWORK: usize = 8;
 /// Tests from one address or network.
 const MAX_TESTS_OF_NETWORK: usize = 8;
 /// Streams at once, and those to one address or network: as many as one test has.
-const MAX_STREAMS: usize = 512;
-const MAX_STREAMS_OF_NETWORK: usize = 2 * MOST_STREAMS as usize;
+const MAX_STREAMS_OF_ALL: usize = 512;
+const MAX_STREAMS_OF_NETWORK: usize = 2 * MAX_STREAMS as usize;
 /// How long the tests have to end after the last one.
 const END_LIMIT: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) struct Arrived {
     pub stream: TcpStream,
@@ -132,13 +132,13 @@ impl Registry {
     }
 
     pub(super) fn streams(&self, client: &ScopedAddr, count: usize) -> Option<Slot> {
-        let limits = PlaceLimits { of_all: MAX_STREAMS, of_network: MAX_STREAMS_OF_NETWORK };
+        let limits = PlaceLimits { of_all: MAX_STREAMS_OF_ALL, of_network: MAX_STREAMS_OF_NETWORK };
         Slot::take(&self.streams, client, count, limits)
     }
 
     /// Lets this many further connections from this address in, which are streams that a test waits for.
     pub(super) fn admit_streams(&self, client: &ScopedAddr, count: usize) -> Option<Slot> {
-        let limits = PlaceLimits { of_all: MAX_STREAMS, of_network: MAX_STREAMS_OF_NETWORK };
+        let limits = PlaceLimits { of_all: MAX_STREAMS_OF_ALL, of_network: MAX_STREAMS_OF_NETWORK };
         Slot::take(&self.awaited, client, count, limits)
     }
 
@@ -170,7 +170,7 @@ impl Registry {
     pub(super) fn wait_until_empty(&self) {
         let start = Instant::now();
         while !self.tests.is_empty() && start.elapsed() < END_LIMIT {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
@@ -194,7 +194,7 @@ impl<'a, K: std::hash::Hash + Eq + Copy, T> Awaited<'a, K, T> {
     }
 
     pub(super) fn next(&self) -> Option<T> {
-        self.arrivals.recv_timeout(LOOK).ok()
+        self.arrivals.recv_timeout(POLL_INTERVAL).ok()
     }
 }
 

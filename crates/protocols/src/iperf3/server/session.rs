@@ -5,7 +5,7 @@ use crate::iperf3::server::registry::Registry;
 use crate::iperf3::server::stream_socket;
 use crate::iperf3::streams::{RunningStreams, format, results_of, stream_spec, ways};
 use crate::iperf3::{
-    Cookie, MOST_PARAMETER_BYTES, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, StreamResult,
+    Cookie, MAX_PARAMETER_BYTES, MAX_RESULT_BYTES, Parameters, Refusal, Results, State, StreamResult,
 };
 use socket2::Socket;
 use stacklab_model::{Family, Length, ScopedAddr, Transport};
@@ -42,7 +42,7 @@ struct ServerSession<'a> {
 impl ServerSession<'_> {
     fn serve(mut self) -> io::Result<()> {
         self.control.tell(State::ParamExchange)?;
-        let text = self.control.text(MOST_PARAMETER_BYTES, Instant::now() + STEP_LIMIT)?;
+        let text = self.control.text(MAX_PARAMETER_BYTES, Instant::now() + STEP_LIMIT)?;
         let parameters = match Parameters::parse(&text)
             .and_then(|parameters| self.registry.limits.check(&parameters).map(|()| parameters))
         {
@@ -179,7 +179,7 @@ impl ServerSession<'_> {
     fn exchange(&mut self, own: &Results) -> io::Result<()> {
         self.control.tell(State::ExchangeResults)?;
         let by = Instant::now() + STEP_LIMIT;
-        let theirs = self.control.text(MOST_RESULT_BYTES, by)?;
+        let theirs = self.control.text(MAX_RESULT_BYTES, by)?;
         Results::parse(&theirs).map_err(io::Error::other)?;
         self.control.send_text(&own.to_json())?;
         self.control.tell(State::DisplayResults)?;

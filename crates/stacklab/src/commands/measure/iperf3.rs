@@ -13,7 +13,7 @@ use stacklab_model::{
 };
 use stacklab_protocols::iperf3::client::{self, ClientError, Test};
 use stacklab_protocols::iperf3::figures::run_of;
-use stacklab_protocols::iperf3::{MOST_BLOCK_BYTES, MOST_STREAMS, Parameters};
+use stacklab_protocols::iperf3::{MAX_BLOCK_BYTES, MAX_STREAMS, Parameters};
 use stacklab_store::HostRow;
 use stacklab_traffic::host::zone::{Route, route_to};
 use stacklab_traffic::host::{facts, now_unix_ns};
@@ -78,8 +78,8 @@ fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure
         (warmup_ns % SECOND_NS != 0, "-O of a fraction of a second"),
         (warmup_ns > 600 * SECOND_NS, "-O of more than 600 s"),
         (matches!(length, Length::Time(ns) if ns > 86_400 * SECOND_NS), "-t of more than a day"),
-        (flows > MOST_STREAMS, "more than 128 streams"),
-        (size.is_some_and(|size| size > MOST_BLOCK_BYTES), "-l of more than 1M"),
+        (flows > MAX_STREAMS, "more than 128 streams"),
+        (size.is_some_and(|size| size > MAX_BLOCK_BYTES), "-l of more than 1M"),
         (warmup_ns > 0 && common.against.is_some(), "-O with --against"),
         (common.tls.is_some() || common.key_file.is_some(), "--tls and --key-file"),
     ];

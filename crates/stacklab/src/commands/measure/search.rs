@@ -5,7 +5,7 @@ use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::refuse;
 use crate::commands::measure::study::{duration, message_size};
 use crate::failure::Failure;
-use stacklab_campaign::single::{LEAST_BLOCKS, MeasureRequest};
+use stacklab_campaign::single::{MIN_BLOCKS, MeasureRequest};
 use stacklab_model::{CpuScope, Factor, Family, Length, SearchDevice};
 use stacklab_study::Study;
 use std::sync::atomic::AtomicBool;
@@ -57,7 +57,7 @@ fn study_text(
             .level(Factor::Dscp, request.tuning.dscp)
             .set("probe.search.metrics", vec!["load_at_loss"])
             .set("probe.search.device", SearchDevice::Path.name())
-            .set("blocks.min", LEAST_BLOCKS)
+            .set("blocks.min", MIN_BLOCKS)
             .set("blocks.max", 1000)
             .set("blocks.budget", duration(time_ns))
             .compare(Factor::Family, [baseline.name(), candidate.name()], Some("1 %"));

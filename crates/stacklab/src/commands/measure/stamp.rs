@@ -18,7 +18,7 @@ use stacklab_traffic::protocol::AgentError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most packets of a session: the delays of all are in memory until the end.
-const MOST_PACKETS: u64 = 1_000_000;
+const MAX_PACKETS: u64 = 1_000_000;
 /// Packets per second without --pps.
 const PER_SECOND: f64 = 100.0;
 
@@ -37,9 +37,9 @@ pub(super) fn measure(
         Length::Packets(packets) => packets,
         Length::Time(ns) => (per_second * ns as f64 / 1e9) as u64,
     };
-    if packets > MOST_PACKETS {
+    if packets > MAX_PACKETS {
         return Err(Failure::usage(format!(
-            "a session has at most {MOST_PACKETS} packets: send fewer with -n, -t or --pps"
+            "a session has at most {MAX_PACKETS} packets: send fewer with -n, -t or --pps"
         )));
     }
     let key = common.key_file.as_deref().map(stamp::key).transpose();

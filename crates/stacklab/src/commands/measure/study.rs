@@ -3,17 +3,19 @@
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::refuse;
 use crate::failure::Failure;
-use stacklab_campaign::single::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS, MeasureRequest, best_io, default_size};
+use stacklab_campaign::single::{
+    MIN_BLOCKS, MeasureRequest, SAMPLE_BUFFER, SAMPLE_NS, best_io, default_size,
+};
 use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
 use stacklab_study::Study;
 
 /// A campaign has this many trials of each arm in its time, about: trials are what is compared.
 const TRIALS: u64 = 40;
 /// The shortest and the longest trial of an arm, nanoseconds.
-const SHORTEST_NS: u64 = 50_000_000;
+const MIN_NS: u64 = 50_000_000;
 /// The shortest trial of an arm that is not interleaved.
-const SHORTEST_ALONE_NS: u64 = 250_000_000;
-const LONGEST_NS: u64 = 2_000_000_000;
+const MIN_ALONE_NS: u64 = 250_000_000;
+const MAX_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
 const WARMUP: u64 = 10;
 /// Bytes per message of TCP on a slow path, which soon empties, or at a low rate.
@@ -45,7 +47,7 @@ pub(super) enum Arms {
 
 /// Length of a trial of interleaved arms in this time, nanoseconds.
 pub(super) fn trial_ns(time_ns: u64) -> u64 {
-    (time_ns / TRIALS).clamp(SHORTEST_NS, LONGEST_NS)
+    (time_ns / TRIALS).clamp(MIN_NS, MAX_NS)
 }
 
 /// Bytes of a message: at a low rate and on a slow path shorter ones, unless the user names a size.
@@ -69,7 +71,7 @@ pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>,
     if per_second >= MIN_SLICED_RATE {
         return Ok(None);
     }
-    let trials = 2 * u64::from(LEAST_BLOCKS);
+    let trials = 2 * u64::from(MIN_BLOCKS);
     let least_ns = least_ns(request.pace.of(size));
     let needed_ns = least_ns.saturating_mul(trials);
     if needed_ns > time_ns.saturating_add(MAX_MORE_NS) {
@@ -80,13 +82,13 @@ pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>,
         )));
     }
     // A third of the time is left for what trials take besides.
-    let trial_ns = (time_ns / 3 * 2 / trials).clamp(SHORTEST_ALONE_NS, LONGEST_NS).max(least_ns);
+    let trial_ns = (time_ns / 3 * 2 / trials).clamp(MIN_ALONE_NS, MAX_NS).max(least_ns);
     Ok(Some(Arms::Slow { trial_ns, send_buffer: None }))
 }
 
 /// How the families take turns where connections are opened: these have no slices.
 pub(super) fn arms_of_connections(time_ns: u64) -> Arms {
-    Arms::Slow { trial_ns: trial_ns(time_ns).max(SHORTEST_ALONE_NS), send_buffer: None }
+    Arms::Slow { trial_ns: trial_ns(time_ns).max(MIN_ALONE_NS), send_buffer: None }
 }
 
 /// The shortest trial that has enough messages, nanoseconds.
@@ -122,9 +124,9 @@ pub(super) fn study_text(
     // Beginning and end of a separate trial take as long as the shortest one.
     let (schedule, trial_ns) = match arms {
         Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
-        Arms::Alternating => ("sequential", trial_ns(time_ns).max(SHORTEST_ALONE_NS).max(least_ns(pacing))),
+        Arms::Alternating => ("sequential", trial_ns(time_ns).max(MIN_ALONE_NS).max(least_ns(pacing))),
         Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
-        Arms::Look => ("sequential", LOOK_NS),
+        Arms::Look => ("sequential", SAMPLE_NS),
     };
     let warmup_ns = match arms {
         Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
@@ -133,7 +135,7 @@ pub(super) fn study_text(
     };
     let send_buffer = match arms {
         Arms::Slow { send_buffer, .. } => send_buffer,
-        Arms::Look if transport == Transport::Tcp => Some(LOOK_BUFFER),
+        Arms::Look if transport == Transport::Tcp => Some(SAMPLE_BUFFER),
         _ => None,
     };
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
@@ -160,7 +162,7 @@ pub(super) fn study_text(
             .set(&key("metrics"), metrics(common, request, pacing, arms, counts_cpu))
             .set(&key("length.time"), duration(trial_ns))
             .set(&key("warmup"), duration(warmup_ns))
-            .set("blocks.min", LEAST_BLOCKS)
+            .set("blocks.min", MIN_BLOCKS)
             .set("blocks.max", 1000)
             .set("blocks.target", "0.1 %")
             .set("blocks.budget", duration(time_ns))

@@ -21,8 +21,8 @@ const ROOM: usize = 8192;
 /// The buffer of received datagrams in the kernel, bytes: some thousand frames.
 const RECEIVE_BUFFER: usize = 16 << 20;
 /// The most bytes of one send call. The kernel takes no more than the send buffer, of some 200 kB.
-const MOST_SENT: usize = 64 << 10;
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_SENT: usize = 64 << 10;
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A socket for requests to a family of generic netlink, in the namespace in which it was opened.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Socket {
             attributes,
         );
         self.send(&out)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let (mut answers, mut code) = (Vec::new(), None);
         while code.is_none() {
             let left = until.saturating_duration_since(Instant::now());
@@ -147,7 +147,7 @@ fn whole_messages(bytes: &[u8]) -> usize {
     let mut end = 0;
     while let Some(length) = u32_at(bytes, end) {
         let next = end + (length as usize).next_multiple_of(4).max(1);
-        if end > 0 && next > MOST_SENT {
+        if end > 0 && next > MAX_SENT {
             break;
         }
         end = next.min(bytes.len());
@@ -192,7 +192,7 @@ mod tests {
         }
         let one = out.len() / 100;
         let end = whole_messages(&out);
-        assert!(end.is_multiple_of(one) && end <= MOST_SENT && end + one > MOST_SENT, "{end}");
+        assert!(end.is_multiple_of(one) && end <= MAX_SENT && end + one > MAX_SENT, "{end}");
         assert_eq!(whole_messages(&out[..one]), one);
         assert!(whole_messages(&[0; 8]) > 0, "a length of zero does not hold it up");
     }

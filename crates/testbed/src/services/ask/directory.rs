@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 
 const PORT: u16 = 389;
 /// The maximum length of a message that is read, bytes.
-const LONGEST: usize = 1 << 16;
+const MAX_LENGTH: usize = 1 << 16;
 
 /// BER tags and LDAP tags.
 const BOOLEAN: u8 = 0x01;
@@ -91,7 +91,7 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Vec<u8>> {
         stream.read_exact(&mut bytes)?;
         length = bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     }
-    expect(length <= LONGEST, "a message that is too long")?;
+    expect(length <= MAX_LENGTH, "a message that is too long")?;
     let mut content = vec![0; length];
     stream.read_exact(&mut content)?;
     // An integer has one byte or more (X.690, section 8.3.1).

@@ -5,7 +5,7 @@ use crate::engine::header::Phase;
 use crate::engine::send_loop::SendReport;
 use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
-use crate::stats::slices::MOST_SLICES;
+use crate::stats::slices::MAX_SLICES;
 use crate::sys::{self, Nanos};
 use stacklab_model::{Length, Pacing, Slice, Transport};
 use std::io;
@@ -59,7 +59,7 @@ impl Sending<'_> {
                 self.min_round_trips = (slice_ns / each_ns.max(1)).min(MIN_ROUND_TRIPS);
             }
             let is_last = (u64::from(round) + 1) * slice_ns >= whole_ns
-                || self.done.slices.len() + 1 >= MOST_SLICES
+                || self.done.slices.len() + 1 >= MAX_SLICES
                 || turn.is_last_round(whole_ns);
             if in_time {
                 self.slice(round, slice_ns, after_each)?;

@@ -115,7 +115,7 @@ pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
 }
 
 /// Maximum number of states of all processors together: to read one takes about a microsecond.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 
 static IDLE_STATES: LazyLock<IdleStates> =
     LazyLock::new(|| IdleStates::below(Path::new("/sys/devices/system/cpu")));
@@ -131,7 +131,7 @@ impl IdleStates {
             let files =
                 numbered(&entry.join("cpuidle"), "state").map(|(_, state)| File::open(state.join("time")));
             states.extend(files.flatten().map(|file| (processor, file)));
-            if states.len() > MOST_STATES {
+            if states.len() > MAX_STATES {
                 return IdleStates(Vec::new());
             }
         }
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_idle_states_or_with_too_many_has_no_residency() {
-        let many = Folder::new("many", &[&["1"; MOST_STATES], &["1"]]);
+        let many = Folder::new("many", &[&["1"; MAX_STATES], &["1"]]);
         let none = Folder::new("none", &[]);
         for folder in [&none.0, &many.0, Path::new("/nowhere")] {
             assert_eq!(IdleStates::below(folder).residency_ns(&[]), None, "{folder:?}");

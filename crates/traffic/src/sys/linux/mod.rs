@@ -32,7 +32,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Shorter waits than this spin instead of sleeping, since a sleep ends tens of microseconds late.
-pub(crate) const LEAST_SLEEP_NS: Nanos = 120_000;
+pub(crate) const MIN_SLEEP_NS: Nanos = 120_000;
 /// Flag of a send or receive that does not block.
 pub(crate) const DONTWAIT: c_int = libc::MSG_DONTWAIT;
 pub(crate) const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;

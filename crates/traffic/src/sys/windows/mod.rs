@@ -23,7 +23,7 @@ use std::os::windows::io::{AsRawSocket, FromRawSocket, RawSocket};
 use std::time::{Duration, Instant};
 use windows_sys::Win32::Networking::WinSock;
 
-pub(crate) const LEAST_SLEEP_NS: Nanos = 1_000_000;
+pub(crate) const MIN_SLEEP_NS: Nanos = 1_000_000;
 /// Flag of a non-blocking send. Winsock has no such flag: this value is never passed to Winsock.
 pub(crate) const DONTWAIT: c_int = 1 << 30;
 pub(crate) const SEND_PLAIN: c_int = 0;
