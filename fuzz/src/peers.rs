@@ -79,7 +79,8 @@ fn keeps_bounds(request: &Request, is_limited: bool) {
         _ => Vec::new(),
     };
     for spec in specs {
-        let (flows, bytes) = (u64::from(spec.flows), u64::from(spec.message_bytes));
+        let flows = u64::from(spec.flows);
+        let bytes = u64::from(spec.message_bytes);
         assert!((1..=10_000).contains(&flows) && bytes <= 16 << 20 && flows * bytes <= 2 << 30, "{spec:?}");
         assert!(spec.transport == Transport::Tcp || bytes <= 65_535, "{spec:?}");
         assert!(bytes >= 32 || spec.probe.probe == Probe::Connect, "{spec:?}");
@@ -122,10 +123,13 @@ pub fn fleet_message(data: &[u8]) {
             assert!(crate::is_plain(&reason), "{reason:?}");
         }
     }
-    let (mut bytes, mut messages, mut expected) = (Bytes(data), Vec::new(), Vec::new());
+    let mut bytes = Bytes(data);
+    let mut messages = Vec::new();
+    let mut expected = Vec::new();
     let mut is_whole = true;
     while !bytes.is_over() {
-        let (choice, number) = (bytes.number(1), messages.len() as u64);
+        let choice = bytes.number(1);
+        let number = messages.len() as u64;
         let sent = bytes.some((choice >> 3) as usize);
         let numbered = [&number.to_be_bytes(), sent].concat();
         match choice % 8 {
@@ -227,7 +231,8 @@ pub fn message_header(data: &[u8]) {
     }
     let mut bytes = Bytes(data.get(32..).unwrap_or_default());
     // The smallest window, of many flows.
-    let (mut window, mut seen) = (SequenceWindow::new(10_000), HashSet::new());
+    let mut window = SequenceWindow::new(10_000);
+    let mut seen = HashSet::new();
     for _ in 0..64 {
         if bytes.is_over() {
             break;

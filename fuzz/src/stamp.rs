@@ -10,7 +10,9 @@ const NOW: u64 = 1_795_536_000_000_000_000;
 /// The first byte chooses a reflector, the next two say what came with the packet, and the rest is the packet.
 pub fn stamp(data: &[u8]) {
     let mut data = Bytes(data);
-    let (chosen, ttl, traffic_class) = (data.number(1), data.number(1) as u8, data.number(1) as u8);
+    let chosen = data.number(1);
+    let ttl = data.number(1) as u8;
+    let traffic_class = data.number(1) as u8;
     let key = StampKey::from_hex(&"5a".repeat(16)).expect("it is a key");
     let codec = Codec::new((chosen & 1 != 0).then_some(key));
     let format = if chosen & 2 == 0 { TimeFormat::Ntp } else { TimeFormat::Ptp };
@@ -36,10 +38,8 @@ pub fn stamp(data: &[u8]) {
     assert!(pending.code_point < 64);
     reflector.finish(pending, NOW + 1, &mut message);
     assert_eq!(message.len(), packet.len(), "a forged address has no gain");
-    let (probe, answer) = (
-        codec.read_probe(packet).expect("it was answered"),
-        codec.read_answer(&message).expect("it was written here"),
-    );
+    let probe = codec.read_probe(packet).expect("it was answered");
+    let answer = codec.read_answer(&message).expect("it was written here");
     assert_eq!(
         (answer.sender_sequence, answer.session, answer.sender_ttl),
         (probe.sequence, probe.session, ttl)

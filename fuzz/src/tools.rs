@@ -47,8 +47,10 @@ pub fn generator_output(data: &[u8]) {
     let mut data = Bytes(data);
     let chosen = data.number(1) as usize;
     let generators: Vec<_> = Generator::ALL.iter().filter_map(|generator| tool(*generator)).collect();
-    let (generator, rest) = (chosen % generators.len(), chosen / generators.len());
-    let (transport, rest) = (Transport::ALL[rest % Transport::ALL.len()], rest / Transport::ALL.len());
+    let generator = chosen % generators.len();
+    let rest = chosen / generators.len();
+    let transport = Transport::ALL[rest % Transport::ALL.len()];
+    let rest = rest / Transport::ALL.len();
     let address = std::net::Ipv4Addr::LOCALHOST.into();
     let traffic = Traffic {
         transport,

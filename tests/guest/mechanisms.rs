@@ -23,9 +23,8 @@ const TOLERANCE: f64 = 0.01;
 const MIN_FILLED: f64 = 0.75;
 /// Runs of each cell.
 const RUNS: usize = 2;
-/// Rates of the middle link, Mbit/s: one rate that each kind of guest can fill on a busy machine, even emulated and
-/// with the smallest messages; and one that user-mode Linux and a translating process fill there. What they fill on a
-/// quiet machine is a matter of speed: `bench/mechanisms`.
+/// Rates of the middle link, Mbit/s: one that each kind of guest fills on a busy machine, even emulated and with the
+/// smallest messages; and one that user-mode Linux and a translator fill there. Speed is for `bench/mechanisms`.
 pub(super) const SLOW: f64 = 5.0;
 pub(super) const FAST: f64 = 20.0;
 
@@ -89,13 +88,13 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// Checks every run, of which the last campaign had so many. Returns the cells to measure again and what they carried:
-/// those with a best run below the rate that the headers leave, for a busy machine only lowers a run's figures; and
-/// those of which the last campaign had a run that carried more, if it had several such. Prints the runs that are not
-/// near it.
+/// Checks every run, of which the last campaign had so many, and prints those that are not near the rate that the
+/// headers leave. Returns the cells to measure again and what they carried: those with a best run below that rate, for
+/// a busy machine only lowers figures; and those of which the last campaign had several runs that carried more.
 fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64> {
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
-    let (mut above, mut misses) = (Vec::new(), 0);
+    let mut above = Vec::new();
+    let mut misses = 0;
     for (place, run) in runs.iter().enumerate() {
         let cell = &run.trial.cell;
         let (limit, bytes) = model(run, rate);
@@ -328,7 +327,8 @@ max = 2
     }
     assert_eq!(runs.len(), 4);
     for run in &runs {
-        let (loss, delay) = (figure(run, Metric::Loss), figure(run, Metric::OneWayDelay));
+        let loss = figure(run, Metric::Loss);
+        let delay = figure(run, Metric::OneWayDelay);
         // Of 2000 packets; four standard deviations are 2.7 %.
         assert!((0.073..0.127).contains(&loss), "{}: {loss}", run.trial);
         assert!((15.0..20.0).contains(&delay), "{}: {delay} ms", run.trial);
@@ -365,7 +365,8 @@ max = 2
         let cell = &run.trial.cell;
         // Payload, headers of UDP and Ethernet, and what a frame takes on the wire beside them.
         let frame = 64 + cell.family.header_bytes() + 8 + 14 + 24;
-        let (mbit, expected) = (figure(run, Metric::Throughput), 20.0 * 64.0 / f64::from(frame));
+        let mbit = figure(run, Metric::Throughput);
+        let expected = 20.0 * 64.0 / f64::from(frame);
         println!("note: {cell}: {mbit:.2} of {expected:.2} Mbit/s");
         // With places of the queue taken, a third. A guest may pause, beside another guest for a quarter of the time.
         assert!((0.5..1.05).contains(&(mbit / expected)), "{cell}: {mbit}, not {expected}");

@@ -103,11 +103,13 @@ fn check_schedules(streams: &[&RunRecord]) {
         let of_cell = streams.iter().filter(|other| other.trial.cell == *cell);
         let ratios: Vec<f64> =
             of_cell.map(|run| figure(run, Metric::Throughput) / scheduled(cell.size)).collect();
-        let (far, most) = (allowed(FAR), ratios.iter().copied().fold(0.0, f64::max));
+        let far = allowed(FAR);
+        let most = ratios.iter().copied().fold(0.0, f64::max);
         assert_eq!(ratios.len(), 2, "{cell}");
         assert!((most - 1.0).abs() < far, "{cell}: {ratios:?} of the rate that was sent");
         if cell.transport == Transport::Udp {
-            let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
+            let link_bytes = figure(run, Metric::LinkBytes);
+            let (_, bytes) = model(run, RATE);
             assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
         }
     }

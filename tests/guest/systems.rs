@@ -240,7 +240,8 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
         .status();
     assert!(copied.unwrap().success());
     let kernel = folder.join("linux-6.1/kernel");
-    let (bytes, fetched) = (fs::read(&kernel).unwrap(), sha256(&kernel).unwrap());
+    let bytes = fs::read(&kernel).unwrap();
+    let fetched = sha256(&kernel).unwrap();
     fs::write(&kernel, &bytes[..bytes.len() - 1]).unwrap();
     let broken = said(cache.path());
     assert!(broken.contains("incomplete") && broken.contains("stacklab image get linux-6.1"), "{broken}");

@@ -62,7 +62,8 @@ fn a_round_trip_takes_the_airtime_of_its_frames() {
         check(&network.hosted.state.medium);
         for (family, (word, _, receiver)) in Family::ALL.iter().zip(ADDRESSES) {
             let before = network.hosted.medium_report().unwrap();
-            let (size, count) = (PAYLOAD.to_string(), COUNT.to_string());
+            let size = PAYLOAD.to_string();
+            let count = COUNT.to_string();
             let said =
                 network.run(SENDER, &["ping", word, "-n", "-i", "0.2", "-s", &size, "-c", &count, receiver]);
             let after = network.hosted.medium_report().unwrap();
@@ -129,7 +130,8 @@ fn course(
     let booted = WifiHosted::boot(&"uml-full".parse().unwrap(), &spec, &program.path(), 0);
     let (mut hosted, [sender, _, receiver], _) = booted.unwrap_or_else(|error| panic!("{error}"));
     let mut agents = meet([("sender", sender), ("receiver", receiver)]);
-    let (mut reports, mut seen) = (vec![hosted.state.medium.clone()], Vec::new());
+    let mut reports = vec![hosted.state.medium.clone()];
+    let mut seen = Vec::new();
     for (number, (family, transport)) in trials.iter().enumerate() {
         hosted.look(Some(seed + number as u64)).unwrap().unwrap();
         let to = ADDRESSES.map(|(_, _, receiver)| receiver)[usize::from(*family == Family::Ipv6)];

@@ -114,7 +114,8 @@ fn tell_real_time(paces: &str) {
             let lateness = after.lateness.since(&before.lateness);
             let per_second = |count: u64| count as f64 * 1e9 / (after.elapsed_ns - before.elapsed_ns) as f64;
             let frames = per_second(after.frames.delivered - before.frames.delivered);
-            let (exchanges, late) = (per_second(lateness.exchanges), 100.0 * lateness.share().unwrap());
+            let exchanges = per_second(lateness.exchanges);
+            let late = 100.0 * lateness.share().unwrap();
             let Value::Measured(received) = run.values[&Metric::MessageRate] else {
                 panic!("{:?}", run.values)
             };

@@ -175,7 +175,8 @@ fn networks_of_one_study_differ_in_what_the_study_varies() {
             assert!(frames.iter().all(|frame| frame.protected != open));
         }
         if run.values.contains_key(&Metric::Throughput) {
-            let (mbit, frames) = (figure(run, Metric::Throughput), figure(run, Metric::AggregateSize));
+            let mbit = figure(run, Metric::Throughput);
+            let frames = figure(run, Metric::AggregateSize);
             let cell = &run.trial.cell;
             println!("note: {cell}: {mbit:.2} Mbit/s, {frames:.2} frames an A-MPDU");
             // Also where the block acknowledgement sessions are encrypted.
@@ -224,7 +225,8 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
             // Reports of group membership may fall into a run, and only add to it.
             runs.map(|run| figure(run, Metric::GroupAirtime)).reduce(f64::min).unwrap()
         });
-        let (share, expected) = (often - never, 50.0 * asked_us / 1e6);
+        let share = often - never;
+        let expected = 50.0 * asked_us / 1e6;
         println!(
             "note: {family}, to unicast {to_unicast}: {:.2} % more group airtime, {:.2} by its PPDUs",
             100.0 * share,

@@ -16,7 +16,8 @@ const VERDICTS: [&str; 6] =
 fn blocks(page: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let (mut blocks, mut fenced) = (vec![String::new()], false);
+    let mut blocks = vec![String::new()];
+    let mut fenced = false;
     for line in text.lines() {
         if line.starts_with("```") {
             fenced = !fenced;

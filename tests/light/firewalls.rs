@@ -95,7 +95,8 @@ fn flows_go_out_to_the_data_ports_alone() {
             let run = json(&run);
             assert_arrived(&run, words);
             let sender = if words.contains("-R") { there_at } else { here };
-            let (role, local) = (&run["ends"][0]["role"], run["ends"][0]["endpoint"]["local"].as_str());
+            let role = &run["ends"][0]["role"];
+            let local = run["ends"][0]["endpoint"]["local"].as_str();
             assert_eq!(role, "sender", "{words}");
             assert!(local.unwrap().contains(sender), "{words}: {local:?} is not on {sender}");
         }

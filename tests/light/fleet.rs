@@ -52,7 +52,8 @@ fn a_campaign_on_local_agents_gives_verdicts_of_each_pair_and_over_all() {
     );
     let report = fleet.coordinator.run(&["report", "pair.stacklab", "--format", "json"]).expect(code::DONE);
     let record: Value = serde_json::from_str(&report.stdout).unwrap();
-    let (own, of_fleet) = (&record["comparisons"][0], &json["comparisons"][0]["answers"][2]);
+    let own = &record["comparisons"][0];
+    let of_fleet = &json["comparisons"][0]["answers"][2];
     assert!(own["effect"]["pairs"] == 4 && own["verdict"] != Value::Null, "{own}");
     for key in ["verdict", "effect", "claimed_interval"] {
         assert_eq!(own[key], of_fleet[key], "the pair has one answer: {own} {of_fleet}");
@@ -67,7 +68,8 @@ fn a_campaign_on_local_agents_gives_verdicts_of_each_pair_and_over_all() {
 fn a_campaign_over_three_servers_of_nats_and_postgresql_is_as_one_on_this_machine() {
     require_root();
     require_tool("nats-server", "nats-server");
-    let (nats, postgres) = (Nats::start(3), Postgres::start());
+    let nats = Nats::start(3);
+    let postgres = Postgres::start();
     let address = nats.address();
     let args = ["study.toml", "--pairs", "site=a -> site=b", "--blocks", "3", "--name", "lab", "--seed", "7"];
     let far = Fleet::start(4, &["--server", &address], Some(&postgres.database("lab")));
@@ -87,7 +89,8 @@ fn a_connection_to_postgresql_is_encrypted_where_that_is_asked_for() {
     require_root();
     let mut postgres = Postgres::start();
     let (plain, certificate) = postgres.secure("lab");
-    let (secure, fleet) = (format!("{plain}?sslmode=require"), Fleet::start(2, &[], None));
+    let secure = format!("{plain}?sslmode=require");
+    let fleet = Fleet::start(2, &[], None);
     let doctor = |store: &str, certificate: Option<&std::path::Path>| {
         let folder = fleet.sockets().display().to_string();
         let mut command = fleet.coordinator.command(&["fleet", "doctor", "--store", store, "--dir", &folder]);
@@ -130,15 +133,14 @@ fn nats_refuses_who_has_no_credentials_and_agents_refuse_strangers_traffic() {
     let nats = Nats::start(1);
     let address = nats.address();
     let fleet = Fleet::start(2, &["--server", &address], None);
-    let (wrong, gone) = (nats.address_as("fleet:guess"), "nats://127.0.0.1:1");
+    let wrong = nats.address_as("fleet:guess");
+    let gone = "nats://127.0.0.1:1";
     for (server, expected) in [(wrong.as_str(), "authorization"), (gone, "127.0.0.1:1")] {
         let refused = fleet.coordinator.run(&["fleet", "agents", "--server", server]).expect(code::HOST);
         assert!(refused.stderr.contains(expected) && !refused.stderr.contains("guess"), "{refused}");
     }
-    let (args, other) = (
-        ["fleet", "agent", "--name", "x", "--allow-target", "::/0", "--server"],
-        nats.address_as("other:of-the-tests"),
-    );
+    let args = ["fleet", "agent", "--name", "x", "--allow-target", "::/0", "--server"];
+    let other = nats.address_as("other:of-the-tests");
     let refused = fleet.coordinator.run(&[&args[..], &[&other]].concat()).expect(code::HOST);
     assert!(
         refused.stderr.contains("x: it cannot be reached by this name") && !refused.stderr.contains("ready"),

@@ -250,7 +250,8 @@ fn rows_of_an_export_give_the_same_verdicts() {
         all.sort_by_key(|(size, metric, ..)| format!("{size:>5} {metric}"));
         all
     };
-    let (a_found, b_found) = (comparisons(&a), comparisons(&b));
+    let a_found = comparisons(&a);
+    let b_found = comparisons(&b);
     assert_eq!(a_found.len(), 4);
     assert!(a_found.iter().all(|(.., effect)| !effect.is_null()), "{a}");
     assert_eq!(a_found, b_found);

@@ -41,7 +41,8 @@ fn answer_to(stream: &TcpStream, request: &[u8]) -> Value {
     // The agent may have refused and closed before all of it was written.
     let _ = (&mut &*stream).write_all(request);
     // No more than the line: the next one is for the next call.
-    let (mut line, mut byte) = (Vec::new(), [0]);
+    let mut line = Vec::new();
+    let mut byte = [0];
     while (&mut &*stream).read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
         line.push(byte[0]);
     }

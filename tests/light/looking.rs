@@ -57,7 +57,8 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
         &["--figure", "throughput-udp-segmnt", "--format", "svg"],
         "did you mean `throughput-udp-payload`?",
     );
-    let (name, format) = ("throughput-udp-payload", "--format");
+    let name = "throughput-udp-payload";
+    let format = "--format";
     wrong(&["--figure", name, format, "text"], "there is no format `text`: expected one of svg, pdf");
     wrong(&[format, "docx"], "html");
     // Without a format: by the file's ending, or an svg.

@@ -26,7 +26,8 @@ fn buffer(there: &Listening, role: &str, asked: u64) -> u64 {
 #[test]
 fn a_coordinators_buffers_are_those_of_any_user() {
     require_root();
-    let (strict, free) = (Listening::start("", &[]), Listening::start("", &["--allow", "tuning"]));
+    let strict = Listening::start("", &[]);
+    let free = Listening::start("", &["--allow", "tuning"]);
     for (role, limit) in [("receiver", "rmem_max"), ("sender", "wmem_max")] {
         let most = fs::read_to_string(format!("/proc/sys/net/core/{limit}")).unwrap();
         let most: u64 = most.trim().parse().unwrap();

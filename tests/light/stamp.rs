@@ -105,7 +105,8 @@ fn a_known_delay_and_loss_are_found_in_the_right_direction() {
     let run = json(&scene.measure(Family::Ipv6, "-n 50").expect(code::DONE));
     let clock = &run["clock"];
     assert_eq!(clock["estimated"], true, "{run:#}");
-    let (offset, bound) = (number(&clock["offset_ms"]), number(&clock["bound_ms"]));
+    let offset = number(&clock["offset_ms"]);
+    let bound = number(&clock["bound_ms"]);
     assert!(offset.abs() <= bound && bound < 14.0 && offset > 5.0, "{run:#}");
     // A reflector that repeats numbers cannot tell.
     drop(reflector);
@@ -167,7 +168,8 @@ fn another_implementation_is_answered_in_both_modes() {
         let with = if closed { format!("--stamp-key-file {}", key.display()) } else { String::new() };
         let _reflector = scene.reflector(&format!("{state} {with}"));
         for &family in Family::ALL {
-            let (here, there) = (address(family, 0), address(family, 1));
+            let here = address(family, 0);
+            let there = address(family, 1);
             let mode = if closed { format!("-A A --hmac-key {KEY}") } else { String::new() };
             let words = format!(
                 "{suite} --remote-addr {there} --local-addr {here} -c 50 -d 10 -L 1 {mode} --output-format json 2>/dev/null"
@@ -240,7 +242,8 @@ fn the_offset_of_another_clock_is_found_and_a_wrong_promise_is_told() {
     let place = liar(Duration::from_secs(37), |_, _| {});
     let run = json(&measure_liar(place, "-n 50").expect(code::DONE));
     let clock = &run["clock"];
-    let (offset, bound) = (number(&clock["offset_ms"]), number(&clock["bound_ms"]));
+    let offset = number(&clock["offset_ms"]);
+    let bound = number(&clock["bound_ms"]);
     assert!((offset - 37_000.0).abs() <= bound && bound < 20.0, "{run:#}");
     assert!(number(&run["delay_ms"]["round_trip"]["median"]) < 20.0, "{run:#}");
     assert_eq!(run["routers_forward"], 5, "{run:#}");

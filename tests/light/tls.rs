@@ -38,7 +38,8 @@ fn measure(there: &Listening, host: &str, options: &[&str]) -> Outcome {
 fn wire(to: &str) -> (String, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind((HERE, 0)).unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    let (to, seen) = (format!("{HERE}:{to}"), Arc::new(Mutex::new(Vec::new())));
+    let to = format!("{HERE}:{to}");
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let keep = Arc::clone(&seen);
     thread::spawn(move || {
         let (coordinator, _) = listener.accept().unwrap();

@@ -63,7 +63,8 @@ fn check_sides(run: &RunRecord, rig: &LinkRig, senders: &[usize]) {
         .collect();
     assert_eq!(seen, expected, "{}", run.trial);
     let counters = &run.host_reports[0].counters;
-    let (out, back) = (counters.get("interface.tx_bytes"), counters.get("interface.rx_bytes"));
+    let out = counters.get("interface.tx_bytes");
+    let back = counters.get("interface.rx_bytes");
     if senders.len() == 1 {
         assert!(out > 4 * back, "{}: {out} bytes left the sender and {back} came", run.trial);
     } else {
@@ -169,7 +170,8 @@ fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
                 .map(|_| rig.run_on_link(tcp, &echo(Probe::EchoUnderLoad, Pacing::Flood), direction))
                 .find(|run| !warns(run, "unloaded"));
             let loaded = loaded.expect("the stream did not cover the echo in any of three runs");
-            let (short, long) = (figure(&idle, Metric::Rtt), figure(&loaded, Metric::RttUnderLoad));
+            let short = figure(&idle, Metric::Rtt);
+            let long = figure(&loaded, Metric::RttUnderLoad);
             let p99 = loaded.values[&Metric::RttUnderLoadP99].measured();
             let load = figure(&loaded, Metric::LoadThroughput);
             println!(

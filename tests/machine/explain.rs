@@ -68,7 +68,8 @@ fn is_sound(found: &Value) {
     assert!((sum - busy).abs() < 1e-3, "parts add up to {sum}, not {busy}: {found}");
     // The stages alone add up to it within 2 % of the clock.
     let missing = &found["not_sampled"];
-    let (allowed, error) = (0.02 * number(&found["busy"]["ns"][0]), number(&missing["error_ns"]));
+    let allowed = 0.02 * number(&found["busy"]["ns"][0]);
+    let error = number(&missing["error_ns"]);
     println!("note: not sampled {missing}");
     assert!(number(&missing["difference_ns"]).abs() < allowed + 3.0 * error, "{missing} of {allowed}");
     let health = &found["health"];
@@ -102,7 +103,8 @@ fn a_cost_that_was_added_is_found_in_its_stage_and_arms_that_are_alike_differ_in
     println!("note: user {user}, busy {busy}");
     assert!(differing(&found, CLAIMED).contains(&"user (stacklab)"), "{found}");
     // The sender spends its 5 % in its own code: what the clock shows more is there, within the errors of both.
-    let (more, all) = (number(&user["difference_ns"]), number(&busy["difference_ns"]));
+    let more = number(&user["difference_ns"]);
+    let all = number(&busy["difference_ns"]);
     let error = number(&user["error_ns"]).hypot(number(&busy["error_ns"]));
     assert!(more > 0.0 && (more - all).abs() < 4.0 * error, "{more} and {all} +- {error}");
     let others: Vec<&str> =
@@ -193,8 +195,8 @@ fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
         let sum = |rows: &Value| -> f64 {
             rows.as_array().unwrap().iter().map(|row| number(&row["ns"][arm])).sum()
         };
-        let (stages, stacks) =
-            (sum(&why["stages"]) + number(&why["unmapped"]["ns"][arm]), sum(&why["stacks"]));
+        let stages = sum(&why["stages"]) + number(&why["unmapped"]["ns"][arm]);
+        let stacks = sum(&why["stacks"]);
         assert!(stages > 0.0 && (stages - stacks).abs() < 1e-3, "{stages} and {stacks} ns");
     }
     let chains = why["stacks"].as_array().unwrap();

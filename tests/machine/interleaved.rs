@@ -89,7 +89,8 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
     // Two families, and two arms of one cell, of each transport and probe.
     assert_eq!(runs.len(), 3 * (2 + 2) * 2 * 3);
     for [four, six] in pairs(&runs) {
-        let (probe, transport) = (four.trial.probe, four.trial.cell.transport);
+        let probe = four.trial.probe;
+        let transport = four.trial.cell.transport;
         let both = [slices(four), slices(six)];
         assert!(both[0].len() >= 6 && both[1].len() >= 6, "{probe} {transport}: {both:?}");
         // No slice begins before the one before it has ended, and a round is over before the next one begins.
@@ -221,7 +222,8 @@ warmup = "50ms"
                 Transport::Tcp => (1500.0 - ip - 32.0) / (1500.0 + 38.0),
             };
             let above = |mbit: f64| 100.0 * (mbit / (f64::from(megabits) * share) - 1.0);
-            let (found, counted) = (above(figure(&run, Metric::Throughput)), above(with_bursts(&run)));
+            let found = above(figure(&run, Metric::Throughput));
+            let counted = above(with_bursts(&run));
             println!("{}: {found:+.2} % above {megabits} Mbit/s, {counted:+.2} % with bursts", run.trial);
             assert!(found < 0.5, "{} at {megabits} Mbit/s: {found} % above the limit", run.trial);
             if cell.transport == Transport::Udp {
@@ -290,7 +292,8 @@ fn testbeds_beside_each_other_take_turns_and_no_two_arms_send_at_once() {
         + "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"nat64\"\n";
     let (outcome, runs) = measure(&study);
     let trials = beside(&runs, 2);
-    let (mut slices, mut overlaps) = (0, Vec::new());
+    let mut slices = 0;
+    let mut overlaps = Vec::new();
     for trial in &trials {
         let sent = trial.iter().flat_map(|run| side(run, Role::Sender).slices.iter());
         let sent = sent.filter(|slice| slice.messages > 0);

@@ -89,7 +89,8 @@ fn captured_packets_have_the_families_sizes_and_counts_that_the_record_states() 
 
 /// The process of the sending host, after its interface exists.
 fn sender_of(program: u32, still_running: impl FnMut()) -> u32 {
-    let (start, mut still_running) = (Instant::now(), still_running);
+    let start = Instant::now();
+    let mut still_running = still_running;
     loop {
         // The sender has the address that ends in 1, independently of the start order of the processes.
         let has = |pid: &u32, what: &str, path: &str| {
@@ -110,7 +111,8 @@ fn sender_of(program: u32, still_running: impl FnMut()) -> u32 {
 
 /// Compares a run's record with the packets of its flow, both ways.
 fn agree(run: &RunRecord, flows: &Flows) {
-    let (sender, receiver) = (side(run, Role::Sender), side(run, Role::Receiver));
+    let sender = side(run, Role::Sender);
+    let receiver = side(run, Role::Receiver);
     let there = direction(run, sender, flows);
     let back = direction(run, receiver, flows);
     assert!(there > 0, "{}: no packet of {} was seen", run.trial, sender.endpoint.local);
@@ -135,7 +137,8 @@ fn direction(run: &RunRecord, side: &HostReport, flows: &Flows) -> u64 {
         assert_eq!(data.first().map(|packet| packet.payload), Some(opening), "{}", run.trial);
         data.remove(0);
     }
-    let (count, host) = (data.len() as u64, side.role);
+    let count = data.len() as u64;
+    let host = side.role;
 
     assert!(packets.iter().all(|packet| packet.family == cell.family), "{}: {host}", run.trial);
     assert_eq!(Family::of(endpoint.local.ip()), cell.family, "{}: {host}", run.trial);

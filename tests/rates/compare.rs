@@ -73,7 +73,8 @@ fn a_worse_record_is_told_from_an_equal_one() {
     let figures = slow["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);
     for figure in figures {
-        let (change, fails) = (&figure["change"], &figure["fails"]);
+        let change = &figure["change"];
+        let fails = &figure["fails"];
         assert_eq!((change.as_str(), fails.as_bool()), (Some("worse"), Some(is_comparable)), "{figure}");
         let ratio = figure["effect"]["estimate"].as_f64().unwrap();
         assert!((0.45..0.55).contains(&ratio), "{figure}");

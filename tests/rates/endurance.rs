@@ -64,7 +64,8 @@ fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     let mut run = runs.into_iter().find(|run| run.trial.block == 0).expect("the first block was measured");
     run.host_reports = record.host_reports(&run.trial).unwrap();
     let [sender, receiver] = [Role::Sender, Role::Receiver].map(|role| side(&run, role));
-    let (sent, received) = (sender.sent.measured, receiver.received.measured);
+    let sent = sender.sent.measured;
+    let received = receiver.received.measured;
     assert_eq!(sender.endpoint.family.name(), family);
     assert_eq!(sent, packets, "all are sent");
     assert!(received > packets / 10, "hardly any arrived: {received}");

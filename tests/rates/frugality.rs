@@ -53,7 +53,8 @@ struct Agent {
 impl Agent {
     fn start(host: &str, mut command: Command) -> Self {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let input = process.stdin.take().unwrap();
+        let output = process.stdout.take().unwrap();
         let mut client = AgentClient::new(host, output, input, &NEVER_INTERRUPTED);
         client.hello().unwrap();
         Agent { process, client }
@@ -163,7 +164,8 @@ fn messages_take_no_call_but_io_and_the_clock() {
             let io_calls = |calls: &BTreeMap<String, u64>| -> u64 {
                 IO_AND_CLOCK.iter().filter_map(|name| calls.get(*name)).sum()
             };
-            let (few_io, many_io) = (io_calls(&few), io_calls(&many));
+            let few_io = io_calls(&few);
+            let many_io = io_calls(&many);
             println!("{probe} {transport} {family} {io}: {few_io} calls of I/O and clock, then {many_io}");
             // The longer run must show more calls: one call moves at most 64 messages.
             assert!(many_io > few_io + (LONG_TRIAL - SHORT_TRIAL) / 128, "{few:?}\n{many:?}");

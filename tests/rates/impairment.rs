@@ -85,7 +85,9 @@ fn losses_duplicates_and_reordering_are_reported_exactly() {
     // A rate at which no buffer is ever full.
     let paced = stream(SENT, 1000.0);
     let delay = Duration::from_millis(2);
-    let (drop, double, hold) = (Some((50, 49)), Some((40, 7)), Some((30, 11, 3)));
+    let drop = Some((50, 49));
+    let double = Some((40, 7));
+    let hold = Some((30, 11, 3));
     // Lost messages at the end have no later messages; only waiting distinguishes them from late ones.
     let tail = Some(SENT - 10);
     let cases = [

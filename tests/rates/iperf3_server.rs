@@ -41,7 +41,8 @@ fn each_option_of_a_client_is_served_in_both_families() {
             ["-n 3M", "-k 30", "-R -n 3M", "-l 1000 -n 1M", "-t 1 -b 20M -P 3", "-t 1 -b 20M --bidir"]
         {
             let json = hosts.client(family, &format!("{force} {options}"));
-            let (sent, received) = (sum(&json, &["sender", "bytes"]), sum(&json, &["receiver", "bytes"]));
+            let sent = sum(&json, &["sender", "bytes"]);
+            let received = sum(&json, &["receiver", "bytes"]);
             // Who receives counts until the test ends; what is under way then is not in the sum.
             let blocks = if options.contains("-R") || options.contains("--bidir") { 4.0 } else { 1.0 };
             let few = blocks * 131_072.0;
@@ -59,7 +60,8 @@ fn each_option_of_a_client_is_served_in_both_families() {
             "-l 9000 -t 1",
         ] {
             let json = hosts.client(family, &format!("{force} -u {options}"));
-            let (packets, lost) = (sum(&json, &["udp", "packets"]), sum(&json, &["udp", "lost_packets"]));
+            let packets = sum(&json, &["udp", "packets"]);
+            let lost = sum(&json, &["udp", "lost_packets"]);
             assert!(packets > 10.0 && lost <= packets / 100.0, "{options}: {lost} of {packets} lost");
         }
         let reno =

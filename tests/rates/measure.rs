@@ -154,7 +154,8 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
 
         let echo =
             json(&there.measure(&["echo", host, "-n", "300", "--at-interface", "--json"]).expect(code::DONE));
-        let (program, interface) = (measured(&echo, "rtt"), measured(&echo, "rtt_interface"));
+        let program = measured(&echo, "rtt");
+        let interface = measured(&echo, "rtt_interface");
         assert!(0.0 < interface && interface <= program, "{interface} and {program} ms");
 
         let args = ["tcp", host, "-n", "300", "-P", "3", "--json"];
@@ -165,7 +166,8 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
 
         let run =
             json(&there.measure(&["udp", host, "--pps", "2000", "-n", "400", "--json"]).expect(code::DONE));
-        let (sent, received) = (&run["ends"][0]["sent"]["measured"], &run["ends"][1]["received"]["measured"]);
+        let sent = &run["ends"][0]["sent"]["measured"];
+        let received = &run["ends"][1]["received"]["measured"];
         assert_eq!(sent, 400);
         let lost = 400.0 - received.as_f64().unwrap();
         assert!((measured(&run, "loss") - lost / 400.0).abs() < 1e-12, "{run}");

@@ -82,7 +82,8 @@ fn transfer(run: &RunRecord) {
     assert!((1.0 - allowed(0.01)..1.0 + allowed(0.1)).contains(&ratio), "{}: {ratio}", run.trial);
     assert!((99.5..=100.0).contains(&efficiency), "{}: {efficiency}", run.trial);
     let tcp = side(run, Role::Sender).tcp.clone().unwrap();
-    let (least, mean) = (tcp.min_rtt_us.unwrap() as f64, tcp.srtt_mean_us.unwrap());
+    let least = tcp.min_rtt_us.unwrap() as f64;
+    let mean = tcp.srtt_mean_us.unwrap();
     assert!(least <= mean, "{}: the mean of {mean} us is below the least of {least} us", run.trial);
     assert!((delay - 100.0 * (mean / least - 1.0)).abs() < 1e-6 * delay.abs().max(1.0), "{}", run.trial);
 }

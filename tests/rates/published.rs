@@ -95,7 +95,9 @@ fn outcome_of(finding: &Value) -> &'static str {
     const OPEN: &str = "no larger than the margin, direction open";
     let parts = finding["parts"].as_array().unwrap();
     let count = |outcome: &str| parts.iter().filter(|part| part["outcome"] == outcome).count();
-    let (hold, negligible, open) = (count("holds"), count("holds, negligible"), count(OPEN));
+    let hold = count("holds");
+    let negligible = count("holds, negligible");
+    let open = count(OPEN);
     if count("the other way") > 0 {
         "the other way"
     } else if count("larger than stated") > 0 {
@@ -116,8 +118,8 @@ fn check_outcome(id: &str, part: &Value) {
     let above = |interval: &str| end(interval, "low") > 1.0;
     let below = |interval: &str| end(interval, "high") < 1.0;
     let margin = part["margin"].as_f64().unwrap();
-    let (estimate, error) =
-        (part["effect"]["estimate"].as_f64().unwrap(), part["effect"]["error"].as_f64().unwrap());
+    let estimate = part["effect"]["estimate"].as_f64().unwrap();
+    let error = part["effect"]["error"].as_f64().unwrap();
     // Student's quantile at two degrees of freedom is 9.9.
     let surely = |way: f64| way * estimate.ln() > 10.0 * error;
     let is_enough = part["effect"]["pairs"].as_u64().unwrap() >= 14;
@@ -182,7 +184,8 @@ fn a_replication_judges_every_finding_by_its_record() {
         assert!(!finding["parts"].as_array().unwrap().is_empty(), "{finding}");
         for part in finding["parts"].as_array().unwrap() {
             let interval = &part["effect"]["interval95"];
-            let (low, high) = (interval["low"].as_f64().unwrap(), interval["high"].as_f64().unwrap());
+            let low = interval["low"].as_f64().unwrap();
+            let high = interval["high"].as_f64().unwrap();
             assert!(low <= part["effect"]["estimate"].as_f64().unwrap() && low < high, "{part}");
             check_outcome(finding["id"].as_str().unwrap(), part);
         }

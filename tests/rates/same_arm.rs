@@ -61,12 +61,14 @@ fn an_arm_is_hardly_ever_better_than_itself() {
         };
         if verdict == "better" {
             let Value::Object(cell) = &comparison["baseline"] else { panic!("no cell: {comparison}") };
-            let (metric, effect) = (&comparison["metric"], &comparison["effect"]);
+            let metric = &comparison["metric"];
+            let effect = &comparison["effect"];
             let _ = writeln!(better, "{metric} {cell:?}: {effect}");
         }
         *verdicts.entry(verdict).or_default() += 1;
     }
-    let (valid, invalid) = (&findings["valid_runs"], &findings["invalid_runs"]);
+    let valid = &findings["valid_runs"];
+    let invalid = &findings["invalid_runs"];
     println!("{verdicts:?} of {COMPARISONS} in {:?}; {valid} valid runs, invalid {invalid}", start.elapsed());
     print!("{better}");
 

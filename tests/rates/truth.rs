@@ -139,7 +139,8 @@ fn filled(
         assert!(well, "{size} B over {family}: {shares:?} of what the link carries");
     }
     let to_be_full = cells.iter().filter(|((size, _), _)| held(*size)).flat_map(|(_, shares)| shares);
-    let (count, missed) = (to_be_full.clone().count(), to_be_full.filter(|share| !full(&[**share])).count());
+    let count = to_be_full.clone().count();
+    let missed = to_be_full.filter(|share| !full(&[**share])).count();
     println!(
         "note: {missed} of {count} {transport} runs at {gigabits} Gbit/s miss the limit by more than {TOLERANCE}"
     );

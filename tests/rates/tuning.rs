@@ -55,7 +55,8 @@ congestion_control = ["cubic", "reno"]
     );
     assert_eq!(runs.len(), 2 * 2 * 16);
     for run in &runs {
-        let (cell, endpoint) = (&run.trial.cell, &sender(run).endpoint);
+        let cell = &run.trial.cell;
+        let endpoint = &sender(run).endpoint;
         assert_eq!(endpoint.options.dscp, Some(level(cell, Factor::Dscp)), "{}", run.trial);
         assert_eq!(endpoint.options.send_buffer, Some(2 * level::<u32>(cell, Factor::SendBuffer)));
         if cell.transport == Transport::Tcp {
@@ -79,7 +80,8 @@ queue_length = [900, 1000]
     );
     assert_eq!(runs.len(), 2 * 2 * 8);
     for run in &runs {
-        let (cell, sender) = (&run.trial.cell, sender(run));
+        let cell = &run.trial.cell;
+        let sender = sender(run);
         let mtu: u32 = level(cell, Factor::Mtu);
         assert_eq!(sender.endpoint.interface_mtu, mtu, "{}", run.trial);
         if cell.transport == Transport::Tcp {
@@ -108,7 +110,8 @@ send_buffer = [30_000]
     );
     assert_eq!(runs.len(), 2 * 2 * 16);
     for run in &runs {
-        let (cell, received) = (&run.trial.cell, side(run, Role::Receiver));
+        let cell = &run.trial.cell;
+        let received = side(run, Role::Receiver);
         let flows: usize = level(cell, Factor::Flows);
         if flows > 1 {
             assert_eq!(received.flow_bytes.len(), flows, "{}", run.trial);

@@ -31,7 +31,8 @@ impl Capture {
     pub(crate) fn start(pid: u32, interface: &str, folder: &Path) -> Self {
         require_tool("tcpdump", "tcpdump");
         require_tool("nsenter", "util-linux");
-        let (file, log) = (folder.join("capture.pcap"), folder.join("tcpdump.log"));
+        let file = folder.join("capture.pcap");
+        let log = folder.join("tcpdump.log");
         let mut command = Command::new("nsenter");
         command.args(["-t", &pid.to_string(), "-n", "tcpdump", "-i", interface, "-Z", "root", "-n"]);
         command.args(["-B", BUFFER_KIB, "-s", KEPT_BYTES, "--immediate-mode", "-w"]).arg(&file);

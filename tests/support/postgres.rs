@@ -102,7 +102,8 @@ impl Postgres {
     /// Starts the server, and waits until it accepts connections.
     pub(crate) fn run(&mut self) {
         let log = fs::File::create(self.folder.path().join("log")).unwrap();
-        let (data, socket) = (self.data(), self.socket());
+        let data = self.data();
+        let socket = self.socket();
         let mut command = self.program("postgres");
         command
             .args(["-D", &data, "-k", &socket, "-c", "listen_addresses=", "-c", "max_connections=500"])

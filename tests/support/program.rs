@@ -114,7 +114,8 @@ impl Program {
             let path = self.folder.path().join(name);
             (fs::File::create(&path).unwrap(), path)
         };
-        let ((out, stdout), (err, stderr)) = (to("stdout"), to("stderr"));
+        let (out, stdout) = to("stdout");
+        let (err, stderr) = to("stderr");
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap();
         Running { child, stdout, stderr, command: format!("{command:?}") }
     }

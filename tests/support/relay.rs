@@ -32,7 +32,8 @@ impl Relay {
             let channel = Channel::from(stream.try_clone().unwrap());
             gate.admit(&channel, Duration::from_secs(10)).unwrap().unwrap().welcome(&channel).unwrap();
             let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-            let (mut input, output) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
+            let mut input = agent.stdin.take().unwrap();
+            let output = agent.stdout.take().unwrap();
             let mut answers = stream.try_clone().unwrap();
             let answering = thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {

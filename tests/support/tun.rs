@@ -148,7 +148,9 @@ type Due = (Instant, Vec<u8>);
 
 fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>, ended: &AtomicBool) {
     let mut buffer = vec![0; MTU as usize];
-    let (mut segments, mut datagrams, mut echoes) = (0, 0, 0);
+    let mut segments = 0;
+    let mut datagrams = 0;
+    let mut echoes = 0;
     // The packet held back, its sequence number, and how many more packets must pass it.
     let mut held: Option<(Vec<u8>, u64, usize)> = None;
     while !ended.load(Ordering::Relaxed) {

@@ -71,7 +71,8 @@ impl Bias {
 /// of the A/A check, and replicas that are compared.
 pub fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
     type Effects<'a> = BTreeMap<(Metric, Transport), Vec<&'a Effect>>;
-    let (mut labels, mut order) = (Effects::new(), Effects::new());
+    let mut labels = Effects::new();
+    let mut order = Effects::new();
     for report in reports {
         for check in &report.same_arm {
             labels.entry((check.metric, check.transport)).or_default().push(&check.effect);

@@ -95,8 +95,10 @@ pub fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> F
         let ended = campaign_of(&questions, rule, family.goes_on, |number| {
             simulation.pair(family.effects[number].exp())
         });
-        let (mut claims, mut wrong) = (0.0, 0.0);
-        let (mut ranges, mut plain) = ([Ranges::default(); 2], Ranges::default());
+        let mut claims = 0.0;
+        let mut wrong = 0.0;
+        let mut ranges = [Ranges::default(); 2];
+        let mut plain = Ranges::default();
         for (one, effect) in ended.iter().zip(&family.effects) {
             let is_wrong = match &one.verdict {
                 Verdict::Better(level) => *effect == 0.0 || (*effect > 0.0) != (level == "ipv6"),

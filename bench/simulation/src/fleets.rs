@@ -136,7 +136,9 @@ pub fn simulate_family(count: usize, seed: u128, fleet: &Fleet, effects: &[f64])
     let mut sums = [0.0; 2];
     for _ in 0..count {
         let found = findings(&mut simulation, fleet, effects);
-        let (mut claims, mut wrong, mut right) = (0.0, 0.0, 0.0);
+        let mut claims = 0.0;
+        let mut wrong = 0.0;
+        let mut right = 0.0;
         for (of, effect) in found.comparisons.iter().zip(effects) {
             if !is_claim(&of.verdict) {
                 continue;

@@ -101,7 +101,8 @@ fn close(found: f64, expected: f64) {
 
 #[test]
 fn campaigns_count_by_their_pairs() {
-    let (small, large) = (effect(10, 0.004, 0.003, 9.0), effect(30, -0.002, 0.001, 29.0));
+    let small = effect(10, 0.004, 0.003, 9.0);
+    let large = effect(30, -0.002, 0.001, 29.0);
     let pooled = Pooled::of(&[&small, &large]).unwrap();
     assert_eq!(pooled.pairs, 40);
     close(pooled.bias.estimate, 0.25 * 0.004 - 0.75 * 0.002);
@@ -120,7 +121,8 @@ fn bound_is_the_larger_one_of_both_contrasts() {
     ];
     let found = biases(&reports);
     assert_eq!(found.keys().collect::<Vec<_>>(), [&KEY]);
-    let (labels, order) = (found[&KEY].labels.unwrap(), found[&KEY].order.unwrap());
+    let labels = found[&KEY].labels.unwrap();
+    let order = found[&KEY].order.unwrap();
     close(labels.bias.estimate, 0.0);
     close(order.bias.estimate, -0.001);
     assert_eq!(found[&KEY].bound(), Some(order.bound()));

@@ -79,7 +79,8 @@ fn p_values_of_like_arms_are_uniform() {
     let arms = SELF_ARMS.map(|label| cell(label, 128));
     for (place, spread) in [Spread::LogNormal, Spread::Skewed].into_iter().enumerate() {
         let mut simulation = Simulation::new(0x5eed_0030 + place as u128, spread, 0.02);
-        let (mut by_label, mut by_order) = (Vec::new(), Vec::new());
+        let mut by_label = Vec::new();
+        let mut by_order = Vec::new();
         for _ in 0..1000 {
             let runs: Vec<RunRecord> = (0..20)
                 .flat_map(|number| {
@@ -133,7 +134,9 @@ fn exchanged_arms_have_mirrored_verdicts() {
         Verdict::Better(level) => Verdict::Better(if level == "a" { "b" } else { "a" }.to_owned()),
         other => other.clone(),
     };
-    let (mut better, mut equivalent, mut inconclusive) = (0, 0, 0);
+    let mut better = 0;
+    let mut equivalent = 0;
+    let mut inconclusive = 0;
     for campaign in 0..10 {
         let (questions, pairs) = drawn(campaign);
         let there = compared(&questions, &pairs, false);

@@ -151,7 +151,8 @@ impl Gate {
         let refused = |reason: String| Self::refuse(channel, reason).map(|()| None);
         let deadline = Instant::now() + limit;
         let here = AddressPair::of(channel.stream())?;
-        let (own, binding) = (challenge(), channel.binding()?);
+        let own = challenge();
+        let binding = channel.binding()?;
         let open = self.key.is_none();
         channel.say(&Challenge { stacklab_agent: VERSION, challenge: own.clone(), open })?;
         let Some(hello) = Self::heard::<Hello>(channel, deadline)? else { return Ok(None) };
@@ -212,7 +213,8 @@ impl Gate {
         channel.finish()?;
         // Closing a connection with unread data resets it and loses the answer.
         let deadline = Instant::now() + REFUSAL_LIMIT;
-        let (mut rest, mut stream) = ([0; MAX_LENGTH], channel.stream());
+        let mut rest = [0; MAX_LENGTH];
+        let mut stream = channel.stream();
         while wait_until(stream, deadline).is_ok() {
             match stream.read(&mut rest) {
                 // It has heard, or gone.
@@ -261,7 +263,8 @@ fn exchange(
     limit: Duration,
 ) -> Result<Option<Ticket>, AuthError> {
     let deadline = Instant::now() + limit;
-    let (own, binding) = (challenge(), channel.binding()?);
+    let own = challenge();
+    let binding = channel.binding()?;
     channel.say(&Hello { stacklab: VERSION, challenge: own.clone() }).map_err(not_an_agent)?;
     let theirs = match channel.hear(deadline).map_err(not_an_agent)? {
         First::Challenge(challenge) => challenge,

@@ -90,7 +90,8 @@ pub fn unreachable(
     host: &str,
     port: u16,
 ) -> ReachError {
-    let (mut reasons, mut advice) = (Vec::new(), Vec::new());
+    let mut reasons = Vec::new();
+    let mut advice = Vec::new();
     for (address, reason) in failed {
         reasons.push(format!("{address}: {reason}"));
         advice.push(connect_advice(reason, address.socket.is_ipv6(), service, host, port));

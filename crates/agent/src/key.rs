@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_proof_is_of_this_key_and_these_parts() {
-        let (key, other) = (Key::generate(), Key::generate());
+        let key = Key::generate();
+        let other = Key::generate();
         let proof = key.proof(&["a", "bc"]);
         assert!(key.is_proved(&["a", "bc"], &proof));
         assert!(!key.is_proved(&["ab", "c"], &proof) && !other.is_proved(&["a", "bc"], &proof));
@@ -164,7 +165,8 @@ mod tests {
     #[test]
     fn a_key_that_an_editor_on_windows_saved_is_the_same() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, text) = (folder.path().join("key"), "0123abcd-4567cdef-89ab0123-cdef4567");
+        let path = folder.path().join("key");
+        let text = "0123abcd-4567cdef-89ab0123-cdef4567";
         let saved = format!("{text}\r\n");
         let wide = saved.encode_utf16().flat_map(u16::to_le_bytes).collect();
         for bytes in [

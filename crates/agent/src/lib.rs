@@ -158,7 +158,8 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         Some(place) => {
             let interrupted = interrupt_flag().map_err(no_handlers)?;
             let key = options.stamp_key_file.as_deref().map(stamp::key).transpose()?;
-            let (stateful, per_second) = (!options.stamp_stateless, options.stamp_pps);
+            let stateful = !options.stamp_stateless;
+            let per_second = options.stamp_pps;
             Some(stamp::Reflectors::start(place, key, stateful, per_second, interrupted)?)
         }
         None => None,

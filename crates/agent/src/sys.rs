@@ -108,7 +108,8 @@ fn relay(channel: &Channel, mut command: Command) -> io::Result<()> {
     let (Some(mut requests), Some(mut answers)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("the process has no pipes"));
     };
-    let (mut from, mut to) = (channel.clone(), channel.clone());
+    let mut from = channel.clone();
+    let mut to = channel.clone();
     let (carrying, carried) = mpsc::channel::<()>();
     thread::scope(|scope| {
         // When the connection ends, so does the input of the process, and then the process.

@@ -128,7 +128,8 @@ fn streams_arrive_whole_and_every_byte_is_counted() {
     for pair in PAIRS {
         trials(pair, &specs, |spec, run| {
             let [sender, receiver] = host_reports(&run);
-            let (sent, received) = (&sender.sent, &receiver.received);
+            let sent = &sender.sent;
+            let received = &receiver.received;
             let what = format!("{pair:?} {} {} {:?}", spec.transport, spec.family, spec.probe.pacing);
             assert!(sent.measured > 0, "{what}");
             assert_eq!((sent.measured, sent.warmup), (received.measured, received.warmup), "{what}");
@@ -174,7 +175,8 @@ fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
             let (name, dropped) = dropped(pair[1], spec, receiver);
             let all_backlog = backlog_drops();
             let backlog = all_backlog - backlog_before.replace(all_backlog);
-            let (lost, what) = (sent - arrived, format!("{name} {dropped}, backlog {backlog}"));
+            let lost = sent - arrived;
+            let what = format!("{name} {dropped}, backlog {backlog}");
             assert!(lost <= dropped + backlog, "{pair:?}: {lost} lost, {what}");
         });
     }
@@ -322,7 +324,8 @@ fn connected(agent: &wine::Listening, host: &str) -> End {
     let address: SocketAddr = format!("{host}:{}", agent.port).parse().unwrap();
     let stream = TcpStream::connect(address).unwrap();
     greeted(stream.try_clone().unwrap()).unwrap();
-    let (answers, requests) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+    let answers = stream.try_clone().unwrap();
+    let requests = stream.try_clone().unwrap();
     let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
     End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
 }

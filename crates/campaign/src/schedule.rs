@@ -125,7 +125,8 @@ impl<'a> Schedule<'a> {
             let probe = self.study.probe_of(question.metric);
             [&question.baseline, &question.candidate].map(|cell| (cell.clone(), probe))
         };
-        let (mut open, mut settled) = (HashSet::new(), HashSet::new());
+        let mut open = HashSet::new();
+        let mut settled = HashSet::new();
         let mut none_seen = Vec::new();
         for (number, question) in self.questions.iter().enumerate() {
             match (self.stop_reasons[number], self.running[number].none_seen()) {

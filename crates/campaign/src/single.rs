@@ -286,7 +286,8 @@ pub fn trials_in_turns(
     let trial_ns = (time_ns.saturating_sub(besides_ns) / trials).max(least_ns);
     let slowest = shown.iter().min_by(|one, two| one.bits_per_second.total_cmp(&two.bits_per_second));
     let slowest = slowest.expect("a path was slow");
-    let (family, rate) = (slowest.family, slowest.bits_per_second / 1e3);
+    let family = slowest.family;
+    let rate = slowest.bits_per_second / 1e3;
     let needed_ns = besides_ns + trials * least_ns;
     if needed_ns > time_ns + MORE_NS {
         let seconds = needed_ns.div_ceil(1_000_000_000);
@@ -308,7 +309,8 @@ mod tests {
     use super::*;
 
     fn path(bits_per_second: f64, emptying_ns: u64) -> PathSample {
-        let (family, message_bits) = (Family::Ipv4, 11_200.0);
+        let family = Family::Ipv4;
+        let message_bits = 11_200.0;
         PathSample {
             family,
             bits_per_second,

@@ -52,10 +52,12 @@ pub fn explanations(
             let of = |cell: &Cell| slices.get(&(probe, cell.clone()));
             let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
             let reason = if a.is_empty() || b.is_empty() { NO_CLOCK } else { TOO_FEW };
-            let (baseline, candidate) = (baseline.clone(), candidate.clone());
+            let baseline = baseline.clone();
+            let candidate = candidate.clone();
             let why = Why::Unknown(reason.to_owned());
             let mut explanation = Explanation { probe, factor, baseline, candidate, why, exact: None };
-            let (context, arms) = (explanation.context(), explanation.arms());
+            let context = explanation.context();
+            let arms = explanation.arms();
             if let Some(costs) = stage_costs(profile, [a, b], context, arms) {
                 explanation.why = Why::Costs(Box::new(costs));
             }
@@ -137,7 +139,8 @@ pub fn explain_verdicts(
 }
 
 fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -> Explanation {
-    let (baseline, candidate) = (baseline.clone(), candidate.clone());
+    let baseline = baseline.clone();
+    let candidate = candidate.clone();
     Explanation { probe, factor: *factor, baseline, candidate, why: Why::Unknown(String::new()), exact: None }
 }
 

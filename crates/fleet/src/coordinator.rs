@@ -210,7 +210,8 @@ impl<'a> Coordinator<'a> {
         let busy = self.measured.values().filter(|measured| measured.overdue > now);
         let busy = busy.flat_map(|Measured { lease, .. }| [lease.sender.clone(), lease.receiver.clone()]);
         let busy = busy.collect();
-        let (wire, heard) = (Arc::clone(&self.wire), self.heard.0.clone());
+        let wire = Arc::clone(&self.wire);
+        let heard = self.heard.0.clone();
         self.asked = Some(Instant::now());
         start(move || {
             let _ = heard.send(Heard::Present(wire.present(&busy)));
@@ -230,9 +231,12 @@ impl<'a> Coordinator<'a> {
                 self.store.fail(&reserved.key, now_ns(), "its receiver is unknown")?;
                 continue;
             };
-            let (key, class, study) = (reserved.key.clone(), campaign.class, study.clone());
+            let key = reserved.key.clone();
+            let class = campaign.class;
+            let study = study.clone();
             let order = Order { key, class, lease, study, receiver };
-            let (wire, heard) = (Arc::clone(&self.wire), self.heard.0.clone());
+            let wire = Arc::clone(&self.wire);
+            let heard = self.heard.0.clone();
             let sender = reserved.sender.clone();
             let measured = Measured { lease: reserved.clone(), overdue: Instant::now() + lease / OVERDUE };
             self.measured.insert(reserved.key.clone(), measured);

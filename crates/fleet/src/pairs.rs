@@ -51,7 +51,8 @@ impl Pairs {
         }
         let all = [[Selector(Vec::new()), Selector(Vec::new())]];
         let asked: &[[Selector; 2]] = if self.0.is_empty() { &all } else { &self.0 };
-        let (mut seen, mut pairs) = (BTreeSet::new(), Vec::new());
+        let mut seen = BTreeSet::new();
+        let mut pairs = Vec::new();
         for [from, to] in asked {
             let [senders, receivers] = [from.agents(agents)?, to.agents(agents)?];
             let before = seen.len();

@@ -123,7 +123,8 @@ pub(crate) fn over<T>(
 /// Adds the summary of a block to its pair: they need no more memory than the figures themselves.
 fn add(pair: &mut FleetPair, figures: &mut [Blocks], summary: &BlockSummary) -> Result<(), String> {
     let [valid, all] = summary.runs;
-    let (found, expected) = (summary.figures.len(), figures.len());
+    let found = summary.figures.len();
+    let expected = figures.len();
     if found != expected {
         return Err(format!("it has {}, and the study has {expected}", count(found, "comparison")));
     }

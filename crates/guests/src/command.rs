@@ -289,7 +289,8 @@ mod tests {
     #[test]
     fn an_interruption_ends_the_whole_group() {
         let folder = tempfile::tempdir().unwrap();
-        let (messages, pid) = (folder.path().join("messages"), folder.path().join("pid"));
+        let messages = folder.path().join("messages");
+        let pid = folder.path().join("pid");
         let script = format!("sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait", pid.display());
         let interrupted = AtomicBool::new(false);
         let ended = thread::scope(|scope| {

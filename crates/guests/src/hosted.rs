@@ -91,7 +91,8 @@ impl GuestHosted {
         let mechanisms = specs.iter().map(HostedMechanism::of).collect();
         let role =
             HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, commands };
-        let (role, folder) = (GuestRole::Hosted(role), workdir.for_host("lab")?);
+        let role = GuestRole::Hosted(role);
+        let folder = workdir.for_host("lab")?;
         let (running, greeting, read, write) =
             boot(guest.as_ref(), role, needs.link_config.offloads, program, &folder)?;
         let Greeting::Built { carried } = greeting else {
@@ -159,7 +160,8 @@ impl WifiHosted {
         let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
         let mut lines =
             || LineStream::new(streams.next().expect("there is one for the medium and one for looks"));
-        let (medium, look) = (lines(), lines());
+        let medium = lines();
+        let look = lines();
         let capture = spec.captured.then(|| folder.join(CAPTURE));
         let hosted =
             WifiHosted { guest: running, version, state: *state, medium, look, capture, _workdir: workdir };

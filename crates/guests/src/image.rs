@@ -260,7 +260,8 @@ impl Label {
 }
 
 pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(&next)? {
             let path = entry?.path();

@@ -312,7 +312,8 @@ mod tests {
         assert!(Kernel::in_file(&path).unwrap_err().to_string().contains("is not a kernel for x86-64"));
         fs::write(&path, [vec![0; 0x202], b"HdrS".to_vec()].concat()).unwrap();
         assert_eq!(Kernel::in_file(&path).unwrap(), Kernel { file: path.clone(), modules: None });
-        let (one, other) = (built_in(Path::new("/a/linux")), built_in(Path::new("/b/linux")));
+        let one = built_in(Path::new("/a/linux"));
+        let other = built_in(Path::new("/b/linux"));
         assert!(one != other && one.file_name().unwrap().to_string_lossy().starts_with("linux-"));
     }
 }

@@ -114,7 +114,8 @@ pub(super) fn with_rows(
     of_rows: &Rows,
 ) -> Result<Documents, ImportError> {
     let mut found = Documents::default();
-    let (left, rows) = (Cell::new(MAX_VALUES), Cell::new(MAX_ROWS));
+    let left = Cell::new(MAX_VALUES);
+    let rows = Cell::new(MAX_ROWS);
     let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows, is_of_rows: false };
     let mut rest = text;
     let mut line = 0;
@@ -155,8 +156,10 @@ pub(super) fn with_rows(
 }
 
 pub(super) fn document(text: &str) -> Result<Json, ImportError> {
-    let (left, rows) = (Cell::new(MAX_VALUES), Cell::new(0));
-    let (dropped, only) = (&[], &[]);
+    let left = Cell::new(MAX_VALUES);
+    let rows = Cell::new(0);
+    let dropped = &[];
+    let only = &[];
     Seed { left: &left, rows: &rows, dropped, only, list: &NO_ROWS, is_of_rows: false }.read(text, 0)
 }
 
@@ -170,7 +173,9 @@ fn list_mark(text: &str, is_in_list: bool) -> Option<&str> {
 
 /// Bytes of the object that a text begins with; `None` if it does not end.
 fn object(text: &str) -> Option<usize> {
-    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
@@ -285,7 +290,8 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
-        let (mut items, seed) = (Vec::new(), Seed { is_of_rows: false, ..self });
+        let mut items = Vec::new();
+        let seed = Seed { is_of_rows: false, ..self };
         loop {
             if self.is_of_rows {
                 let Some(left) = self.rows.get().checked_sub(1) else { break };

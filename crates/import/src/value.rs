@@ -21,7 +21,8 @@ pub(super) fn number(text: &str) -> Option<f64> {
 /// An amount with a unit: `2.51 MBytes`, `10.5 Mbits/sec`, with K, M, G, T as powers of `step`; 0 to 10^18.
 pub(super) fn amount(text: &str, unit: &str, step: f64) -> Option<f64> {
     let mut words = text.split_whitespace();
-    let (amount, unit_word) = (number(words.next()?)?, words.next()?);
+    let amount = number(words.next()?)?;
+    let unit_word = words.next()?;
     let power = match unit_word
         .strip_suffix("s/sec")
         .unwrap_or(unit_word.trim_end_matches('s'))

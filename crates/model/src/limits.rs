@@ -79,7 +79,8 @@ pub fn is_in_bounds(figure: f64) -> bool {
 /// in strings do not count.
 pub fn too_large(json: &str) -> Option<&str> {
     let bytes = json.as_bytes();
-    let (mut at, mut in_string) = (0, false);
+    let mut at = 0;
+    let mut in_string = false;
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => in_string = !in_string,

@@ -85,7 +85,8 @@ pub fn print_duration(nanoseconds: u64) -> String {
     match nanoseconds {
         60_000_000_000.. => {
             let seconds = nanoseconds.div_ceil(1_000_000_000);
-            let (minutes, seconds) = (seconds / 60, seconds % 60);
+            let minutes = seconds / 60;
+            let seconds = seconds % 60;
             if seconds == 0 { format!("{minutes} min") } else { format!("{minutes} min {seconds} s") }
         }
         1_000_000_000.. => format!("{} s", (nanoseconds as f64 / 1e8).round() / 10.0),

@@ -80,7 +80,9 @@ impl Exporter {
 
 fn answer(mut stream: &TcpStream, metrics: &str) -> io::Result<()> {
     stream.set_write_timeout(Some(LIMIT))?;
-    let (mut request, mut room, began) = (Vec::new(), [0; 1024], Instant::now());
+    let mut request = Vec::new();
+    let mut room = [0; 1024];
+    let began = Instant::now();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let left = LIMIT.checked_sub(began.elapsed()).filter(|left| !left.is_zero() && request.len() < ROOM);
         stream.set_read_timeout(Some(left.ok_or(io::ErrorKind::TimedOut)?))?;

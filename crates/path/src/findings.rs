@@ -188,7 +188,8 @@ impl Rounds {
             }
             (verdict, _) => verdict,
         };
-        let (effect, fitted) = (found.map(Paired::effect), found.map(Paired::arms));
+        let effect = found.map(Paired::effect);
+        let fitted = found.map(Paired::arms);
         let open = found.filter(|_| verdict == Verdict::Inconclusive);
         let remark = open.and_then(|paired| paired.explain_open_equivalence(margin, "rounds"));
         Compared { metric, families, effect, fitted, verdict, remark }

@@ -192,7 +192,8 @@ pub(crate) fn csv(target: &str, round: u64, unix_s: u64, figures: &Figures) -> S
             Ok(value) => (value.to_string(), String::new()),
             Err(reason) => (String::new(), field(reason)),
         };
-        let (name, unit) = (metric.name(), metric.unit());
+        let name = metric.name();
+        let unit = metric.unit();
         let _ = writeln!(rows, "{unix_s},{},{round},{family},{name},{unit},{value},{missing}", field(target));
     }
     printable_lines(&rows)

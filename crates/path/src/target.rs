@@ -143,7 +143,8 @@ pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
         let mut reasons: Vec<&str> =
             addresses.values().filter_map(|none| Some(none.as_ref().err()?.reason())).collect();
         reasons.dedup();
-        let (host, reasons) = (&target.host, reasons.join("; "));
+        let host = &target.host;
+        let reasons = reasons.join("; ");
         return Err(PathError::NoAddress(format!("`{host}` has no address: {reasons}; check its name")));
     }
     Ok(Target { addresses, further, ..target })

@@ -142,7 +142,8 @@ fn exporter(address: SocketAddr) -> Result<Exporter, PathError> {
 }
 
 fn drift_text(metric: PathMetric, drift: &Drift) -> String {
-    let (before, now) = (drift.level.exp(), (drift.level + drift.by).exp());
+    let before = drift.level.exp();
+    let now = (drift.level + drift.by).exp();
     format!(
         "drift: {} over IPv6 was {before:.3} times that over IPv4, and is {now:.3} times it since {}",
         metric.name(),

@@ -97,7 +97,9 @@ mod tests {
     use stacklab_report::{WIDTH, text};
 
     fn of_study() -> RadioSettings {
-        let (band, width, guard) = (Band::Ghz2, Width::Mhz40, Guard::Short);
+        let band = Band::Ghz2;
+        let width = Width::Mhz40;
+        let guard = Guard::Short;
         RadioSettings { band, width, guard, mcs: 15, ..RadioSettings::default() }
     }
 

@@ -85,7 +85,8 @@ fn range(claim: &Claim, formula: Difference) -> Option<[f64; 2]> {
     if formula != Difference::Points && (a[0] <= 0.0 || b[0] <= 0.0) {
         return None;
     }
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    let mut low = f64::INFINITY;
+    let mut high = f64::NEG_INFINITY;
     for difference in a.iter().flat_map(|a| b.iter().map(|b| formula.of(*a, *b))) {
         let difference = difference?;
         (low, high) = (low.min(difference), high.max(difference));

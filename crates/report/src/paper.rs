@@ -35,7 +35,8 @@ fn means(group: &Group, difference: Difference) -> Table {
     let mut table = arms(group, |estimate| estimate.mean);
     let unit = if difference == Difference::Points { shown.unit } else { "%" };
     let apart = group.rows.iter().map(|row| {
-        let (a, b) = (row.baseline_estimate.mean?, row.candidate_estimate.mean?);
+        let a = row.baseline_estimate.mean?;
+        let b = row.candidate_estimate.mean?;
         difference.of(shown.factor * a, shown.factor * b)
     });
     let column = apart.map(|apart| apart.map_or(NONE.to_owned(), |apart| fixed(apart, 2))).collect();
@@ -46,7 +47,8 @@ fn means(group: &Group, difference: Difference) -> Table {
 fn spreads(group: &Group) -> Table {
     let mut table = arms(group, |estimate| estimate.sd);
     let n = |row: &&Comparison| {
-        let (a, b) = (row.baseline_estimate.n, row.candidate_estimate.n);
+        let a = row.baseline_estimate.n;
+        let b = row.candidate_estimate.n;
         if a == b { a.to_string() } else { format!("{a}, {b}") }
     };
     table.push("runs", true, group.rows.iter().map(n).collect());
@@ -78,7 +80,8 @@ mod tests {
     fn the_difference_is_that_of_the_formula_that_is_named() {
         let findings = findings();
         let row = &findings.comparisons[0];
-        let (a, b) = (row.baseline_estimate.mean.unwrap(), row.candidate_estimate.mean.unwrap());
+        let a = row.baseline_estimate.mean.unwrap();
+        let b = row.candidate_estimate.mean.unwrap();
         for difference in Difference::ALL {
             let text = paper(&findings, *difference, OutputFormat::Csv, WIDTH);
             let expected = fixed(difference.of(a, b).unwrap(), 2);

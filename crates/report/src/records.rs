@@ -48,7 +48,8 @@ pub fn between(found: &RecordDiff, loads: &RecordLoads, format: OutputFormat, wi
 
 pub(crate) fn document(found: &RecordDiff, loads: &RecordLoads) -> Vec<Block> {
     let tables = tables(found);
-    let (a, b) = (&found.a.title, &found.b.title);
+    let a = &found.a.title;
+    let b = &found.b.title;
     let title = if a == b { format!("B against A: {a}") } else { "B against A".to_owned() };
     // A list, since sentences do not fit columns: `testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B`.
     let differences: Vec<String> =
@@ -134,7 +135,8 @@ fn failing(found: &RecordDiff) -> Option<String> {
     let failing = found.figures.iter().filter(|row| row.fails);
     let failing: Vec<String> =
         failing.map(|row| format!("{} {}", row.metric.label(), row.cell.label())).collect();
-    let (figures, names) = (count(failing.len(), "figure"), failing.join(", "));
+    let figures = count(failing.len(), "figure");
+    let names = failing.join(", ");
     Some(match failing.len() {
         0 => format!("no figure of B is surely worse by more than {allowed} %"),
         _ => format!("{figures} of B worse by more than {allowed} %, or gone: {names}"),
@@ -150,7 +152,8 @@ struct DiffTable<'a> {
 
 fn tables(found: &RecordDiff) -> Vec<DiffTable<'_>> {
     let cells = || found.figures.iter().map(|row| &row.cell);
-    let (varied, sizes_of) = (varied(cells()), cells().map(|cell| cell.size_of).collect::<BTreeSet<_>>());
+    let varied = varied(cells());
+    let sizes_of = cells().map(|cell| cell.size_of).collect::<BTreeSet<_>>();
     let tables = by_table(&found.figures, |row| (row.metric, &row.cell), sizes_of.len() > 1);
     let table = |(metric, place, rows): (Metric, String, Vec<_>)| {
         let factors = row_factors(rows.iter().map(|row: &&MetricDiff| &row.cell), &varied, None);

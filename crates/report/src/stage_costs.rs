@@ -40,7 +40,8 @@ fn json(all: &[Explanation]) -> String {
     }
     let mut content = Content { explained: Vec::new(), unexplained: Vec::new() };
     for explanation in all {
-        let (cell, arms) = (explanation.context(), explanation.arms());
+        let cell = explanation.context();
+        let arms = explanation.arms();
         match &explanation.why {
             Why::Costs(costs) => content.explained.push(costs),
             Why::Unknown(reason) => content.unexplained.push(Unexplained { cell, arms, reason }),

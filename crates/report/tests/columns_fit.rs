@@ -113,7 +113,9 @@ fn columns_never_contradict_the_difference() {
     let recorded = recorded();
     let questions: Vec<Question> = recorded.iter().map(|one| one.question.clone()).collect();
     let mut random = SplitMix64(1);
-    let (mut contradictions, mut higher, mut lower) = (Vec::new(), 0, 0);
+    let mut contradictions = Vec::new();
+    let mut higher = 0;
+    let mut lower = 0;
     for campaign in 0..CAMPAIGNS {
         let runs = draw(&recorded, &mut random);
         let found = findings(&Campaign {

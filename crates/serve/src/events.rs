@@ -48,8 +48,9 @@ pub(super) fn events(
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
             is_first = false;
-            let (server, name, reported) =
-                (follower.server.clone(), follower.name.clone(), follower.seen.clone());
+            let server = follower.server.clone();
+            let name = follower.name.clone();
+            let reported = follower.seen.clone();
             let change =
                 tokio::task::spawn_blocking(move || look(&server.library, name.as_deref(), reported));
             match change.await {

@@ -313,7 +313,8 @@ mod tests {
     #[test]
     fn a_store_that_is_away_is_an_error_until_it_is_back() {
         let (folder, _store, fleet) = store(1);
-        let (here, away) = (folder.path().join("fleet.db"), folder.path().join("away"));
+        let here = folder.path().join("fleet.db");
+        let away = folder.path().join("away");
         std::fs::rename(&here, &away).unwrap();
         let error = fleet.listing().unwrap_err().to_string();
         assert!(error.contains("fleet.db") && error.contains("unable to open"), "{error}");

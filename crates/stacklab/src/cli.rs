@@ -343,7 +343,9 @@ mod tests {
     }
     /// The words of a shell's line, up to a redirection, a pipe or a comment.
     fn words(line: &str) -> Vec<String> {
-        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        let mut words = Vec::new();
+        let mut word = None::<String>;
+        let mut quote = None;
         for letter in line.chars() {
             match (quote, letter) {
                 (Some(open), _) if letter == open => quote = None,
@@ -365,9 +367,11 @@ mod tests {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let docs = std::fs::read_dir(format!("{root}/docs")).unwrap().map(|file| file.unwrap().path());
         let pages = docs.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
-        let (mut commands, mut wrong) = (0, Vec::new());
+        let mut commands = 0;
+        let mut wrong = Vec::new();
         for page in pages.chain([format!("{root}/README.md").into()]) {
-            let (text, mut fenced) = (std::fs::read_to_string(&page).unwrap().replace("\\\n", " "), false);
+            let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");
+            let mut fenced = false;
             for line in text.lines() {
                 fenced ^= line.starts_with("```");
                 if !fenced && !line.starts_with("    ") {

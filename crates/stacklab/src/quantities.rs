@@ -87,7 +87,8 @@ pub(super) fn dscp(text: &str) -> Result<u8, String> {
     let class =
         || (lower.starts_with("cs") && lower.len() == 3).then(|| digit(2, 7)).flatten().map(|n| 8 * n);
     let assured = || {
-        let (class, drop) = (digit(2, 4)?, digit(3, 3)?);
+        let class = digit(2, 4)?;
+        let drop = digit(3, 3)?;
         let named = lower.starts_with("af") && lower.len() == 4 && class > 0 && drop > 0;
         named.then_some(8 * class + 2 * drop)
     };

@@ -34,11 +34,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..made::campaign()
         },
     )?;
-    let (mut block, mut position) = (0, 0);
+    let mut block = 0;
+    let mut position = 0;
     for number in 0..runs.parse::<u64>()? {
         let trials = 2 * 2 * 2 * SIZES.len() as u32;
         let place = position as usize;
-        let (family, transport) = (Family::ALL[place % 2], Transport::ALL[place / 2 % 2]);
+        let family = Family::ALL[place % 2];
+        let transport = Transport::ALL[place / 2 % 2];
         let cell = Cell::new(family, transport, SizeOf::Payload, SIZES[place / 8]);
         let probe = if (place / 4).is_multiple_of(2) { Probe::Stream } else { Probe::Echo };
         let trial = Trial { block, position, cell, probe };

@@ -161,7 +161,9 @@ fn select_origins(connection: &Connection) -> rusqlite::Result<Vec<Origin>> {
         "SELECT tool, version, file, sha256, overrides FROM origin GROUP BY file, sha256 ORDER BY min(run)",
     )?;
     let rows = query.query_map([], |row| {
-        let (tool, version, file) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let tool = row.get(0)?;
+        let version = row.get(1)?;
+        let file = row.get(2)?;
         Ok(Origin { tool, version, file, sha256: row.get(3)?, overrides: row.get(4)? })
     })?;
     rows.collect()

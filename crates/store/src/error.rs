@@ -61,7 +61,8 @@ impl StoreError {
         use rusqlite::ErrorCode::{
             DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, NotADatabase, OperationInterrupted,
         };
-        let (path, reason) = (path.to_owned(), error.to_string());
+        let path = path.to_owned();
+        let reason = error.to_string();
         // Rolling back an interrupted commit is the only write of a read-only connection.
         if error.sqlite_error().is_some_and(|e| e.extended_code == rusqlite::ffi::SQLITE_READONLY_ROLLBACK) {
             return StoreError::CutShort(path);

@@ -64,8 +64,8 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (place, stack) in (0_i64..).zip(&costs.stacks) {
-        let (functions, [baseline, candidate]) =
-            (stack.functions.join(CALLS), stack.samples.map(|n| n as i64));
+        let functions = stack.functions.join(CALLS);
+        let [baseline, candidate] = stack.samples.map(|n| n as i64);
         add.execute(params![id, place, functions, baseline, candidate, stack.ns[0], stack.ns[1]])?;
     }
     Ok(())
@@ -97,7 +97,9 @@ fn costs(
     explanation: &Explanation,
     health: &str,
 ) -> rusqlite::Result<StageCosts> {
-    let (mut stages, mut whole, mut functions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut stages = Vec::new();
+    let mut whole = Vec::new();
+    let mut functions = Vec::new();
     let mut query = connection.prepare_cached(
         "SELECT kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p FROM stage_cost
          WHERE explanation = ?1 ORDER BY place",

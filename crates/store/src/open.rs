@@ -176,8 +176,8 @@ impl Record {
     pub(crate) fn verify_format(self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error(OPEN, e);
-        let (application, found) =
-            (pragma("application_id").map_err(opening)?, pragma("user_version").map_err(opening)?);
+        let application = pragma("application_id").map_err(opening)?;
+        let found = pragma("user_version").map_err(opening)?;
         if application != APPLICATION {
             return Err(StoreError::foreign(&self.path));
         }

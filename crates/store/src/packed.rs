@@ -99,7 +99,9 @@ fn check_hosts(run: i64, table: &str, reports: &[HostReport], hosts: usize) -> r
 }
 
 fn without_delays(report: &HostReport) -> HostReport {
-    let (delays, interface_delays, pacing_error) = (None, None, None);
+    let delays = None;
+    let interface_delays = None;
+    let pacing_error = None;
     HostReport { delays, interface_delays, pacing_error, slices: Vec::new(), ..report.clone() }
 }
 

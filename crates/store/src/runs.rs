@@ -191,7 +191,8 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
         "valid" => RunStatus::Valid,
         _ => RunStatus::Invalid(json(row, 12)?),
     };
-    let (block, position) = (number(1, LAST_TRIAL)?, number(2, LAST_TRIAL)?);
+    let block = number(1, LAST_TRIAL)?;
+    let position = number(2, LAST_TRIAL)?;
     Ok(RunRecord {
         trial: Trial { block, position, cell, probe: named(row, 3)? },
         spec: shared::spec(row, 13, 19)?,

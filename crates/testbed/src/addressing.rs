@@ -273,7 +273,9 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
         other => other,
     };
     let far = |family| Site::Far.client_address(mechanism, family);
-    let (v4, v6, pool) = (far(Family::Ipv4), far(Family::Ipv6), POOL_HOST.into());
+    let v4 = far(Family::Ipv4);
+    let v6 = far(Family::Ipv6);
+    let pool = POOL_HOST.into();
     let (receiver, destination, source) = match mechanism.translation() {
         Some(Translation::Far) => (v4, in_prefix(v4), pool),
         Some(Translation::Near) => (v6, pool, in_prefix(sender)),

@@ -26,7 +26,8 @@ pub fn is_dhcp_answer(answer: &[u8], number: u32, family: Family) -> bool {
 pub fn ldap_answers(mut stream: &[u8], name: &str) -> (usize, usize) {
     /// The tags of a bind's and a search's end.
     const ENDS: [u8; 2] = [0x61, 0x65];
-    let (mut messages, mut good) = (0, 0);
+    let mut messages = 0;
+    let mut good = 0;
     while let Ok(operation) = directory::read(&mut stream) {
         messages += 1;
         let succeeded = ENDS.iter().any(|tag| directory::succeeded(&operation, *tag));

@@ -48,7 +48,8 @@ impl Host {
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         die_with_parent(&mut command, Network::New, processors);
         let process = Process::spawn(&mut command).map_err(|reason| {
-            let (program, hint) = (program.display(), hint(&reason));
+            let program = program.display();
+            let hint = hint(&reason);
             TestbedError(format!(
                 "cannot start `{program}` as {node} in a new network namespace: {reason}; {hint}"
             ))

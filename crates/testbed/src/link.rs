@@ -93,7 +93,8 @@ pub fn create_bridge(bridge: &str, hardware: [u8; 6], port: &str) -> Result<(), 
 
 /// Creates the tap device, bridges it to the link's end in the calling thread's namespace, and sets all three up.
 pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Fault> {
-    let (tap, bridge) = (&*tap_of(link), &*format!("br-{link}"));
+    let tap = &*tap_of(link);
+    let bridge = &*format!("br-{link}");
     create_lasting(tap, libc::IFF_TAP).attempt(format!("create the tap device {tap}"))?;
     if !offloads {
         switch_off_all(tap)?;
@@ -117,7 +118,8 @@ fn disable_ipv6(interface: &str) -> Result<(), Fault> {
 /// Configures the addresses and the neighbour of an end of a direct link. Its interface must be up.
 pub fn configure_end(role: Role) -> Result<(), Fault> {
     Family::ALL.iter().try_for_each(|family| {
-        let ((own, prefix), (other, _)) = (address(*family, role), address(*family, peer(role)));
+        let (own, prefix) = address(*family, role);
+        let (other, _) = address(*family, peer(role));
         add_address(INTERFACE, own, prefix)?;
         add_neighbour(INTERFACE, other, hardware_address(peer(role)))
     })
@@ -142,7 +144,8 @@ pub fn configure_router(router: &Router) -> Result<(), Fault> {
     sysctl::forward()?;
     configure_on_client_network(site.router(), site, mechanism)?;
     for family in mechanism.link_families() {
-        let (own, other) = (site.outer(*family), site.other().outer(*family));
+        let own = site.outer(*family);
+        let other = site.other().outer(*family);
         add_address(MIDDLE, own, prefix_bits(*family))?;
         add_neighbour(MIDDLE, other, routed_hardware_address(site.other().router(), MIDDLE))?;
     }
@@ -153,7 +156,8 @@ pub fn configure_router(router: &Router) -> Result<(), Fault> {
 pub fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
     let is_router = node == site.router();
     for family in Family::ALL {
-        let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));
+        let client = site.client_address(mechanism, *family);
+        let gateway = site.gateway(mechanism, *family);
         let [own, other] = if is_router { [gateway, client] } else { [client, gateway] };
         let neighbour = if is_router { site.client() } else { site.router() };
         add_address(INTERFACE, own, prefix_bits(*family))?;

@@ -172,7 +172,9 @@ impl Daemon {
     }
 
     pub(crate) fn fault(&self, what: &str) -> TestbedError {
-        let (version, remedy, words) = (&self.version, self.program.remedy, last_words(&self.log));
+        let version = &self.version;
+        let remedy = self.program.remedy;
+        let words = last_words(&self.log);
         TestbedError(format!("the {version} on the receiver {what}{words}; to get another one: {remedy}"))
     }
 }
@@ -232,7 +234,8 @@ impl Load {
     ) -> io::Result<Self> {
         let mut load = Load { state: Arc::default(), threads: Vec::new() };
         for service in services.iter() {
-            let (state, processors) = (Arc::clone(&load.state), processors.to_vec());
+            let state = Arc::clone(&load.state);
+            let processors = processors.to_vec();
             let (sender, heard) = channel();
             let work = move || {
                 let ready = enter_namespace(namespace).and_then(|()| cpus::stay_on(&processors));

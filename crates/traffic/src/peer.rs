@@ -124,7 +124,9 @@ pub fn exchange(
     let (from, to) = zone::ends(&spec.from, spec.to).attempt(attempt)?;
     let channels = [open(&trial(spec, format.bytes()), from, to, spec.ttl)?];
     let realtime = sys::realtime_offset();
-    let (times, sent, ended) = (SendTimes::new(), AtomicU64::new(0), AtomicU64::new(0));
+    let times = SendTimes::new();
+    let sent = AtomicU64::new(0);
+    let ended = AtomicU64::new(0);
     let write = |header: &Header, message: &mut [u8]| {
         let unix_ns = header.sent_ns.saturating_add_signed(realtime.offset_ns);
         let sequence = header.sequence as u32;

@@ -18,7 +18,8 @@ fn addresses(family: Family) -> [IpAddr; 2] {
 /// A path as planned, for tests of pure functions.
 pub(crate) fn path(family: Family) -> Path {
     let [sender, receiver] = addresses(family).map(ScopedAddr::from);
-    let (mtu, planned_mtu) = (1500, true);
+    let mtu = 1500;
+    let planned_mtu = true;
     Path {
         sender,
         receiver,
@@ -69,7 +70,8 @@ pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
         };
         HostReport { io: Some(spec.io), ..HostReport::new(role, endpoint) }
     };
-    let (mut sender, mut receiver) = (side(Role::Sender, from, to), side(Role::Receiver, to, from));
+    let mut sender = side(Role::Sender, from, to);
+    let mut receiver = side(Role::Receiver, to, from);
     let markers = if spec.transport == Transport::Udp { 3 } else { 1 };
     sender.sent = Sent { measured: 1000, markers, bytes: 128_000, last_ns: 1_000_000_000, ..Sent::default() };
     sender.counters.0.insert("interface.tx_packets".to_owned(), 1000 + markers);

@@ -106,7 +106,8 @@ fn collected(
     transfers: &[Transfer],
     sending: Sending,
 ) -> Result<Collected, AgentError> {
-    let (started_unix_ns, clock) = (now_unix_ns(), Instant::now());
+    let started_unix_ns = now_unix_ns();
+    let clock = Instant::now();
     let reports = match execute(pairs, transfers, sending) {
         Ok(host_reports) => Ok(host_reports),
         Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
@@ -139,7 +140,8 @@ pub fn figures(
         }
     };
     let transfers = transfers::of(path, spec, direction);
-    let (main, Ends { sender, receiver }) = (&transfers[0], &host_reports[0]);
+    let main = &transfers[0];
+    let Ends { sender, receiver } = &host_reports[0];
     let mut reasons = joint.contradictions;
     reasons.extend(validate::transfers(&transfers, &host_reports));
     let mut values = results::values(&main.spec, &main.path, sender, receiver);

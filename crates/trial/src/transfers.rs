@@ -55,7 +55,8 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
         let spec = TrialSpec { clock_offset_ns: sign * spec.clock_offset_ns, ..spec };
         Transfer { role, from, path, spec }
     };
-    let (senders, token) = (direction.senders(), spec.token);
+    let senders = direction.senders();
+    let token = spec.token;
     if spec.probe.probe != Probe::EchoUnderLoad {
         let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
         let transfers = roles
@@ -92,11 +93,13 @@ pub(crate) fn load_warning(
     host_reports: &[Ends<HostReport>],
     offset_ns: i64,
 ) -> Option<Warning> {
-    let (echo, seen) = (transfers.first()?, &host_reports.first()?.sender.received);
+    let echo = transfers.first()?;
+    let seen = &host_reports.first()?.sender.received;
     // Wide enough for any time that a host may tell.
     let on_second =
         |agent: usize, ns: u64| i128::from(ns) + if agent == 0 { i128::from(offset_ns) } else { 0 };
-    let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
+    let first = on_second(echo.from, seen.first_ns);
+    let last = on_second(echo.from, seen.last_ns);
     let flowed = |(transfer, ends): (&Transfer, &Ends<HostReport>)| {
         let window = &ends.receiver.received;
         on_second(transfer.to(), window.first_ns) <= first && last <= on_second(transfer.to(), window.last_ns)
@@ -141,8 +144,10 @@ pub(crate) fn overlap_warning(
     let [there, back] = [0, reverse].map(|transfer| &host_reports[transfer].receiver.received);
     // Wide enough for any time that a host may tell.
     let on_second = |ns: u64| i128::from(ns) + i128::from(offset_ns);
-    let (first, last) = (i128::from(there.first_ns), i128::from(there.last_ns));
-    let (other_first, other_last) = (on_second(back.first_ns), on_second(back.last_ns));
+    let first = i128::from(there.first_ns);
+    let last = i128::from(there.last_ns);
+    let other_first = on_second(back.first_ns);
+    let other_last = on_second(back.last_ns);
     let together = (last.min(other_last) - first.max(other_first)) as f64;
     let longest = (last - first).max(other_last - other_first) as f64;
     (together < TOGETHER * longest).then(|| Warning {
@@ -163,7 +168,8 @@ mod tests {
     #[test]
     fn each_direction_has_its_sender_and_its_path() {
         for family in Family::ALL.iter().copied() {
-            let (path, spec) = (path(family), spec(family, Transport::Udp));
+            let path = path(family);
+            let spec = spec(family, Transport::Udp);
             let of = |direction| {
                 let transfers = of(&path, &spec, direction);
                 transfers
@@ -171,10 +177,8 @@ mod tests {
                     .map(|transfer| (transfer.from, transfer.path.sender, transfer.path.receiver))
                     .collect::<Vec<_>>()
             };
-            let (there, back) = (
-                (0, path.sender.clone(), path.receiver.clone()),
-                (1, path.receiver.clone(), path.sender.clone()),
-            );
+            let there = (0, path.sender.clone(), path.receiver.clone());
+            let back = (1, path.receiver.clone(), path.sender.clone());
             assert_eq!(of(Direction::Forward), std::slice::from_ref(&there));
             assert_eq!(of(Direction::Reverse), std::slice::from_ref(&back));
             assert_eq!(of(Direction::Both), [there, back]);

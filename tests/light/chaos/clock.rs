@@ -22,7 +22,8 @@ const STEPS: usize = 50;
 pub(super) fn in_guest(program: &Program, campaign: &str, record: &str, seed: u64) -> String {
     require_tool("perl", "perl-base");
     let image = Image::find(&"uml-full".parse().unwrap()).unwrap_or_else(|error| panic!("{error}"));
-    let (work, own) = (program.work(), program.work().join(FOLDER));
+    let work = program.work();
+    let own = program.work().join(FOLDER);
     fs::create_dir(&own).unwrap();
     let script = format!(
         r#"#!/bin/sh
@@ -103,7 +104,8 @@ pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
     }
     // Both hosts have one clock.
     let of = |role| reports.iter().find(|report| report.role == role).unwrap();
-    let (sent_ns, arrived_ns) = (of(Role::Sender).sent.first_ns, of(Role::Receiver).received.first_ns);
+    let sent_ns = of(Role::Sender).sent.first_ns;
+    let arrived_ns = of(Role::Receiver).received.first_ns;
     assert!(sent_ns > 0 && arrived_ns >= sent_ns, "{what}: sent at {sent_ns} and there at {arrived_ns} ns");
 }
 

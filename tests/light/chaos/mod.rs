@@ -31,11 +31,13 @@ fn asked(variable: &str, otherwise: u64) -> u64 {
 #[test]
 fn whatever_is_disturbed_only_a_whole_record_remains() {
     require_root();
-    let (rounds, first) = (asked("STACKLAB_CHAOS_ROUNDS", ROUNDS), asked("STACKLAB_CHAOS_SEED", SEED));
+    let rounds = asked("STACKLAB_CHAOS_ROUNDS", ROUNDS);
+    let first = asked("STACKLAB_CHAOS_SEED", SEED);
     let is_long = std::env::var_os("STACKLAB_CHAOS_LONG").is_some();
     let began = Instant::now();
     let mut outcomes: BTreeMap<String, Vec<Outcome>> = BTreeMap::new();
-    let (mut failed, mut missing) = (Vec::new(), BTreeMap::new());
+    let mut failed = Vec::new();
+    let mut missing = BTreeMap::new();
     let only = std::env::var("STACKLAB_CHAOS_ONLY").unwrap_or_default();
     let seeds = (first..).filter(|seed| drawn(*seed, is_long).1.to_string().contains(&only));
     for seed in seeds.take(rounds as usize) {

@@ -65,7 +65,8 @@ fn a_disturbed_campaign_measures_what_an_undisturbed_one_does() {
 fn servers_of_nats_and_postgresql_may_be_killed_meanwhile() {
     require_root();
     require_tool("nats-server", "nats-server");
-    let (mut nats, mut postgres) = (Nats::start(3), Postgres::start());
+    let mut nats = Nats::start(3);
+    let mut postgres = Postgres::start();
     let mut fleet = Fleet::start(AGENTS, &["--server", &nats.address()], Some(&postgres.database("lab")));
     let mut random = Random(SplitMix64(5));
     let mut faults = 0;
@@ -103,7 +104,8 @@ fn agents_may_be_cut_off_and_messages_repeated_meanwhile() {
     undisturbed.run(&campaign).expect(code::DONE);
     let nats = Nats::start(1);
     // The coordinator and the senders hear some messages twice, and the receivers are cut off.
-    let ((address, repeating), (far, cut)) = (nats.relayed(150), nats.relayed(100));
+    let (address, repeating) = nats.relayed(150);
+    let (far, cut) = nats.relayed(100);
     let mut fleet = Fleet::start_apart(AGENTS, &["--server", &address], &["--server", &far], None);
     let mut coordinator = fleet.begin(&campaign);
     coordinator.wait_for("campaign lab", Duration::from_secs(20));

@@ -21,7 +21,8 @@ fn odd_resolver(scene: &Scene) -> IpAddr {
     let (IpAddr::V4(four), IpAddr::V6(six)) = (scene.link(Family::Ipv4), scene.link(Family::Ipv6)) else {
         panic!("the link has an address of each family")
     };
-    let (four, six) = (four.octets(), six.octets());
+    let four = four.octets();
+    let six = six.octets();
     thread::spawn(move || {
         let mut room = [0; 512];
         while let Ok((length, from)) = datagrams.recv_from(&mut room) {

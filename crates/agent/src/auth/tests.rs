@@ -60,7 +60,8 @@ fn connect_over(
 
 #[test]
 fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
-    let (key, other) = (Key::generate(), Key::generate());
+    let key = Key::generate();
+    let other = Key::generate();
     let gate = Gate::new(Some(key.clone()));
     let (admitted, done) = connect(&gate, Some(&key), Vec::new());
     let local: ScopedAddr = "127.0.0.1".parse().unwrap();
@@ -167,13 +168,16 @@ fn whoever_listens_in_the_agents_place_has_to_know_the_key() {
 
 #[test]
 fn a_proof_is_good_in_one_tls_session_only() {
-    let (key, identity) = (Key::generate(), Identity::generate());
+    let key = Key::generate();
+    let identity = Identity::generate();
     let gate = Gate::new(Some(key.clone()));
     let (admitted, done) = connect_over(session(&identity), &gate, Some(&key), Vec::new());
     assert!(admitted.is_some() && done.is_ok(), "{done:?}");
     // Whoever has the agent's TLS key, stands between and passes on all that both say.
-    let ((between, coordinator), (agent, onward)) = (session(&identity), session(&identity));
-    let (mut towards, mut back) = ((between.clone(), onward.clone()), (onward, between));
+    let (between, coordinator) = session(&identity);
+    let (agent, onward) = session(&identity);
+    let mut towards = (between.clone(), onward.clone());
+    let mut back = (onward, between);
     thread::scope(|scope| {
         scope.spawn(move || io::copy(&mut towards.0, &mut towards.1));
         scope.spawn(move || io::copy(&mut back.0, &mut back.1));

@@ -27,11 +27,13 @@ fn connect(agent: &Identity, wanted: Fingerprint) -> (Result<Channel, TlsError>,
 
 #[test]
 fn a_session_is_with_the_agent_of_the_fingerprint_and_carries_both_ways_at_once() {
-    let (own, other) = (Identity::generate(), Identity::generate());
+    let own = Identity::generate();
+    let other = Identity::generate();
     let (accepted, secured) = connect(&own, other.fingerprint);
     assert!(matches!(secured.unwrap_err(), TlsError::OtherKey) && accepted.is_err());
     let (accepted, secured) = connect(&own, own.fingerprint);
-    let (agent, coordinator) = (accepted.unwrap(), secured.unwrap());
+    let agent = accepted.unwrap();
+    let coordinator = secured.unwrap();
     assert!(agent.is_secure());
     assert_eq!(agent.binding().unwrap(), coordinator.binding().unwrap());
     assert_eq!(agent.binding().unwrap().len(), 64);

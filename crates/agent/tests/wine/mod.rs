@@ -53,7 +53,8 @@ pub(crate) fn agent(options: &[&str]) -> Command {
 /// An agent on pipes.
 pub(crate) fn on_pipes() -> End {
     let mut child = agent(&["--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let (answers, requests) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let answers = child.stdout.take().unwrap();
+    let requests = child.stdin.take().unwrap();
     let hang_up = move || {
         child.kill().unwrap();
         child.wait().unwrap();
@@ -80,7 +81,8 @@ pub(crate) fn key() -> Key {
 pub(crate) fn listening(place: &str, options: &[&str]) -> Listening {
     let place = format!("{place}:0");
     let mut child = agent(&[&["--listen", &place], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut said, mut errors) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
+    let mut said = String::new();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
     while !said.contains("measures to it") && errors.read_line(&mut said).unwrap() > 0 {}
     let port = said
         .split("-p ")

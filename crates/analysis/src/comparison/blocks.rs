@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn summaries_as_json_give_the_figures_of_the_runs() {
-        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let four = cell(Family::Ipv4, 128);
+        let six = cell(Family::Ipv6, 128);
         for metric in [Metric::Throughput, Metric::Loss] {
             let records = [
                 run(0, &four, metric, 10.0),
@@ -181,7 +182,8 @@ mod tests {
 
     #[test]
     fn what_a_peer_says_is_finite_and_short() {
-        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let four = cell(Family::Ipv4, 128);
+        let six = cell(Family::Ipv6, 128);
         let question = question(Metric::Loss, 0.02);
         let mut strange = run(0, &four, Metric::Loss, 0.0);
         (strange.spec.probe.length, strange.spec.message_bytes) = (Length::Time(1), 0);
@@ -196,7 +198,8 @@ mod tests {
 
     #[test]
     fn reason_of_a_valid_run_comes_first() {
-        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let four = cell(Family::Ipv4, 128);
+        let six = cell(Family::Ipv6, 128);
         let metric = Metric::Rtt;
         let nothing = |records: &[RunRecord]| {
             Blocks::of(&question(metric, 0.02), &Runs::new(records)).nothing(&question(metric, 0.02))

@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn only_blocks_with_both_arms_valid_and_measured_make_a_pair() {
-        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let four = cell(Family::Ipv4, 128);
+        let six = cell(Family::Ipv6, 128);
         let metric = Metric::Throughput;
         let records = [
             run(0, &four, metric, 10.0),
@@ -277,7 +278,8 @@ mod tests {
 
     #[test]
     fn figures_missing_in_one_arm_are_counted() {
-        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let four = cell(Family::Ipv4, 128);
+        let six = cell(Family::Ipv6, 128);
         let metric = Metric::Throughput;
         let mut records = Vec::new();
         for block in 0..4 {
@@ -293,7 +295,8 @@ mod tests {
 
     #[test]
     fn too_few_pairs_are_refused_with_the_reason() {
-        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let four = cell(Family::Ipv4, 128);
+        let six = cell(Family::Ipv6, 128);
         let metric = Metric::Throughput;
         let refused = |records: &[stacklab_model::RunRecord]| {
             Paired::new(&question(metric, 0.02), &Runs::new(records)).unwrap_err()

@@ -227,7 +227,8 @@ mod tests {
             claimed_interval: Some(Interval { low, high }),
             ..with(verdict, apart)
         };
-        let (wide, narrow) = (claimed(better(), -0.05, 0.90, 0.97), claimed(better(), -0.03, 0.96, 0.98));
+        let wide = claimed(better(), -0.05, 0.90, 0.97);
+        let narrow = claimed(better(), -0.03, 0.96, 0.98);
         let found = overall(&[wide.clone(), narrow]).remove(0).claimed_range;
         assert_eq!(found, Some(Interval { low: 0.90, high: 0.98 }));
         // It is said of a direction only, and only if each size has a range.

@@ -124,7 +124,8 @@ const METRICS: [Metric; 3] = [Metric::Throughput, Metric::SenderCpuPerMessage, M
 pub(super) fn carry_over(runs: &[RunRecord]) -> Vec<SameArm> {
     let mut trials: BTreeMap<(u32, Probe, Transport), [Option<&RunRecord>; 2]> = BTreeMap::new();
     for run in runs {
-        let (Trial { block, probe, .. }, cell) = (&run.trial, &run.trial.cell);
+        let Trial { block, probe, .. } = &run.trial;
+        let cell = &run.trial.cell;
         let Some(arm) = SELF_ARMS.iter().position(|label| *label == cell.replica) else { continue };
         trials.entry((*block, *probe, cell.transport)).or_default()[arm] = Some(run);
     }
@@ -247,9 +248,11 @@ mod tests {
     #[test]
     fn pairs_of_a_block_count_as_one() {
         let replica = |label: &str, size| Cell { replica: label.to_owned(), ..cell(Family::Ipv4, size) };
-        let (mut runs, mut questions) = (Vec::new(), Vec::new());
+        let mut runs = Vec::new();
+        let mut questions = Vec::new();
         for size in [128, 256, 512] {
-            let (baseline, candidate) = (replica("a", size), replica("b", size));
+            let baseline = replica("a", size);
+            let candidate = replica("b", size);
             runs.extend(in_order(&baseline, &candidate));
             let metric = Metric::Throughput;
             questions.push(Question { factor: Factor::Replica, metric, baseline, candidate, margin: 0.01 });

@@ -29,7 +29,8 @@ fn of(link_config: &LinkConfig, cells: &[Cell], questions: &[Question], runs: &[
 
 #[test]
 fn a_campaign_becomes_its_findings() {
-    let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+    let four = cell(Family::Ipv4, 128);
+    let six = cell(Family::Ipv6, 128);
     let link_config = link_config(Some(Rate(1_000_000_000)));
     let mut runs = Vec::new();
     for block in 0..8 {
@@ -62,7 +63,8 @@ fn a_campaign_becomes_its_findings() {
 
 #[test]
 fn runs_that_were_sampled_give_no_verdict() {
-    let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+    let four = cell(Family::Ipv4, 128);
+    let six = cell(Family::Ipv6, 128);
     let runs: Vec<RunRecord> = (0..8)
         .flat_map(|block| {
             let figure = f64::from(block);
@@ -72,7 +74,8 @@ fn runs_that_were_sampled_give_no_verdict() {
             ]
         })
         .collect();
-    let (link_config, questions) = (link_config(None), [question(Metric::Throughput, 0.02)]);
+    let link_config = link_config(None);
+    let questions = [question(Metric::Throughput, 0.02)];
     let cells = [four, six];
     let of = |is_sampled| {
         findings(&Campaign { cells: &cells, is_sampled, ..campaign(&link_config, &questions, &runs) })
@@ -86,7 +89,8 @@ fn runs_that_were_sampled_give_no_verdict() {
 
 #[test]
 fn before_the_end_only_settled_claims_are_made() {
-    let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+    let four = cell(Family::Ipv4, 128);
+    let six = cell(Family::Ipv6, 128);
     let runs: Vec<RunRecord> = (0..8)
         .flat_map(|block| {
             [
@@ -95,9 +99,11 @@ fn before_the_end_only_settled_claims_are_made() {
             ]
         })
         .collect();
-    let (link_config, questions) = (link_config(None), [question(Metric::Throughput, 0.02)]);
+    let link_config = link_config(None);
+    let questions = [question(Metric::Throughput, 0.02)];
     let with = |stop_reason: StopReason, settled: Option<Verdict>| {
-        let (stop_reasons, settled) = ([stop_reason], [settled]);
+        let stop_reasons = [stop_reason];
+        let settled = [settled];
         let campaign = campaign(&link_config, &questions, &runs);
         findings(&Campaign { stop_reasons: &stop_reasons, settled: &settled, ..campaign })
             .comparisons

@@ -77,7 +77,8 @@ fn fitted_figures_have_the_ratio_that_is_said() {
     // A disturbed run: the means say that B is higher.
     let found = one(Metric::Rtt, &[1.0, 1.0, 1.1, 1.0], &[0.9, 0.95, 2.5, 0.9, 0.4], None);
     assert!(found.b.mean > found.a.mean, "{found:?}");
-    let ([a, b], effect) = (found.fitted.unwrap(), found.effect.unwrap());
+    let [a, b] = found.fitted.unwrap();
+    let effect = found.effect.unwrap();
     assert!(effect.estimate < 1.0 && (b / a - effect.estimate).abs() < 1e-12, "{a} {b} {effect:?}");
     let found = one(Metric::Loss, &[0.0, 0.1], &[0.2, 0.3, 0.1], None);
     assert_eq!(found.fitted.map(|[a, b]| [a - 0.05, b - 0.2].map(|off| off.abs() < 1e-12)), Some([true; 2]));
@@ -96,7 +97,8 @@ fn at(middle: f64) -> Vec<f64> {
 #[test]
 fn ratio_is_of_trimmed_means() {
     // One of five to nine runs is cut at each end, of the logarithms.
-    let (a, b) = ([90.0, 100.0, 111.0, 95.0, 2.0, 97.0, 98.0], [150.0, 160.0, 145.0, 900.0, 155.0, 152.0]);
+    let a = [90.0, 100.0, 111.0, 95.0, 2.0, 97.0, 98.0];
+    let b = [150.0, 160.0, 145.0, 900.0, 155.0, 152.0];
     let there = one(Metric::Throughput, &a, &b, None).effect.unwrap();
     let back = one(Metric::Throughput, &b, &a, None).effect.unwrap();
     let geometric = |x: &[f64]| (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp();
@@ -202,7 +204,8 @@ fn a_figure_that_vanished_has_not_held_what_was_allowed() {
 fn only_what_both_have_is_compared_and_the_rest_is_named() {
     let mut a = RecordData::of(Metric::Throughput, &at(100.0));
     let mut b = RecordData::of(Metric::Throughput, &at(100.0));
-    let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
+    let small = cell(Family::Ipv4, 64);
+    let large = cell(Family::Ipv4, 1024);
     a.cells.insert(0, small.clone());
     b.cells.push(large.clone());
     // By a generator's bias nothing is compared.

@@ -16,7 +16,8 @@ const SPREAD: f64 = 1.0;
 /// Ramdas, arXiv 2310.03722).
 pub fn e_value(moments: &Moments, null: f64) -> f64 {
     let n = moments.n;
-    let (nu, k) = (n - 1.0, 1.0 + SPREAD * n);
+    let nu = n - 1.0;
+    let k = 1.0 + SPREAD * n;
     let distance = moments.mean - null;
     let ratio = match (distance == 0.0, moments.sd > 0.0) {
         (true, _) => 1.0,
@@ -44,7 +45,8 @@ pub fn e_value_inside(moments: &Moments, low: f64, high: f64) -> f64 {
 /// With `R = (sqrt(k) / level)^(2/n)`, its half-width is `error * sqrt(nu (R - 1) / (1 - R / k))` if `R < k`.
 pub fn confidence_sequence(moments: &Moments, level: f64) -> Option<Interval> {
     let n = moments.n;
-    let (nu, k) = (n - 1.0, 1.0 + SPREAD * n);
+    let nu = n - 1.0;
+    let k = 1.0 + SPREAD * n;
     let ratio = (k.sqrt() / level).powf(2.0 / n);
     let half = moments.error() * (nu * (ratio - 1.0) / (1.0 - ratio / k)).sqrt();
     (ratio < k).then_some(Interval { low: moments.mean - half, high: moments.mean + half })

@@ -64,7 +64,8 @@ impl Cusum {
             return None;
         };
         let distance = (figure - level) / sd;
-        let (above, below) = (self.high.add(distance), self.low.add(-distance));
+        let above = self.high.add(distance);
+        let below = self.low.add(-distance);
         if !above && !below {
             return None;
         }

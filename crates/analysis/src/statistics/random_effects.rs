@@ -115,7 +115,8 @@ impl<'a> Weighted<'a> {
             return 0.0;
         }
         // Q is at most that of units without errors.
-        let (mut low, mut high) = (0.0_f64, self.squares / q);
+        let mut low = 0.0_f64;
+        let mut high = self.squares / q;
         for _ in 0..MAX_HALVINGS {
             let middle = low.midpoint(high);
             if middle <= low || middle >= high {

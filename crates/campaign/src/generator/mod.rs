@@ -35,7 +35,8 @@ impl Programs {
         let generators = once_each(study.cells.iter().map(of));
         let found = generators.into_iter().filter(|(generator, _)| generator.is_other());
         let found = found.map(|(generator, folder)| {
-            let (about, folder) = (generator.definition(), folder.as_deref());
+            let about = generator.definition();
+            let folder = folder.as_deref();
             let mut programs = about.programs.iter();
             programs.try_for_each(|program| find_in(folder, program, about.remedy).map(drop))?;
             let version = version(generator, folder)?;
@@ -78,7 +79,9 @@ pub(crate) fn run(
     let version = version(generator, programs)?;
     let traffic = traffic(path, spec);
     let before = rig.ends.counters()?;
-    let (started_unix_ns, clock, first_ns) = (now_unix_ns(), Instant::now(), now_ns());
+    let started_unix_ns = now_unix_ns();
+    let clock = Instant::now();
+    let first_ns = now_ns();
     let driven = drive(hosts, generator, (tool, &version, programs), &traffic, || rig.ends.is_interrupted())?;
     thread::sleep(UNDER_WAY);
     let last_ns = now_ns();
@@ -244,7 +247,8 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         // Warm-up and end markers are on the interface too.
         (false, _) => Some(messages * u64::from(spec.message_bytes)),
     };
-    let (sent, received) = (&sender.sent, &receiver.received);
+    let sent = &sender.sent;
+    let received = &receiver.received;
     let reported = [
         bytes(sender.tool.is_some(), sent.bytes, sent.warmup + sent.measured + sent.markers),
         bytes(receiver.tool.is_some(), received.bytes, received.warmup + received.measured),

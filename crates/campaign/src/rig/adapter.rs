@@ -154,7 +154,8 @@ pub(crate) fn checked(
         if let (Ok(before), Ok(after)) = (before, after) {
             let reports = made.host_reports.iter_mut().zip(sources).filter(|(_, source)| source.host == host);
             for (report, _) in reports {
-                let (before, after) = (before.clone(), after.clone());
+                let before = before.clone();
+                let after = after.clone();
                 report.station = Some(StationReport { seed: None, before, after });
             }
         }

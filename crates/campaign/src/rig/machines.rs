@@ -123,7 +123,8 @@ impl Network for Remote {
     }
 
     fn end(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
-        let (before, after) = (std::mem::take(&mut self.before), self.look());
+        let before = std::mem::take(&mut self.before);
+        let after = self.look();
         let mut pairs = before.into_iter().zip(after).map(|(before, after)| Some([before?, after?]));
         let adapters: [Option<AdapterEvidence>; 2] = [0, 1].map(|_| pairs.next().flatten());
         evidence.iter_mut().for_each(|arm| arm.adapters = adapters.clone());
@@ -240,7 +241,8 @@ impl Network for BothFamilies {
     fn path(&self, _: &LinkConfig, cell: &Cell) -> Path {
         let Way { here, there } = &self.ways[&cell.family];
         // Its zone is called so here only.
-        let (here_address, there) = (here.address.clone(), there.elsewhere());
+        let here_address = here.address.clone();
+        let there = there.elsewhere();
         let [sender, receiver] = if self.reverse { [there, here_address] } else { [here_address, there] };
         Path {
             // Nothing need be let in here.

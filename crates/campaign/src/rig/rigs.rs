@@ -279,7 +279,8 @@ impl RoutedPlacement {
         &self,
         interrupted: &'static AtomicBool,
     ) -> Result<(Vec<Rig>, Option<GuestHosted>), CampaignError> {
-        let (program, link_config) = (own_program()?, &self.needs.link_config);
+        let program = own_program()?;
+        let link_config = &self.needs.link_config;
         let mut rigs = Vec::new();
         let Some((system, _)) = &self.guest else {
             for plan in self.needs.specs(None) {

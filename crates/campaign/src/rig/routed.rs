@@ -231,7 +231,8 @@ impl Network for RoutedNetwork {
 /// Describes a routed testbed in a line for what it has in common with others, and one for its mechanism.
 fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let RoutedSource { plan, carried, guest, .. } = source;
-    let (mechanism, links) = (plan.kind.mechanism, &plan.links);
+    let mechanism = plan.kind.mechanism;
+    let links = &plan.links;
     let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
     let (hosts, seen_by) = hosts(&place, &source.guests());
     let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());

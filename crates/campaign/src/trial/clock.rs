@@ -167,13 +167,15 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
             drift.skew.abs() * 1e6
         ));
     }
-    let (first_ns, last_ns) = (report.received.first_ns, report.received.last_ns);
+    let first_ns = report.received.first_ns;
+    let last_ns = report.received.last_ns;
     let window_ns = last_ns.saturating_sub(first_ns);
     // The error of a delay, by the time of its arrival since the first one.
     let gained =
         |since_ns: f64| drift.skew * (first_ns.saturating_sub(clocks.before.at_ns) as f64 + since_ns);
     let ends: Vec<u64> = report.series.iter().skip(1).map(|row| row.start_ns).chain([window_ns]).collect();
-    let (mut weight, mut moment) = (0.0, 0.0);
+    let mut weight = 0.0;
+    let mut moment = 0.0;
     for (row, end_ns) in report.series.iter_mut().zip(ends) {
         let middle = (row.start_ns + end_ns.max(row.start_ns)) as f64 / 2.0;
         weight += row.messages as f64;

@@ -141,7 +141,8 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -
         let ticks = read(after).saturating_sub(read(before));
         ticks.saturating_mul(results::tick_ns()).min(MAX_NUMBER)
     };
-    let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
+    let user_ns = ns(|ticks| ticks.user);
+    let system_ns = ns(|ticks| ticks.system);
     CpuTime {
         idle_ns: wall_ns.saturating_sub(user_ns).saturating_sub(system_ns),
         own_user_ns: reported.map_or(0, |reported| reported.own_user_ns),
@@ -273,7 +274,8 @@ mod tests {
     #[test]
     fn a_guests_time_is_that_of_its_processes_wherever_it_stands_in_the_trial() {
         let tick_ns = results::tick_ns();
-        let (before, after) = (Ticks { user: 10, system: 1 }, Ticks { user: 40, system: 21 });
+        let before = Ticks { user: 10, system: 1 };
+        let after = Ticks { user: 40, system: 21 };
         // The reports of the sender's host, which is the guest.
         let cases = [
             (Direction::Both, 4, vec![0, 3], Metric::CpuSender, Metric::CpuReceiver),

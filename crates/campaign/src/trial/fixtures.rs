@@ -10,7 +10,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// A stream of datagrams over IPv6, on a schedule.
 pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
-    let (probe, transport) = (Probe::Stream, Transport::Udp);
+    let probe = Probe::Stream;
+    let transport = Transport::Udp;
     let cell = Cell::new(Family::Ipv6, transport, SizeOf::Payload, 1400);
     let asked = |metric: &Metric| {
         metric.probe() == probe && metric.applies_to(transport) && !metric.is_generator_error()
@@ -29,7 +30,12 @@ pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
 
 pub(crate) fn path() -> Path {
     let [sender, receiver] = [Ipv4Addr::new(198, 18, 0, 1); 2].map(|address| IpAddr::from(address).into());
-    let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);
+    let mtu = 1500;
+    let planned_mtu = true;
+    let offloads = false;
+    let rate = None;
+    let shared = false;
+    let nat = None;
     Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat, opener: None }
 }
 
@@ -37,7 +43,9 @@ pub(crate) fn path() -> Path {
 pub(crate) fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
     let (_, spec) = trial_and_spec();
     let values = spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
-    let (status, drops, warnings) = (RunStatus::Valid, Drops::default(), Vec::new());
+    let status = RunStatus::Valid;
+    let drops = Drops::default();
+    let warnings = Vec::new();
     (spec, Figures { status, values, drops, warnings, host_reports })
 }
 

@@ -146,7 +146,9 @@ impl LoadSample {
             let children = (grown(|process| process.children) - ended).max(0.0);
             let had = share(grown(|process| process.own) + children);
             if had > 0.0 {
-                let (pid, name, ran_before) = (*pid, process.name.clone(), before.is_some());
+                let pid = *pid;
+                let name = process.name.clone();
+                let ran_before = before.is_some();
                 processes.push(OtherProcess { pid, name, share: had, ran_before });
             }
         }
@@ -313,7 +315,10 @@ mod tests {
             processes: processes
                 .iter()
                 .map(|(pid, parent, [own, children])| {
-                    let (name, parent, own, children) = ("sh".to_owned(), *parent, *own, *children);
+                    let name = "sh".to_owned();
+                    let parent = *parent;
+                    let own = *own;
+                    let children = *children;
                     (*pid, Process { name, parent, group: *pid, own, children })
                 })
                 .collect(),

@@ -79,7 +79,8 @@ pub(super) fn counted(
     let family = Family::of(sent.endpoint.local.ip());
     let mechanism = if forward { *mechanism } else { mechanism.reversed() };
     let router = usize::from(!forward);
-    let (bytes, packets) = (moved(router, "interface.tx_bytes"), moved(router, "interface.tx_packets"));
+    let bytes = moved(router, "interface.tx_bytes");
+    let packets = moved(router, "interface.tx_packets");
     let ip_bytes = bytes.saturating_sub(packets * u64::from(ETHERNET_HEADER_BYTES)) as f64;
     let path = WirePath { mechanism, ..WirePath::plain(family, spec.transport, mtu) };
     let Some(model) = path.wire_size(spec.message_bytes) else {

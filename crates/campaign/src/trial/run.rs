@@ -46,7 +46,8 @@ pub(crate) fn run(
 }
 
 fn alone(rig: &mut Rig, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, CampaignError> {
-    let (cell, seed) = (&arm.trial.cell, trial_seed(seed, arm.trial));
+    let cell = &arm.trial.cell;
+    let seed = trial_seed(seed, arm.trial);
     let mut generator = None;
     let mut evidence = observed(&mut [rig], seed, |rigs| {
         if Generator::of(cell).is_other() {
@@ -67,8 +68,10 @@ fn interleaved(
     schedule: ArmSchedule,
     arms: &mut [Prepared<'_>],
 ) -> Result<Vec<Evidence>, CampaignError> {
-    let (first, order) = (arms[0].trial, seed ^ u64::from(arms[0].spec.token));
-    let (direction, seed) = (Direction::of(&first.cell), trial_seed(seed, first));
+    let first = arms[0].trial;
+    let order = seed ^ u64::from(arms[0].spec.token);
+    let direction = Direction::of(&first.cell);
+    let seed = trial_seed(seed, first);
     let mut slots = None;
     if let ArmSchedule::TimeSlots(slice_ns) = schedule {
         let rate = study.topology.slowest(&study.link_config);

@@ -188,7 +188,8 @@ mod tests {
         let of = |pinning, probe, steers| {
             in_cell(&cell(CellSettings { pinning, ..CellSettings::default() }), probe, steers)
         };
-        let (none, all) = ([false; 2], [true; 2]);
+        let none = [false; 2];
+        let all = [true; 2];
         assert_eq!(of(None, Probe::Stream, Steers::Both), (true, all));
         assert_eq!(of(None, Probe::Echo, Steers::Both), (true, none));
         assert_eq!(of(Some(Pinning::Halves), Probe::Stream, Steers::Both), (true, none));

@@ -193,7 +193,9 @@ mod tests {
             power_save: false,
         };
         let stations = [Some(association.clone()), Some(association)];
-        let (others, checks, medium) = (Vec::new(), Vec::new(), MediumReport::default());
+        let others = Vec::new();
+        let checks = Vec::new();
+        let medium = MediumReport::default();
         WifiState { stations, others, checks, medium, programs: String::new() }
     }
 

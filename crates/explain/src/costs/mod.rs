@@ -215,7 +215,8 @@ fn place(
     blocks: &mut Blocks,
     lock: &mut Lock,
 ) -> u64 {
-    let (from, to) = (slice.from_ns, slice.to_ns);
+    let from = slice.from_ns;
+    let to = slice.to_ns;
     let number = profile.windows.partition_point(|window| window.from_ns + MARGIN_NS <= from);
     let Some(number) = number.checked_sub(1) else { return 0 };
     let window = &profile.windows[number];
@@ -275,7 +276,8 @@ struct ArmCosts {
 impl ArmCosts {
     /// `parts` are the stages of the stack; `is_whole` tells whether both hosts count their CPU time.
     fn of<'a>(blocks: impl Iterator<Item = &'a Block>, parts: &[usize], is_whole: bool) -> Self {
-        let (mut sampled, mut free) = (CpuTime::default(), CpuTime::default());
+        let mut sampled = CpuTime::default();
+        let mut free = CpuTime::default();
         let mut arm = ArmCosts::default();
         for block in blocks {
             sampled.add(block.sampled);
@@ -335,7 +337,8 @@ impl Lock {
 
     /// Only stages of the stack follow a packet loop: what other programs do, and idle time, come in long runs.
     fn add(&mut self, sample: &Sample) {
-        let (cpu, stage) = (sample.cpu as usize, sample.stage);
+        let cpu = sample.cpu as usize;
+        let stage = sample.stage;
         if !self.counted[stage as usize] {
             self.last[cpu] = None;
             return;

@@ -40,7 +40,8 @@ fn made_of(
     let mut profile = Profile { stages, ..Profile::default() };
     let mut slices = [Vec::new(), Vec::new()];
     for window in 0..300 {
-        let (from_ns, is_sampled) = (1_000_000 + window * WINDOW_NS, window % 2 == 0);
+        let from_ns = 1_000_000 + window * WINDOW_NS;
+        let is_sampled = window % 2 == 0;
         profile.windows.push(Window { from_ns, to_ns: from_ns + WINDOW_NS, is_sampled });
         for turn in 0..9 {
             let arm = ((window + turn) % 2) as usize;
@@ -57,7 +58,8 @@ fn made_of(
                 cpu_ns,
                 is_whole: true,
             });
-            let (mut time_ns, mut before) = (first_ns as f64, None);
+            let mut time_ns = first_ns as f64;
+            let mut before = None;
             if !is_sampled {
                 continue;
             }
@@ -67,7 +69,8 @@ fn made_of(
                 if time_ns >= last_ns as f64 {
                     break;
                 }
-                let (at, mut below) = (unit(), 0.0);
+                let at = unit();
+                let mut below = 0.0;
                 let within = |share: &f64| {
                     below += share;
                     at < below
@@ -163,7 +166,9 @@ fn an_arm_does_not_differ_from_itself_in_twenty_runs() {
     stages.push(("idle", StageKind::Idle));
     let all_ns: f64 = OF_UDP.iter().map(|(_, ns)| ns).sum();
     let shares: Vec<f64> = OF_UDP.iter().map(|(_, ns)| 0.9 * ns / all_ns).collect();
-    let (mut before, mut after, mut stages_of_runs) = (0, 0, 0);
+    let mut before = 0;
+    let mut after = 0;
+    let mut stages_of_runs = 0;
     for seed in 0..20 {
         let mut made = made_of(&stages, [&shares, &shares], seed, 0.0);
         // The second arm's messages take as long as the first one's.

@@ -61,7 +61,8 @@ fn carry(plan: &ExactPlan) -> Result<Vec<u64>, String> {
         let mut ends = Vec::new();
         for arm in &pair.arms {
             let opened = Ends::open(probe, &networks.place(arm)).map_err(|reason| {
-                let (family, path) = (arm.family, arm.path);
+                let family = arm.family;
+                let path = arm.path;
                 format!("cannot open sockets of {family} for {probe} over {path} in the guest: {reason}")
             })?;
             ends.push((opened, [vec![0x5a; arm.size as usize], vec![0; arm.size as usize]], arm));

@@ -97,7 +97,8 @@ pub fn count_instructions(
             return Err(ExplainError::Interrupted);
         }
         if started.elapsed() > TIMEOUT {
-            let (seconds, last) = (TIMEOUT.as_secs(), last_line_with(&path("console"), &LAST_WORDS));
+            let seconds = TIMEOUT.as_secs();
+            let last = last_line_with(&path("console"), &LAST_WORDS);
             let reason = format!("the emulated machine hangs: it is not done after {seconds} s{last}");
             return Err(ExplainError::Kernel(reason));
         }

@@ -41,8 +41,8 @@ impl Classes {
             stages.push(StageName { name: name.to_owned(), kind });
             stages.len() as u32 - 1
         };
-        let (other, without) =
-            (add("other programs", StageKind::Other), add("unmapped", StageKind::Unmapped));
+        let other = add("other programs", StageKind::Other);
+        let without = add("unmapped", StageKind::Unmapped);
         Classes {
             map,
             symbols,

@@ -34,7 +34,9 @@ impl Symbols {
             .lines()
             .filter_map(|line| {
                 let mut words = line.split_ascii_whitespace();
-                let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+                let address = words.next()?;
+                let kind = words.next()?;
+                let name = words.next()?;
                 let address = u64::from_str_radix(address, 16).ok().filter(|address| *address > 0)?;
                 matches!(kind, "t" | "T" | "w" | "W").then(|| (address, plain(name).to_owned()))
             })
@@ -92,11 +94,15 @@ impl StageMap {
     }
 
     fn parse(table: &str) -> Self {
-        let (mut stages, mut whole, mut beginnings) = (Vec::new(), HashMap::new(), Vec::new());
+        let mut stages = Vec::new();
+        let mut whole = HashMap::new();
+        let mut beginnings = Vec::new();
         for line in table.lines().skip(1) {
             let mut fields = line.split(',');
             let mut field = || fields.next().expect("each line of the table has three fields");
-            let (stage, kind, functions) = (field(), field(), field());
+            let stage = field();
+            let kind = field();
+            let functions = field();
             let (kind, is_shared) = match kind {
                 "network" => (StageKind::Stack, false),
                 "idle" => (StageKind::Idle, false),

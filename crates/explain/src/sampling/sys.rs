@@ -63,7 +63,8 @@ fn cycles_per_ns() -> io::Result<f64> {
     let attr = attr(SampleEvent::Cycles);
     let counter = Counter { file: opened(attr, 0, -1)?, rate: Rate::CPU_CLOCK };
     counter.run(true)?;
-    let (began_ns, end_ns) = (thread_ns(), now_ns() + MEASURED_NS);
+    let began_ns = thread_ns();
+    let end_ns = now_ns() + MEASURED_NS;
     while now_ns() < end_ns {}
     let ran_ns = thread_ns().saturating_sub(began_ns);
     Ok(counter.counted_ns()? as f64 / ran_ns.max(1) as f64)

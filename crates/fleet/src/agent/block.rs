@@ -22,7 +22,8 @@ pub(crate) fn measure(
     let (study, plan) = order.study.check()?;
     let mut ways = BTreeMap::new();
     for cell in &study.cells {
-        let (here, there) = (own.address(cell.family)?, order.receiver.address(cell.family)?);
+        let here = own.address(cell.family)?;
+        let there = order.receiver.address(cell.family)?;
         let route = route_to(&there, Some(&here)).map_err(|error| {
             FleetError::agent(&own.name, format!("it has no route to {}: {error}", order.receiver.name))
         })?;

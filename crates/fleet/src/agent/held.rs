@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn a_second_lease_is_refused_unless_it_may_run_beside() {
         let key = |block| BlockKey { campaign: "c".to_owned(), pair: 0, block, attempt: 1 };
-        let (leases, long) = (Leases::default(), Duration::from_secs(60));
+        let leases = Leases::default();
+        let long = Duration::from_secs(60);
         let first = leases.take(&key(0), Class::Exclusive, long).unwrap();
         let error = leases.take(&key(1), Class::Exclusive, long).unwrap_err().to_string();
         assert!(error.contains("c, pair 0, block 0, attempt 1"), "{error}");

@@ -179,7 +179,8 @@ impl Tx<'_> {
                     statement.raw_bind_parameter(place.ok_or("a parameter is not used")?, value)?;
                 }
                 let columns = statement.column_count();
-                let (mut found, mut rows) = (Vec::new(), statement.raw_query());
+                let mut found = Vec::new();
+                let mut rows = statement.raw_query();
                 while let Some(row) = rows.next()? {
                     let value = |column| -> DbResult<Value> {
                         Ok(match row.get_ref(column)? {

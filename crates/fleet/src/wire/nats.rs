@@ -146,7 +146,8 @@ impl Wire for NatsWire {
                 .await
                 .map_err(|error| self.lost(error))?;
             self.client.flush().await.map_err(|error| self.lost(error))?;
-            let (mut found, ends) = (Vec::new(), tokio::time::Instant::now() + PRESENT_LIMIT);
+            let mut found = Vec::new();
+            let ends = tokio::time::Instant::now() + PRESENT_LIMIT;
             while let Ok(Some(message)) = tokio::time::timeout_at(ends, answers.next()).await {
                 // Without an agent, the server answers itself, with nothing.
                 if let Ok(Answer::Presence(presence)) =
@@ -170,7 +171,8 @@ impl Wire for NatsWire {
             let host = server.split("://").last().unwrap_or_default();
             ["127.", "localhost", "[::1]"].iter().any(|near| host.starts_with(near))
         });
-        let (version, payload) = (&info.version, info.max_payload);
+        let version = &info.version;
+        let payload = info.max_payload;
         let auth = "it asks for credentials: otherwise anybody could use the agents";
         let tls = "the connection is encrypted (tls://), or stays on this machine";
         vec![
@@ -218,7 +220,8 @@ impl Wire for NatsWire {
             )));
         }
         let (sender, reached) = mpsc::channel();
-        let (mut opened, mut asked) = (self.subscribe(subject(agent))?, self.subscribe(PRESENT.to_owned())?);
+        let mut opened = self.subscribe(subject(agent))?;
+        let mut asked = self.subscribe(PRESENT.to_owned())?;
         let own = agent.to_owned();
         self.runtime.spawn(async move {
             loop {
@@ -303,7 +306,8 @@ impl Write for Reply {
 
     fn flush(&mut self) -> std::io::Result<()> {
         let (runtime, client) = &self.wire;
-        let (reply, line) = (self.reply.clone(), std::mem::take(&mut self.line));
+        let reply = self.reply.clone();
+        let line = std::mem::take(&mut self.line);
         runtime.block_on(client.publish(reply, line.into())).map_err(std::io::Error::other)
     }
 }

@@ -55,7 +55,8 @@ fn campaign(store: &mut Store, id: &str, class: Class, pairs: &[[&AgentInfo; 2]]
         NewPair { sender: (*sender).clone(), receiver: (*receiver).clone(), skipped: None }
     });
     let pairs = pairs.collect();
-    let (request, order) = ("{}".to_owned(), order.to_vec());
+    let request = "{}".to_owned();
+    let order = order.to_vec();
     let new =
         NewCampaign { id: id.to_owned(), created_ns: 1, request, class, most_attempts: 3, pairs, order };
     store.put_campaign(&new).unwrap();
@@ -237,7 +238,8 @@ fn has_the_lease_of_each_attempt(open: Open<'_>) {
 }
 
 fn has_one_coordinator(open: Open<'_>) {
-    let (mut first, mut second) = (open(), open());
+    let mut first = open();
+    let mut second = open();
     first.coordinate().unwrap();
     let error = second.coordinate().unwrap_err().to_string();
     assert!(error.starts_with("another coordinator uses the fleet store"), "{error}");
@@ -258,7 +260,8 @@ fn check_reservations(store: &mut Store, context: &str) {
     }
     for (resource, classes) in open {
         let count = |name: &str| classes.iter().filter(|class| *class == name).count();
-        let (exclusive, normal) = (count("exclusive"), count("normal"));
+        let exclusive = count("exclusive");
+        let normal = count("normal");
         assert!(exclusive <= 1 && (exclusive == 0 || normal == 0), "{context}: {resource}: {classes:?}");
     }
 }

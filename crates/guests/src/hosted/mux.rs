@@ -41,7 +41,8 @@ pub(crate) fn open(
     });
     let stream = |(number, lines): (usize, Receiver<Vec<u8>>)| -> Streams {
         let read = Lines { lines, rest: VecDeque::new(), end: Arc::clone(&end) };
-        let (out, line) = (Arc::clone(&out), Vec::new());
+        let out = Arc::clone(&out);
+        let line = Vec::new();
         (Box::new(read), Box::new(Numbered { number, out, line, under_way: None }))
     };
     receivers.into_iter().enumerate().map(stream).collect()
@@ -59,7 +60,8 @@ pub(crate) fn serve(
     let mut inputs = Vec::new();
     for (number, (output, input)) in streams.into_iter().enumerate() {
         inputs.push(input);
-        let (out, line) = (Arc::clone(&out), Vec::new());
+        let out = Arc::clone(&out);
+        let line = Vec::new();
         let mut numbered = Numbered { number, out, line, under_way: under_way.clone() };
         thread::spawn(move || {
             let mut output = BufReader::new(output);

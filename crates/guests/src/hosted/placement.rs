@@ -194,7 +194,8 @@ impl Requirements {
                 kind.routers.0.each_ref().map(|system| {
                     translator_on(inside.unwrap_or(system), kind.translator, self.forward_only)
                 });
-            let (kind, link_config) = (kind.clone(), self.link_config.clone());
+            let kind = kind.clone();
+            let link_config = self.link_config.clone();
             RoutedSpec { kind, translates, link_config, links: self.links }
         };
         self.rows.iter().map(spec).collect()
@@ -346,7 +347,9 @@ mod tests {
                 .of_kernel()
         };
         let has = |needs: &[&str], one: &str| needs.contains(&one);
-        let (plain, mixed, guests) = (needs("namespace"), needs("namespace -> uml"), needs("uml"));
+        let plain = needs("namespace");
+        let mixed = needs("namespace -> uml");
+        let guests = needs("uml");
         assert!(has(&plain, "sit") && !has(&plain, "bridge"), "{plain:?}");
         assert!(has(&mixed, "sit") && has(&mixed, "bridge"), "{mixed:?}");
         assert!(!has(&guests, "sit") && has(&guests, "bridge"), "{guests:?}");

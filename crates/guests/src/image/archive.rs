@@ -142,7 +142,8 @@ fn program_headers(file: &[u8]) -> Option<Vec<usize>> {
         return None;
     }
     let first = long(file, PROGRAM_HEADERS_AT)?;
-    let (each, count) = (short(file, PROGRAM_HEADER_BYTES)?, short(file, PROGRAM_HEADERS)?);
+    let each = short(file, PROGRAM_HEADER_BYTES)?;
+    let count = short(file, PROGRAM_HEADERS)?;
     first.checked_add(each * count).filter(|end| *end <= file.len())?;
     Some((0..count).map(|number| first + number * each).collect())
 }
@@ -269,7 +270,8 @@ mod tests {
     #[test]
     fn this_program_is_packed_with_its_libraries() {
         let folder = tempfile::tempdir().unwrap();
-        let (before, path) = (folder.path().join("before"), folder.path().join("all.cpio"));
+        let before = folder.path().join("before");
+        let path = folder.path().join("all.cpio");
         fs::write(&before, "0707").unwrap();
         write_initramfs(&path, &[before], &std::env::current_exe().unwrap(), &[]).unwrap();
         let bytes = fs::read(&path).unwrap();

@@ -92,8 +92,8 @@ pub(crate) fn build_wifi(role: &WifiRole) -> Result<Built, TestbedError> {
         }
     });
     streams.push(answers.attempt("report on the medium").map_err(at)?);
-    let (state, hosts) =
-        (network.state.clone(), network.hosts_mut().iter().map(Host::pid).collect::<Vec<_>>());
+    let state = network.state.clone();
+    let hosts = network.hosts_mut().iter().map(Host::pid).collect::<Vec<_>>();
     let spec = role.spec.clone();
     let looks = answering("network", move |look: WifiLook, out| {
         write_message(out, &network.look(&spec, look.seed).map_err(|error| error.to_string()))

@@ -110,7 +110,8 @@ impl Boot for Uml {
             }
         }
         for (number, Interface { link, hardware, .. }) in role.interfaces().into_iter().enumerate() {
-            let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
+            let tap = tap_of(link);
+            let mac = hardware_address_text(hardware);
             command.arg(format!("vec{number}:transport=tap,ifname={tap},mac={mac},gro=1"));
         }
         command

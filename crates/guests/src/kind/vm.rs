@@ -56,7 +56,8 @@ impl Boot for Vm {
         let on = if spec.offloads { "on" } else { "off" };
         command.args(["-device", "virtio-rng-pci"]);
         for Interface { link, hardware, mtu } in role.interfaces() {
-            let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
+            let tap = tap_of(link);
+            let mac = hardware_address_text(hardware);
             command
             .args(["-netdev", &format!("tap,id={link},ifname={tap},script=no,downscript=no")])
             // These are the segmentation and coalescing offloads. The other offloads compute checksums.

@@ -28,7 +28,8 @@ pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str
     let holder = UnixStream::connect(socket)?;
     expect_own(&holder)?;
     let environment = environment().chain([(more.0.to_owned(), more.1.to_owned())]).collect();
-    let (folder, shown) = (folder(), terminal());
+    let folder = folder();
+    let shown = terminal();
     let raw = shown.map(|_| Raw::new()).transpose()?;
     let out = Arc::new(Mutex::new(holder.try_clone()?));
     say(&out, &Ask::Run(Order { host, command, folder, environment, terminal: shown }))?;
@@ -67,12 +68,14 @@ pub struct Ended {
 pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<Ended> {
     let holder = Arc::new(Mutex::new(UnixStream::connect(socket)?));
     let command = command.iter().map(|word| (*word).to_owned()).collect();
-    let (folder, environment) = (folder(), environment().collect());
+    let folder = folder();
+    let environment = environment().collect();
     say(&holder, &Ask::Run(Order { host, command, folder, environment, terminal: None }))?;
     // A holder that refuses the command states the reason and closes the connection.
     let _ = say(&holder, &Ask::InputEnds);
     let from = holder.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let mut output = Vec::new();
+    let mut errors = Vec::new();
     let code = hear(from, |bytes| output.write_all(bytes), |bytes| errors.write_all(bytes))?;
     Ok(Ended { code, output, errors })
 }
@@ -151,7 +154,8 @@ impl Drop for Raw {
 
 /// Checks that it is a process of this user (SO_PEERCRED), whoever may reach the socket's path.
 pub(crate) fn expect_own(stream: &UnixStream) -> io::Result<()> {
-    let (peer, own) = (getsockopt(stream, PeerCredentials)?.uid(), geteuid().as_raw());
+    let peer = getsockopt(stream, PeerCredentials)?.uid();
+    let own = geteuid().as_raw();
     if peer == own {
         return Ok(());
     }

@@ -163,7 +163,9 @@ impl Running {
             }
         });
         let ended = Arc::new(AtomicBool::new(false));
-        let (pid, over, out) = (child.id(), Arc::clone(&ended), Arc::clone(out));
+        let pid = child.id();
+        let over = Arc::clone(&ended);
+        let out = Arc::clone(out);
         thread::spawn(move || {
             let code = wait(&mut child, &over);
             for reader in readers {

@@ -11,7 +11,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         true => Documents { documents: document(text)?.items().to_vec(), ..Documents::default() },
         false => documents(text, &[])?,
     };
-    let (mut left_out, found) = (found.left_out(), found.documents);
+    let mut left_out = found.left_out();
+    let found = found.documents;
     if found.len() > MAX_TESTS {
         return Err(ImportError::of_file("it has too many tests"));
     }

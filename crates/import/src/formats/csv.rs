@@ -134,7 +134,8 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
     if size > MAX_MESSAGE_LENGTH || block > LAST_TRIAL || position > LAST_TRIAL {
         return Err("block, position or size is larger than any record's".to_owned());
     }
-    let (transport, size_of) = (read(field, "transport")?, read(field, "size_of")?);
+    let transport = read(field, "transport")?;
+    let size_of = read(field, "size_of")?;
     let mut cell = Cell::new(read(field, "family")?, transport, size_of, size);
     let optional = |factor: &Factor| *factor == Factor::Replica || factor.is_setting();
     for factor in Factor::ALL.iter().copied().filter(optional) {

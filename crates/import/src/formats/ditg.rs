@@ -110,8 +110,10 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
         let text = figures.get(name).ok_or_else(|| format!("this flow has no `{name}`"))?;
         number(text).ok_or_else(|| format!("`{name}` of this flow is not a number"))
     };
-    let (seconds, packets) = (figure("Total time")?, figure("Total packets")?);
-    let (bytes, rate) = (figure("Bytes received")?, figure("Average bitrate")?);
+    let seconds = figure("Total time")?;
+    let packets = figure("Total packets")?;
+    let bytes = figure("Bytes received")?;
+    let rate = figure("Average bitrate")?;
     let dropped = figure("Packets dropped")?;
     let mut test = ToolTest::new(Probe::Stream);
     test.family = if let [from, to] = ends { family(from, to) } else { None };

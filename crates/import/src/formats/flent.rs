@@ -30,7 +30,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut left_out = found.left_out();
     let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
     let of = |name: &str, series| Stream { series, meta: &meta["SERIES_META"][name] };
-    let (mut tests, mut pings) = (Vec::new(), Vec::new());
+    let mut tests = Vec::new();
+    let mut pings = Vec::new();
     let mut computed: Vec<&str> = Vec::new();
     for (name, series) in results.fields() {
         match name.as_str() {

@@ -87,7 +87,8 @@ fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Ve
     let mut tests: Vec<Vec<(String, Json)>> = Vec::new();
     for event in events {
         let Json::Fields(fields) = event else { continue };
-        let (mut name, mut data) = (String::new(), Json::Null);
+        let mut name = String::new();
+        let mut data = Json::Null;
         for (field, value) in fields {
             match (field.as_str(), value) {
                 ("event", Json::Text(text)) => name = text,
@@ -135,7 +136,9 @@ struct Way {
 impl Way {
     fn add(&mut self, stream: &Json) {
         self.streams += 1;
-        let (udp, sender, receiver) = (&stream["udp"], &stream["sender"], &stream["receiver"]);
+        let udp = &stream["udp"];
+        let sender = &stream["sender"];
+        let receiver = &stream["receiver"];
         self.jitters.extend(udp.count("jitter_ms"));
         self.lost += or_0(udp, "lost_packets");
         self.packets += or_0(udp, "packets");
@@ -155,7 +158,8 @@ fn or_0(node: &Json, name: &str) -> f64 {
 }
 
 pub(crate) fn test(document: &Json) -> ToolTest {
-    let (start, end) = (&document["start"], &document["end"]);
+    let start = &document["start"];
+    let end = &document["end"];
     let asked = &start["test_start"];
     let mut test = ToolTest::new(Probe::Stream);
     let connection = start["connected"].items().first();

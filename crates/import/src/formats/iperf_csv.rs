@@ -194,7 +194,8 @@ fn test(rows: &[Row]) -> ToolTest {
     };
     test.transport = Some(Transport::Udp);
     let sum = |place: usize| udp.iter().map(|row| row[place]).sum::<f64>();
-    let (lost, sent) = (sum(1), sum(2));
+    let lost = sum(1);
+    let sent = sum(2);
     // Without a report of the server the client writes -1.
     if udp.iter().any(|row| row[2] <= 0.0) {
         for metric in [Metric::Throughput, Metric::Loss, Metric::JitterRfc3550] {

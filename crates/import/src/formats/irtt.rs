@@ -8,7 +8,8 @@ use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Trans
 /// Reads the tests of a file: each document is one.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let read = documents(text, &["timestamps", "ipdv"])?;
-    let (left_out, found) = (read.left_out(), read.documents);
+    let left_out = read.left_out();
+    let found = read.documents;
     let mut tests = Vec::new();
     for (number, document) in found.iter().enumerate() {
         let (Some(config), Some(stats)) = (document.get("config"), document.get("stats")) else {
@@ -31,7 +32,8 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
         Some("IPv6") => Some(Family::Ipv6),
         _ => host("local_address").zip(host("remote_address")).and_then(|(a, b)| family(&bare(a), &bare(b))),
     };
-    let (asked, interval) = (&config["params"], config["params"].count("interval"));
+    let asked = &config["params"];
+    let interval = config["params"].count("interval");
     let length = asked.count("length").filter(|length| (1.0..65_536.0).contains(length));
     test.size = length.map(|length| length as u32);
     let schedule = interval.filter(|interval| *interval > 0.0).zip(test.size);

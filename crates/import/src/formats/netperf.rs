@@ -120,7 +120,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             _ => test.read_heading(place, line),
         }
     }
-    let (mut tests, mut left_out) = (Vec::new(), Vec::new());
+    let mut tests = Vec::new();
+    let mut left_out = Vec::new();
     let mut unread = Unread::default();
     for lines in found.iter_mut().filter(|lines| lines.assignments.is_empty()) {
         lines.assignments = columns(&lines.all);

@@ -130,7 +130,8 @@ impl Slice {
 
     /// Messages per second after the first receive, without a token bucket's burst; `None` if all arrived at once.
     pub fn arrival_rate(&self, bucket: Option<LinkBucket>) -> Option<f64> {
-        let (messages, seconds) = (self.messages.saturating_sub(self.at_first) as f64, self.seconds());
+        let messages = self.messages.saturating_sub(self.at_first) as f64;
+        let seconds = self.seconds();
         let rate = |bucket: LinkBucket| bucket.sustained(messages, seconds);
         (seconds > 0.0).then(|| bucket.map_or(messages / seconds, rate))
     }

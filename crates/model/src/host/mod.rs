@@ -88,7 +88,8 @@ impl CpuQuota {
     /// What a container with this quota may do on a host with this many processors, and for how long the kernel has
     /// kept it from running.
     pub fn describe(self, cores: u32, throttled_us: u64) -> String {
-        let (processors, held_back) = (self.processors(), throttled_us as f64 / 1e6);
+        let processors = self.processors();
+        let held_back = throttled_us as f64 / 1e6;
         format!(
             "this container may use {processors:.1} of {cores} processors and was held back {held_back:.1} s"
         )

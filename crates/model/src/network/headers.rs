@@ -42,8 +42,10 @@ impl WirePath {
     /// further segments. The sender knows the path MTU: inside a tunnel it cuts to the link's MTU minus the tunnel's
     /// headers, and each piece is encapsulated alone. `None` if the mechanism does not carry the family.
     pub fn wire_size(&self, payload: u32) -> Option<WireSize> {
-        let (family, transport) = (self.family, self.transport.header_bytes());
-        let (ip, mtu) = (family.header_bytes(), self.mechanism.leaves(family, self.mtu)?);
+        let family = self.family;
+        let transport = self.transport.header_bytes();
+        let ip = family.header_bytes();
+        let mtu = self.mechanism.leaves(family, self.mtu)?;
         // Each packet repeats `repeated` header bytes and has up to `room` bytes for the rest.
         let (first_only, repeated, room) = match self.transport {
             Transport::Tcp => (0, ip + transport, mtu.saturating_sub(ip + transport)),

@@ -89,7 +89,8 @@ impl RoutedKind {
     }
 
     pub fn of_namespaces(mechanism: Mechanism) -> Self {
-        let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
+        let clients = Systems::NAMESPACES;
+        let routers = Systems::NAMESPACES;
         RoutedKind {
             mechanism,
             clients,

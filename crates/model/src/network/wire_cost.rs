@@ -64,7 +64,8 @@ pub struct LinkBucket {
 impl LinkBucket {
     /// The bucket of a link with a burst of this many bytes; `None` without a rate, or if no such message is possible.
     pub fn of(cell: &Cell, link_config: &LinkConfig, burst_bytes: u64) -> Option<Self> {
-        let (rate, cost) = (link_config.rate?, WireCost::of(cell, link_config).ok()?);
+        let rate = link_config.rate?;
+        let cost = WireCost::of(cell, link_config).ok()?;
         let burst = burst_bytes as f64 / cost.wire_bytes;
         Some(LinkBucket { messages_per_second: cost.messages_per_second(rate), burst })
     }

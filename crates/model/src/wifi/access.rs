@@ -89,7 +89,8 @@ impl Bianchi {
         let others = senders.max(1) - 1;
         let collision = |transmission: f64| 1.0 - (1.0 - transmission).powf(others.into());
         // Equation 7 falls in p, and p rises in tau: one root, found by bisection.
-        let (mut low, mut high) = (0.0, 1.0);
+        let mut low = 0.0;
+        let mut high = 1.0;
         for _ in 0..100 {
             let middle = (low + high) / 2.0;
             if transmission(collision(middle), edca) > middle { low = middle } else { high = middle }

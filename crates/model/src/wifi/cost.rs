@@ -227,7 +227,8 @@ mod tests {
         // of 106 bytes, 870 bits, one symbol, answered by an ACK of 28 us, SIFS and extension. Two hops of each.
         let symbols = |count: f64| 4.0 * (0.9 * count).ceil();
         let cycle = |count, response| 37.0 + 67.5 + 46.0 + symbols(count) + response;
-        let (segments, acknowledgement) = (cycle(91.0, 48.0), cycle(1.0, 44.0));
+        let segments = cycle(91.0, 48.0);
+        let acknowledgement = cycle(1.0, 44.0);
         let found = cost(Family::Ipv4, Transport::Tcp, 1408, 8);
         let expected = 2.0 * (segments + acknowledgement) / 8.0;
         assert!((found.airtime_ns / 1e3 - expected).abs() < 1e-6, "{found:?}, not {expected}");

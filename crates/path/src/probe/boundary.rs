@@ -27,8 +27,12 @@ pub(crate) fn boundary<E>(
     next: impl Fn(u32, u32) -> u32,
     mut ask: impl FnMut(u32) -> Result<Reply, E>,
 ) -> Result<Option<u32>, E> {
-    let (mut yes, mut no, mut proven) = (yes, proven_no, proven_no);
-    let (mut asked, mut answered, mut lost) = (0, 0, 0);
+    let mut yes = yes;
+    let mut no = proven_no;
+    let mut proven = proven_no;
+    let mut asked = 0;
+    let mut answered = 0;
+    let mut lost = 0;
     loop {
         while yes.abs_diff(no) > 1 {
             let value = next(yes, no);
@@ -115,7 +119,8 @@ mod tests {
     #[test]
     fn a_lost_echo_is_not_taken_for_a_router() {
         for loss in [0.0, 0.15, 0.3] {
-            let (mut wrong, mut unknown) = (0, 0);
+            let mut wrong = 0;
+            let mut unknown = 0;
             for seed in 0..1_000 {
                 for (hops, speaks) in [(1, true), (1, false), (9, true), (9, false), (40, true)] {
                     match boundary(64, 0, middle, path(hops, false, speaks, loss, seed)).unwrap() {

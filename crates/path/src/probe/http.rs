@@ -110,7 +110,9 @@ fn exchange(
     stream.write_all(asked.as_bytes()).and_then(|()| stream.flush()).map_err(failed)?;
     let mut room = vec![0; 64 << 10];
     let mut header = Vec::new();
-    let (mut first, mut content, mut before) = (None, 0_u64, 0_u64);
+    let mut first = None;
+    let mut content = 0_u64;
+    let mut before = 0_u64;
     let mut last = began;
     let mut is_closed = false;
     while fetched.bytes < request.most_bytes && began.elapsed() <= ANSWER_LIMIT && !is_whole(fetched) {

@@ -97,7 +97,8 @@ mod tests {
         });
         let limit = Duration::from_millis(200);
         let mut timed = Timed::new(stream, limit);
-        let (began, mut room) = (Instant::now(), vec![0; 1 << 20]);
+        let began = Instant::now();
+        let mut room = vec![0; 1 << 20];
         let ended = timed.read_exact(&mut room).unwrap_err();
         assert!(matches!(ended.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{ended}");
         assert!(began.elapsed() >= limit);

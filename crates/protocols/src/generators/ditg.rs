@@ -47,10 +47,8 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
         line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("ITGDec prints no {key}"))
     };
     let of = |key: &str| number(key, field(key)?);
-    let (messages, bytes) = (
-        count("Total packets", field("Total packets")?)?,
-        count("Bytes received", field("Bytes received")?)?,
-    );
+    let messages = count("Total packets", field("Total packets")?)?;
+    let bytes = count("Bytes received", field("Bytes received")?)?;
     if messages == 0 {
         return Err("its log has no packet".to_owned());
     }

@@ -74,7 +74,8 @@ fn before<'a>(words: &[&'a str], unit: &str) -> Result<&'a str, String> {
 }
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
-    let (sent, received) = (words(output.sender, "sender")?, words(output.receiver, "receiver")?);
+    let sent = words(output.sender, "sender")?;
+    let received = words(output.receiver, "receiver")?;
     let received_bytes = count("bytes received", before(&received, "Bytes")?)?;
     let mut figures = Figures {
         sent_bytes: Some(count("bytes sent", before(&sent, "Bytes")?)?),
@@ -97,7 +98,8 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
                 .get(2)
                 .and_then(|word| word.split_once('/'))
                 .ok_or("the receiver's end prints no losses")?;
-            let (lost, total) = (count("datagrams lost", lost)?, count("datagrams", total)?);
+            let lost = count("datagrams lost", lost)?;
+            let total = count("datagrams", total)?;
             figures.sent_messages = Some(total);
             figures.received_messages = Some(total.saturating_sub(lost));
             figures.loss = (total > 0).then(|| lost as f64 / total as f64);

@@ -66,7 +66,8 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     match traffic.transport {
         Transport::Tcp => figures.retransmits = count("sum_sent", "retransmits"),
         Transport::Udp => {
-            let (sent, lost) = (count("sum_sent", "packets"), count("sum_received", "lost_packets"));
+            let sent = count("sum_sent", "packets");
+            let lost = count("sum_received", "lost_packets");
             figures.sent_messages = sent;
             figures.received_messages = Some(received_bytes / u64::from(traffic.message_bytes.max(1)));
             figures.loss = of("sum_received", "lost_percent")

@@ -105,7 +105,8 @@ fn what_a_program_says_it_received_goes_with_its_rate_and_its_losses() {
     for (generator, _) in tools() {
         for transport in Transport::ALL {
             let figures = read(generator, *transport, false);
-            let (bytes, rate) = (figures.received_bytes.unwrap() as f64, figures.bits_per_second.unwrap());
+            let bytes = figures.received_bytes.unwrap() as f64;
+            let rate = figures.bits_per_second.unwrap();
             let seconds = bytes * 8.0 / rate;
             assert!((0.9..1.15).contains(&seconds), "{generator} {transport}: {seconds} s");
             assert_eq!(figures.loss.is_some(), *transport == Transport::Udp, "{generator}");

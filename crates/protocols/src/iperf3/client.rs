@@ -116,7 +116,8 @@ pub enum ClientError {
 
 /// Runs a test.
 pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
-    let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
+    let started_unix_ns = now_unix_ns();
+    let start = Instant::now();
     let mut session = ClientSession::open(test)?;
     let streams = session.open_streams()?;
     let mut outcome = session.traffic(streams)?;
@@ -220,7 +221,8 @@ impl<'a> ClientSession<'a> {
             incoming.measure_from(begin_ns);
         }
         self.watch(&outgoing, &incoming, begin_ns)?;
-        let (sending, receiving) = (outgoing.streams.clone(), incoming.streams.clone());
+        let sending = outgoing.streams.clone();
+        let receiving = incoming.streams.clone();
         let mut counted: Vec<Counted> = outgoing.finish();
         for ((stream, _), counted) in sending.iter().zip(&counted) {
             // Of a stream that has failed nothing leaves any more.

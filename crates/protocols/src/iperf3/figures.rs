@@ -146,7 +146,8 @@ impl Transfer<'_> {
             options: Default::default(),
             ..own.endpoint.clone()
         };
-        let (bytes, messages) = (self.their_bytes(), self.their_messages());
+        let bytes = self.their_bytes();
+        let messages = self.their_messages();
         match self.way {
             Way::Send => {
                 let mut theirs = HostReport::new(Role::Receiver, endpoint);
@@ -173,7 +174,8 @@ impl Transfer<'_> {
 
     fn values(&self, path: &Path) -> BTreeMap<Metric, Value> {
         let [sender, receiver] = self.reports();
-        let (sent, received) = (&sender.sent, &receiver.received);
+        let sent = &sender.sent;
+        let received = &receiver.received;
         let mut made = values(self.spec, path, &sender, &receiver);
         let mut set = |metrics: &[Metric], value: Value| {
             let metrics = metrics.iter().filter(|metric| metric.applies_to(self.spec.transport));
@@ -252,7 +254,8 @@ impl Transfer<'_> {
                 ("sent", "received", received, "interface.rx_bytes", advice)
             }
         };
-        let (theirs, counted) = (self.their_bytes(), self.own.counters.get(counter));
+        let theirs = self.their_bytes();
+        let counted = self.own.counters.get(counter);
         Warning {
             code: "peer_word".to_owned(),
             text: format!(

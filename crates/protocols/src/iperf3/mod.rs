@@ -153,7 +153,8 @@ impl Refusal {
     /// A server's reason, from the eight bytes behind [`State::ServerError`].
     pub(crate) fn explained(bytes: [u8; 8]) -> String {
         let number = |at: usize| i32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let (reason, system) = (number(0), number(4));
+        let reason = number(0);
+        let system = number(4);
         let words = match reason {
             5 => "the test is too long for it",
             6 => "too many streams for it",
@@ -218,7 +219,9 @@ pub fn write_header(own: Numbered, number_bytes: usize, message: &mut [u8]) {
 pub fn read_header(number_bytes: usize, message: &[u8]) -> Option<Numbered> {
     let header = message.get(..8 + number_bytes)?;
     let of = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    let (seconds, micros, number) = (of(&header[..4]), of(&header[4..8]), of(&header[8..]));
+    let seconds = of(&header[..4]);
+    let micros = of(&header[4..8]);
+    let number = of(&header[8..]);
     Some(Numbered { sequence: number.checked_sub(1)?, sent_ns: (seconds * 1_000_000 + micros) * 1000 })
 }
 

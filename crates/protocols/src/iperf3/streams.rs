@@ -143,8 +143,10 @@ impl RunningStreams {
             RunningStreams { streams, threads: Vec::new(), stop: Arc::default(), progress, begin_ns };
         for place in 0..running.streams.len() {
             let (stream, way) = &running.streams[place];
-            let (stream, way) = (Arc::clone(stream), *way);
-            let (stop, progress) = (Arc::clone(&running.stop), Arc::clone(&running.progress));
+            let stream = Arc::clone(stream);
+            let way = *way;
+            let stop = Arc::clone(&running.stop);
+            let progress = Arc::clone(&running.progress);
             let begin_ns = Arc::clone(&running.begin_ns);
             let work = move || match way {
                 Way::Send => Counted::Sent(stream.send(omit_ns, &stop, &progress[place])),
@@ -224,7 +226,8 @@ mod tests {
         for long_counters in [true, false] {
             let parameters = Parameters { long_counters, ..Parameters::new(Transport::Udp, 100) };
             let ForeignFormat::Datagrams { write, read } = format(&parameters) else { panic!() };
-            let (mut message, first) = ([0; 100], Numbered { sequence: 0, sent_ns: 2_000 });
+            let mut message = [0; 100];
+            let first = Numbered { sequence: 0, sent_ns: 2_000 };
             write(first, &mut message);
             assert_eq!(message[if long_counters { 15 } else { 11 }], 1);
             assert_eq!(read(&message), Some(first));

@@ -101,8 +101,8 @@ pub fn text(measured: &Measured) -> String {
     }
     if let Some(times) = measured.said.and_then(|said| said.timestamps) {
         let TimestampInfo { source_in, method_in, source_out, method_out } = times;
-        let (arrival, answer) =
-            (format!("{method_in} (source {source_in})"), format!("{method_out} (source {source_out})"));
+        let arrival = format!("{method_in} (source {source_in})");
+        let answer = format!("{method_out} (source {source_out})");
         line("its times", format!("arrival by method {arrival}, answer by method {answer}"));
     }
     if exchange.clock_was_set {
@@ -113,7 +113,8 @@ pub fn text(measured: &Measured) -> String {
 
 fn clock_text(clock: &PeerClock) -> String {
     let PeerClock { offset_ns, bound_ns, estimated, contradicted } = *clock;
-    let (offset, bound) = (ms(offset_ns as f64), ms(bound_ns as f64));
+    let offset = ms(offset_ns as f64);
+    let bound = ms(bound_ns as f64);
     let contradiction = match contradicted {
         true => "; the delays contradict the error bounds of the clocks: one of them is wrong",
         false => "",

@@ -19,7 +19,8 @@ pub enum TimeFormat {
 impl TimeFormat {
     /// Writes nanoseconds since 1970.
     pub fn bits(self, unix_ns: u64) -> u64 {
-        let (seconds, ns) = (unix_ns / BILLION, unix_ns % BILLION);
+        let seconds = unix_ns / BILLION;
+        let ns = unix_ns % BILLION;
         match self {
             TimeFormat::Ntp => (((seconds + NTP_TO_UNIX) % ERA) << 32) | ((ns << 32) / BILLION),
             TimeFormat::Ptp => (seconds % ERA) << 32 | ns,
@@ -29,7 +30,8 @@ impl TimeFormat {
     /// Reads nanoseconds since 1970, of the era nearest to a time that the caller knows. A fraction of a second or
     /// more is none: `None`.
     pub fn unix_ns(self, bits: u64, near_unix_ns: u64) -> Option<u64> {
-        let (seconds, fraction) = (bits >> 32, bits % ERA);
+        let seconds = bits >> 32;
+        let fraction = bits % ERA;
         let (epoch, ns) = match self {
             // Up, so that what was written reads back.
             TimeFormat::Ntp => (NTP_TO_UNIX, (fraction * BILLION).div_ceil(ERA)),

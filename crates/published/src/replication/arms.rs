@@ -125,7 +125,8 @@ fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> 
     factors.iter().find_map(|factor| {
         let number = |cell: &Cell| cell.settings.get(*factor)?.parse().ok();
         let levels: Vec<u32> = study.cells.iter().filter_map(number).collect();
-        let (low, high) = (levels.iter().min()?, levels.iter().max()?);
+        let low = levels.iter().min()?;
+        let high = levels.iter().max()?;
         (low < high).then(|| (*factor, [low.to_string(), high.to_string()]))
     })
 }

@@ -210,7 +210,10 @@ pub(super) fn cuts(
     let mut cuts = Vec::new();
     for cell in &study.cells {
         let Some((fits, [cut_size, size])) = pair(cell, study) else { continue };
-        let (mut messages, mut fragments, mut arrived, mut reassembled) = (0, 0, 0, 0);
+        let mut messages = 0;
+        let mut fragments = 0;
+        let mut arrived = 0;
+        let mut reassembled = 0;
         for run in valid(runs, cell) {
             let host_reports = record.host_reports(&run.trial)?;
             let side = |role| host_reports.iter().find(|side| side.role == role);

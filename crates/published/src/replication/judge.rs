@@ -181,7 +181,8 @@ pub(super) struct PublishedPair {
 fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<PublishedPair> {
     let is_meant =
         |figure: &&PublishedFigure| figure.metric == published_name(finding.metric) && meant(figure, finding);
-    let (a, b) = (finding.a, finding.b);
+    let a = finding.a;
+    let b = finding.b;
     let mut found = Vec::new();
     for first in figures.iter().filter(is_meant).filter(|figure| is(figure, a)) {
         let second = figures.iter().filter(is_meant).find(|second| is(second, b) && alike(first, second, a));

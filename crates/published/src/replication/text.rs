@@ -87,7 +87,10 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
     }
     const MAX_SHOWN: usize = 6;
     for pair in finding.published.iter().take(MAX_SHOWN) {
-        let (what, a, b, unit) = (&pair.what, &pair.a, &pair.b, &pair.unit);
+        let what = &pair.what;
+        let a = &pair.a;
+        let b = &pair.b;
+        let unit = &pair.unit;
         lines.push(format!("published: {a} against {b} {unit} ({what})"));
     }
     match finding.published.len() {

@@ -17,7 +17,8 @@ impl Axis {
         // An axis that would begin near zero begins at zero, to make lengths comparable.
         let low = if low > 0.0 && low < 0.35 * high { 0.0 } else { low };
         let step = step((high - low) / wanted as f64);
-        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+        let first = (low / step + 1e-9).floor();
+        let last = (high / step - 1e-9).ceil();
         let ticks = (first as i64..=last as i64).map(|place| {
             let figure = place as f64 * step;
             (figure, label(figure, step))

@@ -25,11 +25,13 @@ pub(super) const LIMIT_DASH: &[f32] = &[2.0, 2.5];
 
 pub(super) fn draw(plot: &Plot) -> Drawing {
     // A line above the plot says which direction is better.
-    let (top, bottom) = (8.0 + LINE, PLOT_HEIGHT + LINE - 30.0);
+    let top = 8.0 + LINE;
+    let bottom = PLOT_HEIGHT + LINE - 30.0;
     let y = Axis::round(figures(plot), bottom, top, 5);
     let widest = y.ticks.iter().map(|(_, label)| width(label, LETTERS)).fold(0.0, f64::max);
     let y_title = lines_of(&plot.y_title, bottom - top);
-    let (left, right) = (9.0 + LINE * y_title.len() as f64 + widest, WIDTH - 8.0);
+    let left = 9.0 + LINE * y_title.len() as f64 + widest;
+    let right = WIDTH - 8.0;
     let x = x_axis(plot, left + 8.0, right - 8.0);
     let mut items = frame(plot, &x, &y, [left, right, top, bottom]);
     for (number, line) in y_title.iter().enumerate() {
@@ -133,7 +135,8 @@ fn labels(x: &XAxis, room: f64, y: f64) -> Vec<Item> {
     };
     let placed: Vec<(f64, f64, String)> = x.ticks.iter().map(placed).collect();
     let end = placed.last().map_or(f64::INFINITY, |(place, half, _)| place - half);
-    let (mut last, mut items) = (f64::NEG_INFINITY, Vec::new());
+    let mut last = f64::NEG_INFINITY;
+    let mut items = Vec::new();
     for (number, (place, half, label)) in placed.iter().enumerate() {
         let is_end = number + 1 == placed.len();
         if is_end || (place - half > last && (place + half < end || number == 0)) {
@@ -155,7 +158,8 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
         line.points.iter().filter_map(|point| Some((x(point.level), y.at(point.limit?)))).collect();
     let bars = line.points.iter().filter_map(|point| Some((x(point.level), point.interval?)));
     let bars = bars.flat_map(|(x, (low, high))| {
-        let (low, high) = (y.at(low), y.at(high));
+        let low = y.at(low);
+        let high = y.at(high);
         [
             vec![(x, low), (x, high)],
             vec![(x - 2.0, low), (x + 2.0, low)],

@@ -194,7 +194,8 @@ fn draw(content: &mut Content, item: &Item, height: f32) {
         Item::Path { pieces, closed, stroke, fill } => {
             for piece in pieces {
                 for (place, (x, y)) in piece.iter().enumerate() {
-                    let (x, y) = (*x as f32, height - *y as f32);
+                    let x = *x as f32;
+                    let y = height - *y as f32;
                     match place {
                         0 => content.move_to(x, y),
                         _ => content.line_to(x, y),
@@ -258,7 +259,8 @@ struct Outline<'a> {
 
 impl Outline<'_> {
     fn place(&self, x: f32, y: f32) -> (f32, f32) {
-        let (x, y) = (self.pen + self.scale * x, self.scale * y);
+        let x = self.pen + self.scale * x;
+        let y = self.scale * y;
         let (x, y) = if self.turned { (-y, x) } else { (x, y) };
         (self.origin.0 + x, self.origin.1 + y)
     }
@@ -277,16 +279,21 @@ impl OutlineBuilder for Outline<'_> {
 
     // PDF has cubic curves only: each control point is two thirds of the way to the quadratic one's.
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let (from, via, to) = (self.last, self.place(x1, y1), self.place(x, y));
+        let from = self.last;
+        let via = self.place(x1, y1);
+        let to = self.place(x, y);
         let toward =
             |end: (f32, f32)| (end.0 + (via.0 - end.0) * 2.0 / 3.0, end.1 + (via.1 - end.1) * 2.0 / 3.0);
-        let (a, b) = (toward(from), toward(to));
+        let a = toward(from);
+        let b = toward(to);
         self.content.cubic_to(a.0, a.1, b.0, b.1, to.0, to.1);
         self.last = to;
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let (a, b, to) = (self.place(x1, y1), self.place(x2, y2), self.place(x, y));
+        let a = self.place(x1, y1);
+        let b = self.place(x2, y2);
+        let to = self.place(x, y);
         self.content.cubic_to(a.0, a.1, b.0, b.1, to.0, to.1);
         self.last = to;
     }

@@ -58,7 +58,8 @@ pub(super) fn all(page: &Page) -> Vec<Plot> {
     }
     let mut plots = Vec::new();
     for (key @ (metric, of_transport, of_meaning), estimates) in groups {
-        let (transports, sizes_of) = (&page.factors[transport], &page.factors[size_of]);
+        let transports = &page.factors[transport];
+        let sizes_of = &page.factors[size_of];
         let framed = (sizes_of.levels.len() > 1).then(|| format!(", {}", sizes_of.alone[of_meaning]));
         let place = Place {
             key: format!("{}-{}", transports.levels[of_transport], sizes_of.levels[of_meaning]),

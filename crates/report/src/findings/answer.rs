@@ -192,8 +192,10 @@ fn range_text(metric: Metric, [low, high]: [f64; 2]) -> String {
 
 /// `throughput 4.4 ± 0.3 % lower`.
 pub fn difference(metric: Metric, effect: &Effect) -> String {
-    let (unit, distance) = (DisplayUnit::of(metric), Distance::from(effect));
-    let ([estimate, ..], half) = (distance.within(&unit), distance.half_width(&unit));
+    let unit = DisplayUnit::of(metric);
+    let distance = Distance::from(effect);
+    let [estimate, ..] = distance.within(&unit);
+    let half = distance.half_width(&unit);
     let decimals = difference_places([distance], &unit);
     let than_none = if effect.scale == Scale::Ratio { effect.estimate - 1.0 } else { effect.estimate };
     let way = if than_none > 0.0 { "higher" } else { "lower" };

@@ -93,7 +93,8 @@ pub fn worse(row: &Comparison) -> String {
 }
 
 fn words(metric: Metric, is_more: bool, claimed: Option<Claimed>) -> String {
-    let (way, metric) = (if is_more { "higher" } else { "lower" }, metric.label());
+    let way = if is_more { "higher" } else { "lower" };
+    let metric = metric.label();
     match claimed.map(|claimed| claimed.to_string()) {
         Some(factor) if factor.starts_with("a factor") => format!("{metric} {way} by {factor}"),
         Some(percent) => format!("{percent} {way} {metric}"),

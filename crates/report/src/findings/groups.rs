@@ -102,7 +102,8 @@ pub(crate) fn groups_of<'a>(
     let mut sorted: BTreeMap<_, Vec<&Comparison>> = BTreeMap::new();
     for comparison in comparisons {
         let question = &comparison.question;
-        let (factor, cell) = (question.factor, &question.baseline);
+        let factor = question.factor;
+        let cell = &question.baseline;
         let pair = (factor, level(cell, factor), level(&question.candidate, factor));
         let arm = arms.iter().position(|known| *known == pair).unwrap_or_else(|| {
             arms.push(pair);

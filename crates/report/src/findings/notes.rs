@@ -128,11 +128,14 @@ fn more_time(findings: &Findings, blocks: u32) -> String {
 fn same_arm(findings: &Findings) -> Vec<String> {
     let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
     let check = |metric: Metric, transport: Transport, effect: &Effect, p: f64| {
-        let (unit, distance) = (DisplayUnit::of(metric), Distance::from(effect));
-        let ([estimate, ..], half) = (distance.within(&unit), distance.half_width(&unit));
+        let unit = DisplayUnit::of(metric);
+        let distance = Distance::from(effect);
+        let [estimate, ..] = distance.within(&unit);
+        let half = distance.half_width(&unit);
         let decimals = if half < 0.1 { 2 } else { 1 };
         let [estimate, half] = [signed(estimate, decimals), fixed(half, decimals)];
-        let (label, transport) = (metric.label(), transport.name().to_uppercase());
+        let label = metric.label();
+        let transport = transport.name().to_uppercase();
         let text = format!("{label} {transport} {estimate} ± {half} {}", unit.difference_unit);
         compared.contains(&metric).then_some((text, p < 0.05))
     };
@@ -149,7 +152,8 @@ fn same_arm(findings: &Findings) -> Vec<String> {
     ];
     let said = checks.into_iter().filter(|(_, checks)| !checks.is_empty()).map(|(what, checks)| {
         let low = checks.iter().filter(|(_, is_low)| *is_low).count();
-        let (all, texts) = (checks.len(), checks.into_iter().map(|(text, _)| text).collect::<Vec<_>>());
+        let all = checks.len();
+        let texts = checks.into_iter().map(|(text, _)| text).collect::<Vec<_>>();
         format!(
             "{what}: {}; {low} of {all} have p below 0.05, and one in twenty is expected",
             texts.join(", ")
@@ -277,7 +281,8 @@ mod tests {
 
     #[test]
     fn like_arms_are_said_by_label_and_by_order() {
-        let (metric, transport) = (Metric::Throughput, Transport::Udp);
+        let metric = Metric::Throughput;
+        let transport = Transport::Udp;
         let effect = |estimate: f64| Effect {
             scale: Scale::Ratio,
             pairs: 9,

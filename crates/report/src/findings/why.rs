@@ -33,7 +33,8 @@ pub(crate) fn why(
 /// `mostly` and `about half` are claims about the stage's share: its whole 95 % interval must support them. Otherwise
 /// the interval is given: `route lookup (49 to 72 %), +74 ± 14 of +122 ns per message`.
 fn most(costs: &StageCosts) -> String {
-    let (busy, busy_half) = (&costs.busy, costs.half_width_ns(&costs.busy));
+    let busy = &costs.busy;
+    let busy_half = costs.half_width_ns(&costs.busy);
     if costs.health.lock_ratio > Health::MAX_LOCKED {
         return "unknown, because samples follow the packet loop".to_owned();
     }
@@ -47,7 +48,9 @@ fn most(costs: &StageCosts) -> String {
     let Some(stage) = costs.stages.iter().filter(is_same_way).find(|stage| stage.differs()) else {
         return format!("no stage differs beyond chance, {whole:+.0} ns per message in all");
     };
-    let (name, part, half) = (&stage.name, stage.difference_ns, costs.half_width_ns(stage));
+    let name = &stage.name;
+    let part = stage.difference_ns;
+    let half = costs.half_width_ns(stage);
     let [low, high] = [-half, half].map(|error| (part.abs() + error) / whole.abs());
     let [least, most] = [low, high].map(|share| 100.0 * share);
     let stage_share = if low > 0.5 {
@@ -125,8 +128,8 @@ mod tests {
         for share in [0.40, 0.45] {
             let mut mostly = 0;
             for _ in 0..2000 {
-                let (stage, rest) =
-                    (100.0 * share + 10.0 * normal(), 100.0 * (1.0 - share) + 21.3 * normal());
+                let stage = 100.0 * share + 10.0 * normal();
+                let rest = 100.0 * (1.0 - share) + 21.3 * normal();
                 let text = said(|costs| {
                     costs.health.t95 = 2.0;
                     costs.stages.truncate(1);

@@ -84,7 +84,8 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
             Direction::Reverse => ("there", "here"),
             Direction::Both => ("here", "there, and back"),
         };
-        let (from, to) = (&sender.endpoint, &receiver.endpoint);
+        let from = &sender.endpoint;
+        let to = &receiver.endpoint;
         let mtu = from.path_mtu.unwrap_or(from.interface_mtu);
         let [(from, out), (to, into)] = [from, to].map(|end| (end.local, &end.interface));
         let _ = writeln!(text, "{from} ({}) to {to} ({}), {out} to {into}, MTU {mtu}", ends.0, ends.1);
@@ -130,12 +131,14 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
 fn whole_rows(rows: &[IntervalRow], end_ns: u64) -> Vec<IntervalRow> {
     let mut rows = rows.to_vec();
     let Some([before, last]) = rows.last_chunk::<2>() else { return rows };
-    let (length_ns, last_ns) = (last.start_ns - before.start_ns, end_ns.saturating_sub(last.start_ns));
+    let length_ns = last.start_ns - before.start_ns;
+    let last_ns = end_ns.saturating_sub(last.start_ns);
     if last_ns < length_ns / SHORT_ROW
         && let (Some(more), Some(row)) = (rows.pop(), rows.last_mut())
     {
         let sum = |row: &IntervalRow| row.delay_mean_ns.map_or(0.0, |mean| mean * row.messages as f64);
-        let (delays, timed) = (sum(row) + sum(&more), row.delay_mean_ns.or(more.delay_mean_ns).is_some());
+        let delays = sum(row) + sum(&more);
+        let timed = row.delay_mean_ns.or(more.delay_mean_ns).is_some();
         row.messages += more.messages;
         row.bytes += more.bytes;
         row.delay_mean_ns = timed.then(|| delays / row.messages.max(1) as f64);

@@ -24,7 +24,8 @@ pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostRepor
 fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     let value = |metric: Metric| run.values.get(&metric);
     let throughput = |metric: Metric| shown(value(metric), |mbit| scaled(mbit * 1e6, "bit/s"));
-    let (sent, received) = (&sender.sent, &receiver.received);
+    let sent = &sender.sent;
+    let received = &receiver.received;
     let moved = |bytes: u64, messages: u64, from: u64, to: u64| {
         format!("{} in {}, {:.2} s", scaled(bytes as f64, "B"), count(messages, "message"), seconds(from, to))
     };
@@ -37,7 +38,8 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
     ];
     if let [_, _, back, received_back] = run.host_reports.as_slice() {
         let rate = throughput(Metric::ThroughputReverse);
-        let (sent, received) = (back.sent.measured, received_back.received.measured);
+        let sent = back.sent.measured;
+        let received = received_back.received.measured;
         lines.push(("and back", format!("{rate}; {received} of {} received", count(sent, "message"))));
     }
     match run.spec.transport {
@@ -102,7 +104,8 @@ fn one_way(run: &RunRecord, receiver: &HostReport) -> Lines {
 }
 
 fn flows(receiver: &HostReport) -> Option<Line> {
-    let (least, most) = (receiver.flow_bytes.iter().min()?, receiver.flow_bytes.iter().max()?);
+    let least = receiver.flow_bytes.iter().min()?;
+    let most = receiver.flow_bytes.iter().max()?;
     let seconds = seconds(receiver.received.first_ns, receiver.received.last_ns);
     let rate = |bytes: u64| scaled(bytes as f64 * 8.0 / seconds, "bit/s");
     let count = receiver.flow_bytes.len();
@@ -111,7 +114,8 @@ fn flows(receiver: &HostReport) -> Option<Line> {
 }
 
 fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
-    let (sent, back) = (sender.sent.measured, sender.received.measured);
+    let sent = sender.sent.measured;
+    let back = sender.received.measured;
     let seconds = seconds(sender.received.first_ns, sender.received.last_ns);
     let rate = Value::finite(back.saturating_sub(1) as f64 / seconds, "too few came back");
     let rate = shown(Some(&rate), |rate| format!("{}/s", number(rate)));

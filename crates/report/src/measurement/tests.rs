@@ -7,7 +7,8 @@ use stacklab_model::*;
 use std::collections::BTreeMap;
 
 fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport {
-    let (local, peer) = (local.parse().unwrap(), peer.parse().unwrap());
+    let local = local.parse().unwrap();
+    let peer = peer.parse().unwrap();
     let endpoint = Endpoint {
         family: Family::Ipv6,
         transport,
@@ -43,7 +44,8 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport
 
 /// Two seconds between two machines, 1000 messages sent, 990 received.
 fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
-    let (here, there) = ("[2001:db8::1]:40001", "[2001:db8::2]:40002");
+    let here = "[2001:db8::1]:40001";
+    let there = "[2001:db8::2]:40002";
     let mut host_reports =
         vec![side(Role::Sender, here, there, transport), side(Role::Receiver, there, here, transport)];
     let at = (5_000_000_000, 7_000_000_000);

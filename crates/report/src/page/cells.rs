@@ -30,7 +30,8 @@ impl<'a> Index<'a> {
     /// Numbers all that findings and runs name, in the study's order.
     pub(super) fn new(findings: &'a Findings, runs: &'a [RunRecord]) -> Self {
         let named = groups::cells(findings).chain(runs.iter().map(|run| &run.trial.cell));
-        let (mut cells, mut cell_numbers) = (Vec::new(), HashMap::new());
+        let mut cells = Vec::new();
+        let mut cell_numbers = HashMap::new();
         for cell in named {
             cell_numbers.entry(cell).or_insert_with(|| {
                 cells.push(cell);

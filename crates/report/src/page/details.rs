@@ -137,9 +137,12 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
     // The series of a long run has rows of more than the interval that was asked for.
     let step_ns = rows.get(1).map_or(interval_ns.max(1), |second| second.start_ns - rows[0].start_ns).max(1);
     let joined = rows.len().div_ceil(ROWS);
-    let (mut start_ms, mut rates, mut delays) = (vec![], vec![], vec![]);
+    let mut start_ms = vec![];
+    let mut rates = vec![];
+    let mut delays = vec![];
     for rows in rows.chunks(joined) {
-        let (start, end) = (rows[0].start_ns, rows[rows.len() - 1].start_ns.saturating_add(step_ns));
+        let start = rows[0].start_ns;
+        let end = rows[rows.len() - 1].start_ns.saturating_add(step_ns);
         let bytes = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.bytes));
         let delayed = || rows.iter().filter_map(|row| Some((row.delay_mean_ns?, row.messages)));
         let messages = delayed().fold(0, |sum: u64, (_, messages)| sum.saturating_add(messages));
@@ -171,9 +174,11 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     if !buckets.is_sorted_by_key(|(ns, _)| ns) {
         return None;
     }
-    let (least, most) = (buckets.first()?.0.max(1) as f64, buckets.last()?.0.max(1) as f64);
+    let least = buckets.first()?.0.max(1) as f64;
+    let most = buckets.last()?.0.max(1) as f64;
     let bar = |ns: f64| (ns.log10() * BARS_PER_DECADE).floor() as i64;
-    let (first, last) = (bar(least), bar(most));
+    let first = bar(least);
+    let last = bar(most);
     // Rounding must not create a separate bar for the last delay, nor hostile figures a bar for every ns.
     let bars = usize::try_from(last - first + 1).ok().filter(|bars| *bars <= 512)?;
     let mut counts = vec![0.0; bars];

@@ -59,7 +59,8 @@ impl<'a> Pairs<'a> {
             higher_is_better: one.metric.better() == Better::Higher,
             strength: match (&one.verdict, &whole) {
                 (Verdict::Better(_), Some(whole)) => {
-                    let (by, margin) = (whole.middle.abs(), unit.margin(scale, one.margin));
+                    let by = whole.middle.abs();
+                    let margin = unit.margin(scale, one.margin);
                     if by > margin { strength(by, margin) } else { 0 }
                 }
                 _ => 0,
@@ -190,7 +191,8 @@ mod tests {
             verdict: Verdict::Inconclusive,
             margin: 0.25,
         }];
-        let (metric, transport) = (of.question.metric, of.question.baseline.transport);
+        let metric = of.question.metric;
+        let transport = of.question.baseline.transport;
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
         let pairs = Pairs::new(&findings);
         assert_eq!((pairs.names(), pairs.of(&of.question)), (vec!["IPv6 vs IPv4".to_owned()], 0));
@@ -215,7 +217,9 @@ mod tests {
     fn differences_have_the_text_reports_figures() {
         let effect = |scale, estimate, low, high| {
             let interval = Interval { low, high };
-            let (pairs, error, degrees_of_freedom) = (9, 0.1, 8.0);
+            let pairs = 9;
+            let error = 0.1;
+            let degrees_of_freedom = 8.0;
             Effect {
                 scale,
                 pairs,

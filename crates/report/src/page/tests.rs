@@ -145,9 +145,9 @@ pub(crate) fn document() -> Page {
 
 #[test]
 fn every_estimate_and_comparison_is_there_in_the_units_that_are_shown() {
-    let (found, page) = (findings(), document());
-    assert_eq!(page.estimates.len(), found.cells.len());
-    assert_eq!(page.comparisons.len(), found.comparisons.len());
+    let found = findings();
+    let page = document();
+    assert_eq!([page.estimates.len(), page.comparisons.len()], [found.cells.len(), found.comparisons.len()]);
     for estimate in &found.cells {
         let metric = page.metrics.iter().position(|view| view.name == estimate.metric.name()).unwrap();
         let cell = page.cells.iter().position(|view| view.label == estimate.cell.label()).unwrap();
@@ -266,7 +266,8 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     assert_eq!(two.rows[0].links.len(), 1);
     assert_eq!(two.rows[0].links[0].facts, ["100 Mbit/s", "MTU 1500", "offloads off"]);
 
-    let (found, link_config) = (findings(), LinkConfig { rate: None, mtu: 1500, offloads: true });
+    let found = findings();
+    let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
     let named = |name: &str, kernel: &str| (name.to_owned(), host(kernel));
     // As a record has them: the ends first, then the routers; after a reboot with another kernel all again.
     let hosts = ["6.1.0", "6.12.0"]

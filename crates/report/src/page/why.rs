@@ -99,7 +99,8 @@ fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
 fn sampled_waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow> {
     let parts = costs.stages.iter().chain([&costs.unmapped, &costs.not_sampled]);
     let steps = parts.map(|stage| {
-        let (difference, half) = (stage.difference_ns, costs.half_width_ns(stage));
+        let difference = stage.difference_ns;
+        let half = costs.half_width_ns(stage);
         let shown = format!("{difference:+.0} ± {half:.0}");
         step(&stage.name, difference, rounded(half), stage.differs(), shown)
     });

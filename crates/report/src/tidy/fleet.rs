@@ -165,7 +165,8 @@ fn add(
         columns.push(group.read::<Int64Type>(name)?);
     }
     let [baseline, candidate] = ARMS.map(|arm| Arm::read(group, arm));
-    let (baseline, candidate) = (baseline?, candidate?);
+    let baseline = baseline?;
+    let candidate = candidate?;
     for row in 0..columns[0].len() {
         let mut numbers = [0; 4];
         for (number, column) in numbers.iter_mut().zip(&columns) {

@@ -131,7 +131,8 @@ impl<'a> Columns<'a> {
             return Err(lacks());
         }
         let mut reader = get_typed_column_reader::<T>(self.0.get_column_reader(place)?);
-        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        let mut levels = Vec::new();
+        let mut values = Vec::new();
         // No more than this program writes: a file may claim any number of empty rows.
         reader.read_records(MAX_GROUP, Some(&mut levels), None, &mut values)?;
         if usize::try_from(self.0.metadata().num_rows()) != Ok(levels.len()) {

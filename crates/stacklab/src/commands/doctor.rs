@@ -199,7 +199,8 @@ fn fit(text: &str, columns: usize) -> String {
     for line in text.lines() {
         let head = &line[..line.char_indices().nth(TEXT).map_or(line.len(), |(at, _)| at)];
         let hang = head.rfind("  ").map_or(0, |at| at + 2);
-        let (mut column, mut rest) = (0, line);
+        let mut column = 0;
+        let mut rest = line;
         while rest.chars().count() > columns - column {
             let room = rest.char_indices().nth(columns - column).map_or(rest.len(), |(at, _)| at);
             // Not within the columns before the text.

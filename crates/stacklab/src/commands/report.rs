@@ -92,7 +92,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
             render(&findings()?, format, width)
         }
         difference => {
-            let (format, difference) = (among(format, TABLES)?, difference.unwrap_or(Difference::Symmetric));
+            let format = among(format, TABLES)?;
+            let difference = difference.unwrap_or(Difference::Symmetric);
             paper(&findings()?, difference, format, width)
         }
     };
@@ -222,7 +223,8 @@ impl FromStr for FailOn {
 pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let paths = [&options.a, &options.b];
     let [a, b] = paths.map(|path| Recorded::read(&Record::read(path)?));
-    let (a, b) = (a?, b?);
+    let a = a?;
+    let b = b?;
     let names = paths.map(|path| path.display().to_string());
     let allowed = options.fail_on.map(|fail_on| fail_on.worse);
     let campaigns = [&a.campaign(), &b.campaign()];
@@ -287,7 +289,8 @@ fn unseen(uncertain: usize, seen: usize, may_fail: bool) -> Option<String> {
 }
 
 fn nothing_in_common(nothing: NothingInCommon, [a, b]: [&Path; 2], metrics: &[Metric]) -> Failure {
-    let (a, b) = (a.display(), b.display());
+    let a = a.display();
+    let b = b.display();
     Failure::usage(match (nothing, metrics) {
         (NothingInCommon::Cells, _) => format!(
             "{a} and {b} have no cell in common (family, transport, size_of, size and settings alike): measure the same \

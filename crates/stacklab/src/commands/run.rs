@@ -68,7 +68,8 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let path = record.path().to_owned();
     let mut measured = measured.map_err(|error| Failure::resumable(error, &path));
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
-        let (place, time) = (&options.placement.in_vm, Duration::from_nanos(ns));
+        let place = &options.placement.in_vm;
+        let time = Duration::from_nanos(ns);
         let explained = explain_verdicts(&mut record, place, time, interrupt_flag()?);
         measured = explained.map_err(|error| match error {
             ExplainError::Campaign(error) if error.is_interruption() => {
@@ -110,7 +111,8 @@ fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
     for comparison in &worse {
         eprintln!("stacklab: worse: {}", stacklab_report::worse(comparison));
     }
-    let (percent, n) = (100.0 * allowed, worse.len());
+    let percent = 100.0 * allowed;
+    let n = worse.len();
     if n == 0 {
         return Ok(());
     }

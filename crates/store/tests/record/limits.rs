@@ -57,7 +57,8 @@ fn circle(path: &Path) {
     .unwrap();
     let read = |sql: &str| raw.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
     let root = read("SELECT rootpage FROM sqlite_schema WHERE name = 'run'");
-    let (size, pages) = (read("PRAGMA page_size") as usize, read("PRAGMA page_count"));
+    let size = read("PRAGMA page_size") as usize;
+    let pages = read("PRAGMA page_count");
     drop(raw);
     let mut file = std::fs::read(path).unwrap();
     let at = (root as usize - 1) * size;
@@ -65,7 +66,8 @@ fn circle(path: &Path) {
     // An inner page with many cells that all point to one page: the next page.
     let inner = |next: u32| {
         let mut page = vec![0; size];
-        let (cells, cell) = (600_u16, size as u16 - 5);
+        let cells = 600_u16;
+        let cell = size as u16 - 5;
         page[0] = 5;
         page[3..5].copy_from_slice(&cells.to_be_bytes());
         page[5..7].copy_from_slice(&cell.to_be_bytes());

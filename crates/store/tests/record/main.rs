@@ -199,7 +199,8 @@ fn another_programs_database_is_refused() {
 #[test]
 fn refuses_other_formats() {
     let (_folder, path) = record();
-    let (older, newer) = (FIRST_FORMAT - 1, FORMAT + 1);
+    let older = FIRST_FORMAT - 1;
+    let newer = FORMAT + 1;
     for (format, text) in [
         (newer, format!("has record format {newer}, and this version reads formats up to {FORMAT}")),
         (

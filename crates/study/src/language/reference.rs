@@ -52,7 +52,8 @@ fn tables(text: &mut String, path: &str, keys: &[KeyDef]) {
             Presence::Optional | Presence::Default("{}") => String::new(),
             Presence::Default(value) => format!("`{value}`"),
         };
-        let (value, meaning) = (cell(&value(&key.kind)), cell(&key.description()));
+        let value = cell(&value(&key.kind));
+        let meaning = cell(&key.description());
         let _ = writeln!(text, "| `{}` | {value} | {default} | {meaning} |", key.name);
     }
     for key in known {

@@ -51,7 +51,8 @@ impl Plan {
         let afforded =
             study.rule.budget_ns.map_or(u64::MAX, |budget| budget.div_ceil(block_ns.max(1)).max(2));
         let blocks = |wanted: u32| wanted.min(u32::try_from(afforded).unwrap_or(u32::MAX));
-        let (min_blocks, max_blocks) = (blocks(study.rule.min), blocks(study.rule.max));
+        let min_blocks = blocks(study.rule.min);
+        let max_blocks = blocks(study.rule.max);
         PlanEstimate {
             trials_per_block: self.trials_per_block(),
             block_ns,

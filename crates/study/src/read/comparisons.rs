@@ -60,7 +60,8 @@ fn comparison(
             problems.add(problem.nearest(&level.value, levels.iter().map(String::as_str)));
         }
     }
-    let (baseline, candidate) = (baseline?, candidate?);
+    let baseline = baseline?;
+    let candidate = candidate?;
     if baseline.value == candidate.value {
         let title = format!("baseline and candidate are both `{}`", candidate.value);
         problems.add(
@@ -124,7 +125,8 @@ fn metrics(list: Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric>
         problems.add(metric.problem(format!("nothing is compared by `{}`", metric.value), why));
     }
     for metric in asked.iter().filter(|metric| !taken.contains(&metric.value)) {
-        let (name, probe) = (metric.value, metric.value.probe());
+        let name = metric.value;
+        let probe = metric.value.probe();
         problems.add(
             metric
                 .problem(format!("the study does not measure `{name}`"), "nothing to compare")

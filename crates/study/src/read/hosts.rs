@@ -55,7 +55,8 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
                 known.is_none_or(|host| host.interface.is_none() && !host.addresses.contains_key(&family))
             };
             for family in factors.family.iter().filter(|family| is_unknown(family.value)) {
-                let (name, place) = (family.value, &family.place);
+                let name = family.value;
+                let place = &family.place;
                 let title = format!("the {name} address of `{system}` is unknown");
                 let problem = level.problem(title, "which of its addresses is to be used?");
                 problems.add(problem.related(place, "needed for this").help(format!(

@@ -41,7 +41,8 @@ fn check_ends(testbed: Node, problems: &mut Problems) {
                 "rate" => table.get(name).value(leaf::rate, problems).map(|rate| rate.bits_per_second()),
                 _ => table.get(name).value(whole, problems).map(u64::from),
             };
-            let (own, middle) = (testbed.get(end), testbed.get(name).place());
+            let own = testbed.get(end);
+            let middle = testbed.get(name).place();
             let (Some(place), Some(width), most) = (own.get(name).place(), width(own), width(testbed)) else {
                 continue;
             };

@@ -77,7 +77,9 @@ fn nanoseconds(node: &Located) -> Result<u64, ValueError> {
 /// Reads a study; `None` if it has an error. The problems contain the error.
 pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let key = |name| Node(tree.get(name));
-    let (testbed, probe, blocks) = (key("testbed"), key("probe"), key("blocks"));
+    let testbed = key("testbed");
+    let probe = key("probe");
+    let blocks = key("blocks");
     let title = key("title").value(leaf::text, problems);
     let link_config = link_config(testbed, problems);
     let all = Factors::read_all(tree, problems);

@@ -46,7 +46,8 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
     }
     let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
     let rate = node.get("message_rate").value(read, problems);
-    let (metrics, length) = (node.get("metrics"), node.get("length"));
+    let metrics = node.get("metrics");
+    let length = node.get("length");
     let packets = length.get("packets").value(|node| leaf::integer(node, 0, i64::MAX), problems);
     let time = length.get("time").value(nanoseconds, problems);
     Some(ProbeSpec {

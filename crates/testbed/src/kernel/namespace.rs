@@ -32,7 +32,8 @@ pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
 pub(crate) fn open_other(pid: u32) -> io::Result<File> {
     let path = format!("/proc/{pid}/ns/net");
     let open = || {
-        let (other, own) = (File::open(&path)?, fs::metadata("/proc/self/ns/net")?);
+        let other = File::open(&path)?;
+        let own = fs::metadata("/proc/self/ns/net")?;
         let identity = |of: &fs::Metadata| (of.dev(), of.ino());
         if identity(&other.metadata()?) == identity(&own) {
             return Err(io::Error::other("it is this process's own network namespace, not a host's"));
@@ -160,7 +161,8 @@ pub fn join(pid: u32) -> io::Result<()> {
     let pid = pid.to_string();
     let user = path(&pid, "user");
     // Open both before entering the first: entering changes what may be opened.
-    let (network, other) = (File::open(path(&pid, "net"))?, File::open(&user)?);
+    let network = File::open(path(&pid, "net"))?;
+    let other = File::open(&user)?;
     if fs::read_link(&user)? != fs::read_link(path("self", "user"))? {
         setns(other, CloneFlags::CLONE_NEWUSER)?;
     }

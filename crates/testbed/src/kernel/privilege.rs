@@ -78,7 +78,8 @@ fn has_filter(status: &str) -> bool {
 
 fn enter_user_namespace() -> Result<(), TestbedError> {
     // Read them before entering the user namespace, where they are unmapped.
-    let (user, group) = (geteuid(), getegid());
+    let user = geteuid();
+    let group = getegid();
     unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from).map_err(closed("enter a user namespace"))?;
     // The order matters: without privilege, groups can be mapped only after setgroups is denied.
     for (file, text) in [

@@ -182,8 +182,9 @@ fn tayga_settings(router: &Router) -> String {
 pub(crate) fn build_tayga(router: &Router) -> Result<(), Fault> {
     create_lasting(TUNNEL, libc::IFF_TUN).attempt(format!("create the TUN device {TUNNEL}"))?;
     raise(TUNNEL, router.mtu)?;
-    let (translated, pool, xlat) =
-        ((TRANSLATED.0.into(), TRANSLATED.1), (POOL.0.into(), POOL.1), (XLAT.0.into(), XLAT.1));
+    let translated = (TRANSLATED.0.into(), TRANSLATED.1);
+    let pool = (POOL.0.into(), POOL.1);
+    let xlat = (XLAT.0.into(), XLAT.1);
     let into: [(IpAddr, u8); 2] = match (router.mechanism.translation(), router.site) {
         (Some(Translation::Both), Site::Near) => {
             [router.site.other().network(router.mechanism, Family::Ipv4), xlat]

@@ -65,7 +65,8 @@ pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
         Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
     let outer = tunnel.outer();
-    let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
+    let own = router.site.outer(outer);
+    let other = router.site.other().outer(outer);
     let what = format!("the {} device of {} from {own} to {other}", tunnel.device.kind, router.mechanism);
     add_device(device(TUNNEL, router.mechanism, tunnel, [own, other]), &what)?;
     if tunnel.device.setup == Setup::WireGuard {
@@ -332,7 +333,8 @@ mod tests {
         let said = infos.unwrap().iter().map(|info| match info {
             LinkInfo::Kind(kind) => kind.to_string(),
             LinkInfo::Data(InfoData::Other(bytes)) => {
-                let (mut rest, mut said) = (&bytes[..], Vec::new());
+                let mut rest = &bytes[..];
+                let mut said = Vec::new();
                 while let [low, high, kind, 0, ..] = rest {
                     let length = usize::from(u16::from_ne_bytes([*low, *high]));
                     let value = rest[4..length].iter().map(|byte| format!("{byte:02x}"));
@@ -355,7 +357,8 @@ mod tests {
         let sixrd = format!("sit 2:c6120001 4:40 9:29 11:{prefix} 13:3000 12:c6120000 14:1000");
         assert_eq!(described(Mechanism::SixRd), sixrd);
         assert_eq!(described(Mechanism::Gre4), "gre 6:c6120001 8:40 7:c6120002");
-        let (near, far) = ("200100020000ffff0000000000000001", "200100020000ffff0000000000000002");
+        let near = "200100020000ffff0000000000000001";
+        let far = "200100020000ffff0000000000000002";
         assert_eq!(described(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
         assert_eq!(described(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
         assert_eq!(described(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");

@@ -199,7 +199,8 @@ fn slapd_config(database: &Path, modules: Option<&Path>) -> String {
 fn entries() -> String {
     let mut text = "dn: cn=stacklab\nobjectClass: stacklabEntry\ncn: stacklab\n".to_owned();
     for number in 0..ENTRIES {
-        let (name, of) = (entry(number), SUFFIX);
+        let name = entry(number);
+        let of = SUFFIX;
         let _ = write!(
             text,
             "\ndn: cn={name},{of}\nobjectClass: stacklabEntry\ncn: {name}\ndescription: entry {number} of {ENTRIES}\n"

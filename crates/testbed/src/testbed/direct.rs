@@ -150,8 +150,8 @@ impl Testbed {
     /// Sets the link's MTU and the queue length in packets at each end (`None`: the value it was built with). No
     /// packets may be in transit. After an error, the ends may differ until the next call that succeeds.
     pub fn set_link(&mut self, mtu: Option<u32>, packets: Option<u32>) -> Result<(), TestbedError> {
-        let (link, before) =
-            (link(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?, &self.network.links[0]);
+        let link = link(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?;
+        let before = &self.network.links[0];
         if (link.mtu, link.queue) == (before.mtu, before.queue) {
             return Ok(());
         }

@@ -229,7 +229,8 @@ fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
 
 fn where_it_ended(before: &Counted, after: &Counted) -> &'static str {
     let moved = |place: usize| {
-        let ((_, _, was), (_, _, is)) = (before[place], after[place]);
+        let (_, _, was) = before[place];
+        let (_, _, is) = after[place];
         // At odd places packets arrive; at even places they leave.
         if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
     };

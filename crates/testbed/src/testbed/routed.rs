@@ -82,7 +82,8 @@ impl Routed {
             let [near, far] = &systems.0;
             Ok([prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?])
         };
-        let (clients, routers) = (guests(&kind.clients)?, guests(&kind.routers)?);
+        let clients = guests(&kind.clients)?;
+        let routers = guests(&kind.routers)?;
         let nodes = [
             (Node::Sender, Site::Near.client_addresses(mechanism)),
             (Node::Router1, Site::Near.gateways(mechanism)),
@@ -336,7 +337,8 @@ impl RoutedSpec {
     /// Four namespaces with equal links, and programs as translators.
     pub fn of_namespaces(mechanism: Mechanism, link_config: &LinkConfig) -> Self {
         let tayga = Translates { by: Translator::Tayga, version: None };
-        let (kind, links) = (RoutedKind::of_namespaces(mechanism), Links::default());
+        let kind = RoutedKind::of_namespaces(mechanism);
+        let links = Links::default();
         RoutedSpec { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
     }
 

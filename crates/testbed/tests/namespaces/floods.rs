@@ -19,7 +19,8 @@ fn offloads_are_off_only_where_the_bed_says_so() {
             let before = sent(sender);
             tcp_flood(&testbed, *family, || thread::sleep(Duration::from_millis(100)));
             let after = sent(sender);
-            let (packets, bytes) = (after.0 - before.0, after.1 - before.1);
+            let packets = after.0 - before.0;
+            let bytes = after.1 - before.1;
             assert!(packets > 100, "{packets}");
             let mean = bytes as f64 / packets as f64;
             assert_eq!(mean <= 1514.0, !offloads, "{family}: {mean} bytes per packet, offloads {offloads}");
@@ -54,7 +55,8 @@ fn udp_flood<T>(testbed: &Testbed, family: Family, size: u32, measure: impl FnOn
         in_namespace(host.pid(), move || UdpSocket::bind(address).unwrap()).unwrap()
     };
     // The socket is bound but never read: the test counts what arrives at the interface, and nothing may answer.
-    let (outgoing, incoming) = (bind(sender), bind(receiver));
+    let outgoing = bind(sender);
+    let incoming = bind(receiver);
     let there = incoming.local_addr().unwrap();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -181,7 +181,8 @@ impl Agent {
         if under_way > MAX_AT_ONCE {
             return answer(Err(format!("refused a request: {MAX_AT_ONCE} are running")));
         }
-        let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
+        let lasts = lasts(&request.body);
+        let takes = permission::takes(&request.body);
         let request = self.permission.in_own_addresses(request.body);
         let permitted = self.permission.check(&request, self.activity.bits_per_second());
         match permitted.and_then(|()| self.perform(id, request)) {
@@ -192,7 +193,8 @@ impl Agent {
                 answer(Ok(listening))
             }
             Ok(Work::Lasting(work)) => {
-                let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
+                let theirs = Arc::clone(responder);
+                let activity = self.activity.clone();
                 activity.begin(id, lasts, takes);
                 let run = move || {
                     let done = completed(work);

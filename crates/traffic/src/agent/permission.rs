@@ -336,7 +336,9 @@ impl Activity {
 
     /// Calls `end` with the reason once a limit has passed.
     pub(super) fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
-        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest, limits.idle);
+        let state = Arc::downgrade(&self.0);
+        let longest = limits.longest;
+        let idle = limits.idle;
         thread::spawn(move || {
             loop {
                 thread::sleep(POLL_INTERVAL);

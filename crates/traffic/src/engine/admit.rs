@@ -52,7 +52,8 @@ impl Listener<'_> {
 
     fn first_datagram(self) -> io::Result<(Option<Socket>, u64)> {
         let Listener { spec, peers, socket, ended, .. } = self;
-        let (mut strays, mut ends) = (0, None);
+        let mut strays = 0;
+        let mut ends = None;
         loop {
             // Read first: whatever arrived before the end can still be accepted afterwards.
             let over = has_ended(ended, &mut ends);
@@ -81,7 +82,8 @@ impl Listener<'_> {
 
     /// The connections of all flows, each of which began with a header of this trial.
     fn connections(self, attempt: impl Fn() -> String) -> Result<(Vec<Channel>, u64), EngineError> {
-        let (found, unknown) = (Vec::new(), VecDeque::new());
+        let found = Vec::new();
+        let unknown = VecDeque::new();
         let mut door = Door { listener: self, found, unknown, strays: 0, unprepared: None };
         let flows = self.spec.flows as usize;
         let mut ends = None;
@@ -355,12 +357,14 @@ mod tests {
 
     #[test]
     fn endless_strays_keep_no_receiver() {
-        let (yes, mut long_ago) = (AtomicBool::new(true), Instant::now().checked_sub(2 * LONG));
+        let yes = AtomicBool::new(true);
+        let mut long_ago = Instant::now().checked_sub(2 * LONG);
         assert!(has_ended(&yes, &mut None) == Ended::JustNow);
         assert!(has_ended(&yes, &mut long_ago) == Ended::ForLong);
         let spec = spec(Transport::Udp, 1);
         let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
-        let (address, end) = (receiver.address, Instant::now() + Duration::from_secs(20));
+        let address = receiver.address;
+        let end = Instant::now() + Duration::from_secs(20);
         let going_on = AtomicBool::new(true);
         std::thread::scope(|scope| {
             scope.spawn(|| {

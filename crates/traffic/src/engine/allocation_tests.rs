@@ -80,7 +80,8 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
     let size = spec.message_bytes as usize;
     let mut asked = 0;
     for (phase, length) in [(Phase::Warmup, Length::Packets(WARMUP)), (Phase::Measured, spec.probe.length)] {
-        let (token, pacing) = (spec.token, spec.probe.pacing);
+        let token = spec.token;
+        let pacing = spec.probe.pacing;
         let send_phase = SendPhase {
             token,
             phase,

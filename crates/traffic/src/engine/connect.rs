@@ -29,7 +29,8 @@ pub(crate) fn open_connections(
     stop: Option<&AtomicBool>,
 ) -> Result<HostReport, EngineError> {
     let before = host::counters(&flows::interface_of(from)?);
-    let (mut sent, mut last) = (Sent::default(), None);
+    let mut sent = Sent::default();
+    let mut last = None;
     if spec.probe.warmup_ns > 0 {
         let mut unmeasured = FlowDelays::new();
         let warmup = Length::Time(spec.probe.warmup_ns);
@@ -67,7 +68,8 @@ fn open_phase(
     times: &mut FlowDelays,
     last: &mut Option<Socket>,
 ) -> Result<(u64, u64), EngineError> {
-    let (mut refused, mut in_a_row) = (0, 0);
+    let mut refused = 0;
+    let mut in_a_row = 0;
     let mut pacer = Pacer::start(Pacing::Flood, length).stopped_by(stop);
     let mut opened = 0;
     while pacer.next_slot(opened, 1).is_some() {

@@ -172,7 +172,8 @@ impl<'a> ArrivalCounter<'a> {
     }
 
     pub(crate) fn join(&mut self, other: ArrivalCounter<'_>) {
-        let (received, more) = (&mut self.received, other.received);
+        let received = &mut self.received;
+        let more = other.received;
         if received.first_ns == 0 || more.first_ns > 0 && more.first_ns < received.first_ns {
             (received.first_ns, received.bytes_at_first) = (more.first_ns, more.bytes_at_first);
         }

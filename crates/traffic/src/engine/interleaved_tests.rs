@@ -115,7 +115,8 @@ fn what_fills_the_sockets_of_several_flows_leaves_in_the_same_turn() {
         spec
     });
     let reports = trial(&specs);
-    let (mut late, mut all) = (0, 0);
+    let mut late = 0;
+    let mut all = 0;
     for (arm, [sender, receiver]) in reports.iter().enumerate() {
         let other_turns = || reports[1 - arm][0].slices.iter().map(|slice| slice.first_ns);
         for (sent, arrived) in sender.slices.iter().zip(&receiver.slices) {

@@ -59,7 +59,10 @@ impl WaitingSender {
         let thread = thread::spawn({
             let spec = spec.clone();
             move || {
-                let (spec, peers, socket, address) = (&spec, peers.as_ref(), &socket, listening);
+                let spec = &spec;
+                let peers = peers.as_ref();
+                let socket = &socket;
+                let address = listening;
                 let listener = Listener { spec, peers, socket, address, ended: &ended };
                 match spec.transport {
                     Transport::Tcp => connections(listener),
@@ -166,7 +169,8 @@ pub(crate) fn receiver(
 ) -> Result<Receiver, EngineError> {
     let attempt = || format!("open flows from {address} to {sender}");
     let (from, to) = zone::ends(address, sender).attempt(attempt)?;
-    let (before, clock) = (host::counters(&flows::interface_of(from)?), StampClock::new());
+    let before = host::counters(&flows::interface_of(from)?);
+    let clock = StampClock::new();
     sys::raise_file_limit(spec.flows.into()).attempt(attempt)?;
     let memory = SocketMemory::watch(&spec);
     if let Some(allowance) = &allowance {
@@ -194,7 +198,8 @@ fn until_answer(
     allowance: Option<&Allowance>,
 ) -> io::Result<u64> {
     let mut waiting: Vec<(u16, &Channel)> = (0..).zip(channels).collect();
-    let (mut strays, mut sent) = (0, None::<Instant>);
+    let mut strays = 0;
+    let mut sent = None::<Instant>;
     while !waiting.is_empty() && !ended.load(Ordering::Relaxed) {
         if sent.is_none_or(|sent| sent.elapsed() >= REPEAT) {
             for (flow, channel) in &waiting {

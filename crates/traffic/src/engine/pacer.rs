@@ -86,7 +86,9 @@ impl<'a> Pacer<'a> {
             Length::Time(time) => time,
             Length::Packets(_) => Nanos::MAX,
         };
-        let (offset_ns, not_before_ns, stop) = (0, 0, None);
+        let offset_ns = 0;
+        let not_before_ns = 0;
+        let stop = None;
         Pacer {
             start_ns,
             gap_ns,
@@ -232,7 +234,8 @@ mod tests {
     fn catches_up_with_a_late_schedule_without_a_burst() {
         let mut pacer = Pacer::start(Pacing::Schedule(1_000.0), Length::Packets(200));
         std::thread::sleep(Duration::from_millis(10));
-        let (mut last, mut sequence) = (0, 0);
+        let mut last = 0;
+        let mut sequence = 0;
         let mut overslept = Vec::new();
         let mut machine_overslept = Vec::new();
         while let Some(slot) = pacer.next_slot(sequence, 1) {

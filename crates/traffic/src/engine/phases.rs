@@ -43,7 +43,8 @@ pub(crate) struct Finished {
 
 impl Finished {
     pub(crate) fn join(mut self, other: Finished) -> Finished {
-        let (sent, more) = (&mut self.sent, &other.sent);
+        let sent = &mut self.sent;
+        let more = &other.sent;
         sent.warmup += more.warmup;
         sent.measured += more.measured;
         sent.markers += more.markers;
@@ -229,7 +230,9 @@ impl<'a> Sending<'a> {
         self.done.ends_ns = sys::now_ns() + END_LIMIT.as_nanos() as Nanos + markers_ns;
         self.tx.wait_until(self.done.ends_ns);
         for markers_left in (0..end_markers(self.spec.transport)).rev() {
-            let (token, phase, sent_ns) = (self.spec.token, Phase::End, sys::now_ns());
+            let token = self.spec.token;
+            let phase = Phase::End;
+            let sent_ns = sys::now_ns();
             let marker = Header { token, phase, markers_left, sent_ns, ..Header::default() };
             self.done.sent.markers += self.tx.mark_end(marker)?;
             if markers_left > 0 {

@@ -52,13 +52,16 @@ impl Receiver {
         let given = address.into();
         let address = zone::socket_addr(&given, 0).attempt(|| format!("listen on {given}"))?;
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
-        let (before, clock) = (host::counters(&flows::interface_of(address)?), StampClock::new());
+        let before = host::counters(&flows::interface_of(address)?);
+        let clock = StampClock::new();
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into())
             .attempt(|| format!("admit {}", stacklab_model::count(spec.flows, "flow")))?;
         let (socket, listening) = flows::listen(&spec, address, ports)?;
         Ok(Self::start(listening, move |ended| {
-            let (spec, peers, socket) = (&spec, peers.as_ref(), &socket);
+            let spec = &spec;
+            let peers = peers.as_ref();
+            let socket = &socket;
             attend(Listener { spec, peers, socket, address: listening, ended }, &before, clock)
         }))
     }
@@ -128,7 +131,9 @@ pub(super) fn take(
     let Counted { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
     let cpu = if !spec.schedule.is_alone() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
     let arrived = if first.stamped { Point::Kernel } else { Point::Call };
-    let (offset_ns, bound_ns, skew_ns_per_s) = (spec.clock_offset_ns, 0, 0);
+    let offset_ns = spec.clock_offset_ns;
+    let bound_ns = 0;
+    let skew_ns_per_s = 0;
     let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
     let points = DelayPoints { compared, ..DelayPoints::between(Point::Call, arrived) };
     let delay_points = delays.is_some().then_some(points);
@@ -207,7 +212,8 @@ pub(super) struct Reflect<'a> {
 
 impl<'a> Reflect<'a> {
     pub(super) fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
-        let (received, sent) = (Received::default(), Sent::default());
+        let received = Received::default();
+        let sent = Sent::default();
         let seen = SequenceWindow::new(1);
         Reflect { channel, ended, received, sent, cpu: CpuWindow::new(spec.cpu_scope), seen }
     }

@@ -291,7 +291,8 @@ impl Datagrams {
         if self.place == self.count {
             return None;
         }
-        let (place, start) = (self.place, self.offset);
+        let place = self.place;
+        let start = self.offset;
         // Segments that GRO coalesced have one set of control messages.
         if start == 0 {
             self.meta = self.batch.recv_meta(place);

@@ -259,7 +259,8 @@ fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u3
 
 /// Mean of the smoothed round-trip time in microseconds, sampled until the trial has ended.
 fn sample_srtt(channel: &Channel, ended: &AtomicBool) -> Option<f64> {
-    let (mut sum, mut samples) = (0, 0);
+    let mut sum = 0;
+    let mut samples = 0;
     while !ended.load(Ordering::Relaxed) {
         thread::sleep(SRTT_PERIOD);
         if let Some(rtt) = sys::tcp_info(&channel.socket).ok().and_then(|info| info.rtt_us) {

@@ -158,7 +158,8 @@ impl Channel {
 
     /// TCP_INFO without what opening the flow has counted.
     fn tcp_info(&self) -> io::Result<TcpInfo> {
-        let (mut now, mut before) = (sys::tcp_info(&self.socket)?, self.opening.clone());
+        let mut now = sys::tcp_info(&self.socket)?;
+        let mut before = self.opening.clone();
         for (now, before) in counters(&mut now).into_iter().zip(counters(&mut before)) {
             *now = now.map(|now| now.saturating_sub(before.unwrap_or(0)));
         }
@@ -225,7 +226,8 @@ impl Channel {
         }
         let mut all = Taken::default();
         while all.messages < count && all.left == 0 {
-            let (mut messages, mut bytes) = (0, 0);
+            let mut messages = 0;
+            let mut bytes = 0;
             let is_taken = self.until_taken(until, &mut all.refused, || {
                 (messages, bytes) = self.send_some(room, all.messages, count, self.flags)?;
                 Ok(())
@@ -326,7 +328,8 @@ pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> 
         Transport::Udp => None,
     };
     channels.into_iter().map(info).reduce(|total, info| {
-        let (mut total, mut info) = (total?, info?);
+        let mut total = total?;
+        let mut info = info?;
         for (sum, more) in counters(&mut total).into_iter().zip(counters(&mut info)) {
             *sum = sum.zip(*more).map(|(sum, more)| sum + more);
         }

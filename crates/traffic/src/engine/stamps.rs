@@ -273,7 +273,8 @@ mod tests {
     fn a_round_trip_at_the_interface_is_a_part_of_the_programs() {
         for family in Family::ALL.iter().copied() {
             let side = echoed(family, Transport::Udp, Metric::RttInterface);
-            let (program, interface) = (side.delays.unwrap(), side.interface_delays.unwrap());
+            let program = side.delays.unwrap();
+            let interface = side.interface_delays.unwrap();
             assert_eq!((program.buckets.count(), interface.buckets.count()), (200, 200));
             // No virtual interface has its own clock.
             let points = side.interface_points.unwrap();

@@ -75,7 +75,8 @@ pub(crate) fn send_in_turns(
             .collect();
         senders.into_iter().map(|sender| sender.join().expect("a sender does not panic")).collect()
     });
-    let (mut reports, mut reasons) = (Vec::new(), Vec::new());
+    let mut reports = Vec::new();
+    let mut reasons = Vec::new();
     for arm in ended {
         match arm {
             Ok(report) => reports.push(report),

@@ -96,7 +96,8 @@ fn a_timed_flood_counts_what_was_sent_and_what_arrived() {
 fn the_kernel_keeps_a_schedule_where_it_is_told_to() {
     for family in Family::ALL.iter().copied() {
         for flows in [1, 4] {
-            let (pacing, length) = (Pacing::Schedule(4_000.0), Length::Time(400_000_000));
+            let pacing = Pacing::Schedule(4_000.0);
+            let length = Length::Time(400_000_000);
             let mut spec = spec(family, Transport::Tcp, Io::Send, Probe::Stream, pacing, length);
             (spec.flows, spec.tuning.kernel_pacing) = (flows, Some(true));
             // The first ten segments of a connection are not paced.
@@ -194,7 +195,8 @@ fn ipv4(transport: Transport, io: Io, probe: Probe, pacing: Pacing, length: Leng
 
 #[test]
 fn long_messages_of_several_flows_keep_their_rate() {
-    let (pacing, length) = (Pacing::Schedule(40.0), Length::Time(500_000_000));
+    let pacing = Pacing::Schedule(40.0);
+    let length = Length::Time(500_000_000);
     let mut spec = ipv4(Transport::Tcp, Io::Send, Probe::Stream, pacing, length);
     // More than a new connection's buffer takes at once, and no warm-up that would enlarge it.
     (spec.flows, spec.message_bytes) = (8, 256 << 10);
@@ -212,12 +214,14 @@ fn long_messages_of_several_flows_keep_their_rate() {
 #[test]
 fn a_receiver_that_reads_nothing_does_not_lengthen_a_timed_trial() {
     for flows in [1, 3] {
-        let (pacing, length) = (Pacing::Flood, Length::Time(100_000_000));
+        let pacing = Pacing::Flood;
+        let length = Length::Time(100_000_000);
         let mut spec = ipv4(Transport::Tcp, Io::Sendmmsg, Probe::Stream, pacing, length);
         spec.flows = flows;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (ended, began) = (AtomicBool::new(false), Instant::now());
+        let ended = AtomicBool::new(false);
+        let began = Instant::now();
         let sent = thread::scope(|scope| {
             scope.spawn(|| {
                 let admit = |_| {
@@ -252,7 +256,8 @@ fn a_copy_of_a_message_is_counted_and_not_answered() {
         (0..copies).for_each(|_| assert_eq!(socket.send(&message).unwrap(), message.len()));
     }
     let report = receiver.collect().unwrap();
-    let (received, sent) = (report.received, report.sent);
+    let received = report.received;
+    let sent = report.sent;
     assert_eq!((received.measured, received.duplicates, sent.measured), (2, 2, 2));
 }
 
@@ -261,7 +266,9 @@ fn zerocopy_flood(family: Family, flows: u32) -> [HostReport; 2] {
     let mut spec = fixtures::spec(family, Transport::Tcp);
     (spec.probe.pacing, spec.probe.length) = (Pacing::Flood, Length::Packets(2_000));
     spec.probe.warmup_ns = 2_000_000;
-    let (message_bytes, size_of, io) = (30_000, SizeOf::Write, Io::Zerocopy);
+    let message_bytes = 30_000;
+    let size_of = SizeOf::Write;
+    let io = Io::Zerocopy;
     let spec = TrialSpec { message_bytes, size_of, io, flows, ..spec };
     let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
     let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();

@@ -78,8 +78,10 @@ impl Turns {
 ///
 /// Source: Williams (1949), Australian Journal of Scientific Research A 2, 149.
 fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
-    let (pair, is_second) = (round.div_ceil(2), round.is_multiple_of(2));
-    let (cycle, row) = (pair / arms as u64, (pair % arms as u64) as usize);
+    let pair = round.div_ceil(2);
+    let is_second = round.is_multiple_of(2);
+    let cycle = pair / arms as u64;
+    let row = (pair % arms as u64) as usize;
     let mut random = seed ^ cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let names = drawn(arms, &mut random);
     let shift = drawn(arms, &mut random)[row];
@@ -101,7 +103,8 @@ fn drawn(count: usize, random: &mut u64) -> [usize; ArmSchedule::MAX_ARMS] {
 
 fn begins_ns(timetable: &Timetable, round: u64) -> Nanos {
     let Timetable { arms, arm, seed, starts_ns, warmup_slot_ns, slot_ns, .. } = *timetable;
-    let (arms, place) = (u64::from(arms), position(arm.into(), arms.into(), round, seed) as u64);
+    let place = position(arm.into(), arms.into(), round, seed) as u64;
+    let arms = u64::from(arms);
     let into = match round.checked_sub(1) {
         None => warmup_slot_ns.saturating_mul(place),
         Some(rounds) => {
@@ -237,7 +240,8 @@ mod tests {
             let taken = Mutex::new(Vec::new());
             thread::scope(|scope| {
                 for arm in 0..arms {
-                    let (taken, mut turn) = (&taken, turns.of(arm));
+                    let taken = &taken;
+                    let mut turn = turns.of(arm);
                     scope.spawn(move || {
                         for round in 0..100 {
                             turn.wait().unwrap();
@@ -298,7 +302,8 @@ mod tests {
     #[test]
     fn an_arm_that_gives_up_ends_the_others() {
         let turns = Turns::new(2, 1);
-        let (one, mut other) = (turns.of(0), turns.of(1));
+        let one = turns.of(0);
+        let mut other = turns.of(1);
         drop(one);
         assert!(other.wait().is_err());
     }
@@ -306,7 +311,8 @@ mod tests {
     #[test]
     fn the_longest_slice_that_an_arm_needs_is_everyones() {
         let turns = Turns::new(2, 1);
-        let (one, other) = (turns.of(0), turns.of(1));
+        let one = turns.of(0);
+        let other = turns.of(1);
         one.propose(5);
         other.propose(3);
         assert_eq!((one.slice_ns(), other.slice_ns()), (5, 5));

@@ -208,7 +208,8 @@ mod tests {
     use crate::engine::header::ForeignFormat;
 
     fn tally_of(numbers: &[u64], begin_ns: Nanos) -> ReceivedCounts {
-        let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        let stop = AtomicBool::new(false);
+        let progress = AtomicU64::new(0);
         let begin_ns = AtomicU64::new(begin_ns);
         let mut tally = Tally::new(Some(100), &begin_ns, &stop, &progress);
         let header = ForeignFormat::Bytes.read(&[], 0).unwrap();
@@ -238,7 +239,9 @@ mod tests {
 
     #[test]
     fn the_longest_pause_is_between_two_measured_arrivals() {
-        let (stop, progress, begin_ns) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(1000));
+        let stop = AtomicBool::new(false);
+        let progress = AtomicU64::new(0);
+        let begin_ns = AtomicU64::new(1000);
         let mut tally = Tally::new(None, &begin_ns, &stop, &progress);
         let header = ForeignFormat::Bytes.read(&[], 0).unwrap();
         for arrived_ns in [10, 1500, 1600, 2300, 2400] {
@@ -249,7 +252,8 @@ mod tests {
 
     #[test]
     fn a_datagram_of_another_size_is_a_stray() {
-        let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        let stop = AtomicBool::new(false);
+        let progress = AtomicU64::new(0);
         let begin_ns = AtomicU64::new(0);
         let mut tally = Tally::new(Some(100), &begin_ns, &stop, &progress);
         let header = ForeignFormat::Bytes.read(&[], 0).unwrap();
@@ -260,7 +264,8 @@ mod tests {
 
     #[test]
     fn whoever_goes_on_sending_keeps_no_receiver() {
-        let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
+        let stop = AtomicBool::new(true);
+        let progress = AtomicU64::new(0);
         let begin_ns = AtomicU64::new(0);
         let mut tally = Tally::new(Some(100), &begin_ns, &stop, &progress);
         assert!(tally.stray().is_continue());

@@ -169,7 +169,8 @@ impl Stream {
         }
         counts.first_ns = sys::now_ns();
         let measured = phase(Phase::Measured, self.spec.probe.length, counts.omitted);
-        let (mut sent_ns, mut longest_pause_ns) = (counts.first_ns, 0);
+        let mut sent_ns = counts.first_ns;
+        let mut longest_pause_ns = 0;
         let ended = send(&measured, &mut tx, |sequence| {
             let now = sys::now_ns();
             longest_pause_ns = longest_pause_ns.max(now - std::mem::replace(&mut sent_ns, now));

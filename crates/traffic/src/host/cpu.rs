@@ -95,11 +95,13 @@ impl CpuWindow {
     /// The CPU time from opening to closing, or to now. `None` if the host counts none, or the window was not open.
     pub(crate) fn finish(mut self) -> Option<CpuTime> {
         self.close();
-        let (from, to) = (self.opened?, self.closed?);
+        let from = self.opened?;
+        let to = self.closed?;
         if to.at_ns < from.at_ns {
             return None;
         }
-        let (before, after) = (from.times?, to.times?);
+        let before = from.times?;
+        let after = to.times?;
         // Counters of idle processors may step back by a tick. That counts as zero.
         let ns = |read: fn(CpuTimes) -> u64| read(after).saturating_sub(read(before));
         let counted = CpuTime {
@@ -141,8 +143,9 @@ fn by_idle_time(counted: CpuTime, before: MeasuredIdle, after: MeasuredIdle) -> 
     let busy_ns = whole_ns.saturating_sub(idle_ns).saturating_sub(counted.steal_ns);
     let found_ns = counted.busy_ns().max(1);
     let part = |ns: Nanos| (u128::from(ns) * u128::from(busy_ns) / u128::from(found_ns)) as Nanos;
-    let (user_ns, irq_ns, softirq_ns) =
-        (part(counted.user_ns), part(counted.irq_ns), part(counted.softirq_ns));
+    let user_ns = part(counted.user_ns);
+    let irq_ns = part(counted.irq_ns);
+    let softirq_ns = part(counted.softirq_ns);
     let system_ns = busy_ns.saturating_sub(user_ns).saturating_sub(irq_ns).saturating_sub(softirq_ns);
     CpuTime { source: Some(source), user_ns, system_ns, irq_ns, softirq_ns, idle_ns, ..counted }
 }
@@ -199,7 +202,8 @@ fn thin<T>(readings: &mut Vec<T>) {
 
 fn window(readings: &[Snapshot], from_ns: Nanos, to_ns: Nanos) -> Option<CpuTime> {
     let mut within = readings.iter().filter(|reading| (from_ns..=to_ns).contains(&reading.at_ns));
-    let (first, last) = (within.next()?, within.next_back()?);
+    let first = within.next()?;
+    let last = within.next_back()?;
     CpuWindow { opened: Some(*first), closed: Some(*last), ..CpuWindow::new(CpuScope::Shared) }.finish()
 }
 
@@ -310,7 +314,8 @@ mod tests {
         windows.iter_mut().for_each(CpuWindow::close);
         let [mut one, two] = windows;
         let ends = |window: &CpuWindow| (window.opened.unwrap().at_ns, window.closed.unwrap().at_ns);
-        let (first, last) = (ends(&one).0, ends(&two).1);
+        let first = ends(&one).0;
+        let last = ends(&two).1;
         one.join(two);
         assert_eq!(ends(&one), (first, last));
         let mut unopened = CpuWindow::new(CpuScope::Host);

@@ -78,11 +78,13 @@ fn kernel_pacing() -> io::Result<()> {
         sender.send_with_flags(&[1; BYTES], sys::SEND_EOR)?;
     }
     (&receiver).read_exact(&mut [0; BYTES * MESSAGES])?;
-    let (took, least) = (sys::now_ns() - start, (MESSAGES / 2 * BYTES) as u64 * 1_000_000_000 / RATE);
+    let took = sys::now_ns() - start;
+    let least = (MESSAGES / 2 * BYTES) as u64 * 1_000_000_000 / RATE;
     if took >= least {
         return Ok(());
     }
-    let (took, least) = (took / 1000, least / 1000);
+    let took = took / 1000;
+    let least = least / 1000;
     Err(io::Error::other(format!("paced sends took {took} us, expected at least {least} us")))
 }
 

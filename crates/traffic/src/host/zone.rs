@@ -38,7 +38,8 @@ pub fn ends(from: &ScopedAddr, to: SocketAddr) -> io::Result<(SocketAddr, Socket
     if !other.ip().is_unicast_link_local() {
         return Ok((own, to));
     }
-    let (zone, said) = (own_v6.scope_id(), other.scope_id());
+    let zone = own_v6.scope_id();
+    let said = other.scope_id();
     if zone == 0 || ![0, zone].contains(&said) {
         let text = "link-local addresses reach each other in one zone only";
         let text = format!("{text}: {from} is not in that of {}", ScopedAddr::from(to));

@@ -99,8 +99,10 @@ impl AgentClient {
             // It counts as gone when the reason is there.
             drop(sender);
         });
-        let (started, abandoned) = (BTreeMap::new(), BTreeSet::new());
-        let (host, output) = (host.into(), Box::new(output));
+        let started = BTreeMap::new();
+        let abandoned = BTreeSet::new();
+        let host = host.into();
+        let output = Box::new(output);
         AgentClient {
             host,
             output,

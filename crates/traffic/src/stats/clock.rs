@@ -100,7 +100,8 @@ impl Clocks {
             let most = (gained.abs() as u64).saturating_add(after.bound_ns);
             return Drift { skew: 0.0, bound_ns: before.bound_ns.max(most) };
         }
-        let (least, most) = ((gained - open) / time, (gained + open) / time);
+        let least = (gained - open) / time;
+        let most = (gained + open) / time;
         let skew = skew(minima).unwrap_or(gained / time).clamp(least, most);
         // At the end of the trial, the error of the line is limited by the bound of the second offset.
         let end = ((gained - skew * time).abs() as u64).saturating_add(after.bound_ns);

@@ -56,7 +56,8 @@ impl DelayRecorder {
             .histogram
             .iter_recorded()
             .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
-        let (mut sum, mut counted) = (0.0, 0);
+        let mut sum = 0.0;
+        let mut counted = 0;
         for flow in flows.filter(|flow| flow.previous_ns.is_some()) {
             sum += flow.rfc3550_ns;
             counted += 1;
@@ -188,7 +189,8 @@ mod tests {
     use std::collections::HashSet;
 
     fn recorded(delays: &[u64]) -> Option<Delays> {
-        let (mut recorder, mut flow) = (DelayRecorder::new(), Variation::default());
+        let mut recorder = DelayRecorder::new();
+        let mut flow = Variation::default();
         delays.iter().for_each(|delay| recorder.record(*delay, &mut flow));
         recorder.finish([&flow].into_iter())
     }

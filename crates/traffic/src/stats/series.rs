@@ -65,7 +65,8 @@ impl Series {
     pub(crate) fn record_evenly(&mut self, from_ns: u64, to_ns: u64, bytes: u64) {
         // First the last row: it decides how long rows are.
         self.record_bytes(to_ns, 0);
-        let (mut at, mut left) = (from_ns, bytes);
+        let mut at = from_ns;
+        let mut left = bytes;
         while at < to_ns {
             let end = ((at / self.interval_ns + 1) * self.interval_ns).min(to_ns);
             let share = u128::from(bytes) * u128::from(end - at) / u128::from(to_ns - from_ns);
@@ -80,7 +81,8 @@ impl Series {
         if !is_same_row || self.row >= self.rows.len() {
             self.enter(since_first_ns);
         }
-        let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
+        let timed = u64::from(delay_ns.is_some());
+        let delay_ns = delay_ns.unwrap_or(0);
         let message =
             IntervalSample { messages, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
         self.rows[self.row].join(message);
@@ -222,7 +224,8 @@ mod tests {
 
     #[test]
     fn two_series_add_up_whatever_their_rows() {
-        let (mut short, mut long) = (Series::new(1), Series::new(1));
+        let mut short = Series::new(1);
+        let mut long = Series::new(1);
         short.record(3, 10, None);
         for at in 0..=MAX_ROWS as u64 {
             long.record(at, 1, Some(1));

@@ -254,7 +254,8 @@ mod tests {
 
     #[test]
     fn slices_of_two_threads_are_added() {
-        let (mut one, mut other) = (counter(), counter());
+        let mut one = counter();
+        let mut other = counter();
         one.record(0, 0, 10, None);
         one.record(0, 0, 20, None);
         other.record(0, 0, 5, None);

@@ -52,7 +52,8 @@ fn steps_share_a_trials_time_and_name_a_frozen_host() {
     let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     let transfer = crate::transfers::of(&path, &spec, Direction::Forward).remove(0);
     let time = Time { limit: Duration::from_millis(200), ..Time::new(Duration::ZERO, 1) };
-    let (mut sender, mut receiver) = (frozen("the sender"), frozen("the receiver"));
+    let mut sender = frozen("the sender");
+    let mut receiver = frozen("the receiver");
     let listening = listen(&mut [&mut sender, &mut receiver], &transfer, time);
     let error = Failure::default().keep(listening).err().unwrap();
     assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the receiver"), "{error:?}");
@@ -62,7 +63,8 @@ fn steps_share_a_trials_time_and_name_a_frozen_host() {
     assert_eq!(time.left(), Duration::ZERO);
     let pending = sender.start(Request::Facts, "send").unwrap();
     // A patient one is waited for longer.
-    let (mut patient, began) = (frozen("the patient"), Instant::now());
+    let mut patient = frozen("the patient");
+    let began = Instant::now();
     patient.be_patient(10);
     assert!(patient.ask(Request::Facts, "wait", Duration::from_millis(20)).is_err());
     assert!(began.elapsed() >= Duration::from_millis(200));

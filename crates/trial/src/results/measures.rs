@@ -20,7 +20,8 @@ pub(super) fn rate(amount: f64, seconds: f64) -> Value {
 /// says nothing of the rate: then all, in the time of sending.
 pub(super) fn arrivals(spec: &TrialSpec, sent: &Sent, received: &Received) -> (f64, f64) {
     let span = |first: u64, last: u64| last.saturating_sub(first) as f64 / 1e9;
-    let (arriving, sending) = (span(received.first_ns, received.last_ns), span(sent.first_ns, sent.last_ns));
+    let arriving = span(received.first_ns, received.last_ns);
+    let sending = span(sent.first_ns, sent.last_ns);
     let bytes = received.bytes.saturating_add(received.cut_bytes);
     let messages = |bytes: u64| bytes as f64 / f64::from(spec.message_bytes.max(1));
     if arriving > 0.0 && arriving < sending / 2.0 {

@@ -36,12 +36,16 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     use Metric::*;
     use measures::*;
     if !metric.applies_to(spec.transport) {
-        let (metric, transport) = (metric.label(), Factor::Transport.level_label(spec.transport.name()));
+        let metric = metric.label();
+        let transport = Factor::Transport.level_label(spec.transport.name());
         return Value::Missing(format!("{metric} does not apply to {transport}"));
     }
-    let (sent, received) = (&sender.sent, &receiver.received);
-    let (sender_cpu, receiver_cpu) = (sender.cpu.as_ref(), receiver.cpu.as_ref());
-    let (own, arrived_delays) = (&sender.delays, receiver.delays.as_ref());
+    let sent = &sender.sent;
+    let received = &receiver.received;
+    let sender_cpu = sender.cpu.as_ref();
+    let receiver_cpu = receiver.cpu.as_ref();
+    let own = &sender.delays;
+    let arrived_delays = receiver.delays.as_ref();
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
     // The kernel's counters are of the whole trial.
     let of_trial = |host: &HostReport, [ipv4, ipv6]: [&str; 2]| {

@@ -39,7 +39,8 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
 }
 
 fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> [Row; 5] {
-    let (sent, echoes) = (&sender.sent, spec.probe.probe.echoes());
+    let sent = &sender.sent;
+    let echoes = spec.probe.probe.echoes();
     let received = if echoes { &sender.received } else { &receiver.received };
     let unanswered = sent.measured.saturating_sub(received.measured);
     [
@@ -84,13 +85,14 @@ fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> 
 }
 
 fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [Row; 6] {
-    let (probe, tcp) = (spec.probe.probe, spec.transport == Transport::Tcp);
+    let probe = spec.probe.probe;
+    let tcp = spec.transport == Transport::Tcp;
     let segments = spec.size_of == SizeOf::Payload;
     let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
     let counts_packets = receiver.counters.get("interface.rx_packets") > 0;
     let below = unfilled(spec, path, sender);
-    let (slots, left_out) =
-        (sender.slices.len(), sender.slices.iter().filter(|slice| slice.messages == 0).count());
+    let slots = sender.slices.len();
+    let left_out = sender.slices.iter().filter(|slice| slice.messages == 0).count();
     [
         (
             is_coarse(sender),
@@ -209,7 +211,8 @@ fn nothing_arrived(
         ),
         false => String::new(),
     };
-    let (family, to) = (spec.family, to.ip());
+    let family = spec.family;
+    let to = to.ip();
     Some(Warning {
         code: "nothing_arrived".to_owned(),
         text: format!("no {family} datagram arrived: all were dropped on the way; a firewall?{black_hole}"),
@@ -237,7 +240,8 @@ fn warn_of_no_answer(spec: &TrialSpec, sender: &HostReport, receiver: &HostRepor
 fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
     let mut found = Vec::new();
     for side in host_reports {
-        let (asked, options) = (&spec.tuning, &side.endpoint.options);
+        let asked = &spec.tuning;
+        let options = &side.endpoint.options;
         for (what, asked, kept) in [
             ("send", asked.send_buffer, options.send_buffer),
             ("receive", asked.receive_buffer, options.receive_buffer),
@@ -328,7 +332,8 @@ fn in_slices(slices: &[Slice]) -> Option<u64> {
     let last = slices.last()?;
     let mut lasted: Vec<u64> = began.chain([last.last_ns.saturating_sub(last.first_ns)]).collect();
     lasted.sort_unstable();
-    let (usual_ns, longest_ns) = (lasted[lasted.len() / 2], lasted[lasted.len() - 1]);
+    let usual_ns = lasted[lasted.len() / 2];
+    let longest_ns = lasted[lasted.len() - 1];
     (longest_ns > usual_ns.saturating_mul(2).saturating_add(LONG_NS)).then(|| longest_ns - usual_ns)
 }
 

@@ -81,7 +81,8 @@ fn transfer_rules(
     found.extend(broken(option_rules(spec, sender)));
     found.extend(broken(end_rules(spec, path, receiver, path.source(), [other, back])));
     found.extend(broken(option_rules(spec, receiver)));
-    let (from, to) = (&sender.endpoint, &receiver.endpoint);
+    let from = &sender.endpoint;
+    let to = &receiver.endpoint;
     // For several flows the receiver reports one peer, which may not be the sender's first flow.
     let renumbers = path.nat.is_some_and(|nat| nat.renumbers);
     let same_port = spec.flows > 1 || renumbers || from.local.port() == to.peer.port();
@@ -128,7 +129,9 @@ fn end_rules(
     let planned = Family::of(own);
     let Endpoint { family, transport, local, peer, interface_mtu, path_mtu: seen, offloads, .. } =
         &side.endpoint;
-    let (at, peer_at, on) = (local.ip(), peer.ip(), offloads.on());
+    let at = local.ip();
+    let peer_at = peer.ip();
+    let on = offloads.on();
     // Another host may have been reached at a translated address.
     let is_other_host = path.opener.is_some_and(|opener| opener != name);
     let has_peer = peer.port() != 0;
@@ -175,10 +178,12 @@ fn end_rules(
 fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
     let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &spec.tuning;
     let Endpoint { options, congestion_control: control, peer, .. } = &side.endpoint;
-    let (name, sends) = (side.role, side.role == Role::Sender);
+    let name = side.role;
+    let sends = side.role == Role::Sender;
     let same = |applies: bool, option: &str, observed: Option<String>, planned: Option<String>| {
         let holds = !applies || planned.is_none() || observed == planned;
-        let (observed, planned) = (observed.unwrap_or("unknown".to_owned()), planned.unwrap_or_default());
+        let observed = observed.unwrap_or("unknown".to_owned());
+        let planned = planned.unwrap_or_default();
         (holds, format!("the {name}'s {option} is {observed}, planned is {planned}"))
     };
     let is_tcp = spec.transport == Transport::Tcp;
@@ -219,8 +224,9 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 /// and datagrams that the peer reports, if it reports the stream.
 pub fn peer(spec: &TrialSpec, own: &HostReport, streams: &[(&Counted, Option<[u64; 2]>)]) -> Vec<String> {
     let Endpoint { family, local, peer, .. } = &own.endpoint;
-    let (planned, block, is_udp) =
-        (spec.family, u64::from(spec.message_bytes), spec.transport == Transport::Udp);
+    let planned = spec.family;
+    let block = u64::from(spec.message_bytes);
+    let is_udp = spec.transport == Transport::Udp;
     let families =
         [("socket", *family), ("address", Family::of(local.ip())), ("peer", Family::of(peer.ip()))];
     let family_rule =
@@ -250,7 +256,8 @@ pub fn peer(spec: &TrialSpec, own: &HostReport, streams: &[(&Counted, Option<[u6
                 (&counts.failed, "send")
             }
             Counted::Received(counts) => {
-                let (arrived, next) = (counts.bytes, counts.next);
+                let arrived = counts.bytes;
+                let next = counts.next;
                 rules.extend([
                     (arrived > 0, format!("nothing arrived in stream {stream}")),
                     // The last block may be under way when the peer counts; an omitted part ends there at another time.
@@ -298,7 +305,8 @@ pub fn steady<S>(
     };
     let mut rules: Vec<Rule> = [("before", before), ("after", after)].map(is_there).into();
     if let (Ok(before), Ok(after)) = (before, after) {
-        let (before, after) = (describe(before), describe(after));
+        let before = describe(before);
+        let after = describe(after);
         let reason = format!("the Wi-Fi {what} changed during the trial: it was {before}, and is {after}");
         rules.push((before == after, reason));
     }

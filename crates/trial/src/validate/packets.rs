@@ -26,14 +26,15 @@ pub(super) fn packet_rules(
     receiver: &HostReport,
     others: OtherTraffic,
 ) -> Vec<Rule> {
-    let (left, arrived) =
-        (sender.counters.get("interface.tx_packets"), receiver.counters.get("interface.rx_packets"));
+    let left = sender.counters.get("interface.tx_packets");
+    let arrived = receiver.counters.get("interface.rx_packets");
     let messages = sender.sent.of_trial();
     if spec.transport == Transport::Tcp {
         let Some((bytes, segments)) = sender.tcp.as_ref().and_then(TcpInfo::sent_segments) else {
             return Vec::new();
         };
-        let (each, planned) = (bytes as f64 / segments as f64, f64::from(spec.message_bytes));
+        let each = bytes as f64 / segments as f64;
+        let planned = f64::from(spec.message_bytes);
         return vec![
             (
                 (each / planned - 1.0).abs() <= TOLERANCE,
@@ -118,7 +119,8 @@ pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends
     let mut families = Vec::new();
     let mut sizes = Vec::new();
     for (report, at, ip_counter, way, segments) in ends {
-        let (name, family) = (report.role, Family::of(at));
+        let name = report.role;
+        let family = Family::of(at);
         let of = |group: &str, name: &str| report.counters.get(&format!("{group}.{name}")) as f64;
         let [ipv4, ipv6] = ["ip", "ip6"].map(|ip| of(ip, ip_counter));
         let (own, others, other) = match family {
@@ -133,8 +135,8 @@ pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends
         ));
         let payload = counted_payload(&report.counters, way, spec, family, mtu);
         let is_sent = payload >= f64::from(spec.message_bytes);
-        let (bytes, packets) =
-            (of("interface", &format!("{way}_bytes")), of("interface", &format!("{way}_packets")));
+        let bytes = of("interface", &format!("{way}_bytes"));
+        let packets = of("interface", &format!("{way}_packets"));
         let pieces = f64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
         let planned = f64::from(spec.message_bytes) / pieces + headers_each(spec, family, mtu);
         let others = of("tcp", segments) + OTHER_PACKETS;

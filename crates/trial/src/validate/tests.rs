@@ -163,7 +163,8 @@ fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
 fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
     let spec = spec(Family::Ipv6, Transport::Udp);
     let both = crate::transfers::of(&path(Family::Ipv6), &spec, Direction::Both);
-    let (there, mut back) = (ends(&spec), ends(&spec));
+    let there = ends(&spec);
+    let mut back = ends(&spec);
     for side in &mut back {
         // The roles are exchanged, and the addresses with them.
         std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);

@@ -115,7 +115,8 @@ pub(crate) fn does_once_what_is_asked_twice(mut end: End) {
     // The answer of the first request to send also served the duplicate: the next answer is this one's.
     let received = answer();
     assert_eq!(received.id, 4);
-    let (sent, received) = (side(sent.body), side(received.body));
+    let sent = side(sent.body);
+    let received = side(received.body);
     assert_eq!((sent.sent.measured, received.received.measured), (100, 100));
     assert_eq!(received.received.strays, 0);
 }

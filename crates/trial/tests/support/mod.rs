@@ -30,7 +30,8 @@ pub(crate) fn thread_agent() -> End {
     let (near, far) = UnixStream::pair().unwrap();
     let output = far.try_clone().unwrap();
     thread::spawn(move || serve(BufReader::new(far), output, Permission::default(), |_| {}));
-    let (answers, requests) = (near.try_clone().unwrap(), near.try_clone().unwrap());
+    let answers = near.try_clone().unwrap();
+    let requests = near.try_clone().unwrap();
     let hang_up = move || near.shutdown(Shutdown::Both).unwrap();
     End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
 }

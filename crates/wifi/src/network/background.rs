@@ -40,7 +40,8 @@ pub(crate) fn sink(address: IpAddr) -> Result<UdpSocket, Fault> {
 
 /// A station's socket to the access point. Call it in the station's network namespace.
 pub(crate) fn socket(address: IpAddr, access_point: IpAddr) -> Result<UdpSocket, Fault> {
-    let (own, to) = (SocketAddr::new(address, 0), SocketAddr::new(access_point, PORT));
+    let own = SocketAddr::new(address, 0);
+    let to = SocketAddr::new(access_point, PORT);
     let socket = UdpSocket::bind(own).attempt(format!("bind to {own}"))?;
     socket.connect(to).attempt(format!("send to {to}"))?;
     setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER).attempt("set the size of the send buffer")?;
@@ -56,7 +57,8 @@ impl Background {
     pub(crate) fn begin(&mut self) -> Result<(), Fault> {
         self.stop = Arc::default();
         for socket in &self.sockets {
-            let (socket, stop) = (socket.clone(), self.stop.clone());
+            let socket = socket.clone();
+            let stop = self.stop.clone();
             let sender =
                 thread::Builder::new().name("station".to_owned()).spawn(move || send(&socket, &stop));
             self.senders.push(sender.attempt("start the traffic of another station")?);
@@ -114,7 +116,8 @@ impl Neighbours {
     /// Removes the entries, and again after each lifetime.
     pub(crate) fn begin(&mut self) -> Result<(), Fault> {
         let (stop, stopped) = mpsc::channel::<()>();
-        let (lifetime, ends) = (self.lifetime, self.ends.clone());
+        let lifetime = self.lifetime;
+        let ends = self.ends.clone();
         let forget = move || {
             let ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
             loop {

@@ -190,7 +190,8 @@ fn associate_all(
     hosts: &[Host],
     spec: &WifiSpec,
 ) -> Result<([Option<Association>; 2], Vec<Association>), TestbedError> {
-    let (mut ends, mut others) = ([None, None], Vec::new());
+    let mut ends = [None, None];
+    let mut others = Vec::new();
     for (place, station) in stations {
         let association = associate(station, &hosts[*place], spec)?;
         match *place {
@@ -204,7 +205,8 @@ fn associate_all(
 
 /// The traffic of other stations, over IPv4 for every study alike; `None` if there are none.
 fn background(hosts: &[Host]) -> Result<Option<Background>, TestbedError> {
-    let (at, others) = (&hosts[ACCESS_POINT], &hosts[RECEIVER + 1..]);
+    let at = &hosts[ACCESS_POINT];
+    let others = &hosts[RECEIVER + 1..];
     if others.is_empty() {
         return Ok(None);
     }
@@ -238,7 +240,8 @@ fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Asso
 fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
     let Association { channel, ssid, cipher, key_management, management_cipher, power_save, .. } =
         association;
-    let (settings, keys) = (&spec.settings, spec.access_point.keys());
+    let settings = &spec.settings;
+    let keys = spec.access_point.keys();
     let state = |sleeps: bool| if sleeps { "on" } else { "off" }.to_owned();
     let protected = keys.is_some_and(|(.., protected)| protected == 2);
     let none = || "NONE".to_owned();

@@ -34,7 +34,8 @@ impl Daemon {
         args: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, Fault> {
         fs::create_dir_all(folder).attempt(format!("create {}", folder.display()))?;
-        let (file, log) = (folder.join("config"), folder.join("log"));
+        let file = folder.join("config");
+        let log = folder.join("log");
         fs::write(&file, config).attempt(format!("write {}", file.display()))?;
         let output = File::create(&log).attempt(format!("write {}", log.display()))?;
         let errors = output.try_clone().attempt(format!("write {}", log.display()))?;
@@ -75,7 +76,8 @@ impl Control {
         interface: &str,
         mut still_runs: impl FnMut() -> io::Result<()>,
     ) -> Result<Self, Fault> {
-        let (path, own) = (folder.join(interface), folder.join("client"));
+        let path = folder.join(interface);
+        let own = folder.join("client");
         let attempted = || format!("connect to {}", path.display());
         let start = Instant::now();
         while !path.exists() {

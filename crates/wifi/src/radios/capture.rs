@@ -91,7 +91,8 @@ impl<W: Write> Capture<W> {
         let settings = self.radio.settings();
         let lost = sent.outcome != Reception::Received;
         let flags = HAS_FCS | if lost { BAD_FCS } else { 0 };
-        let (mut present, mut fields) = (TSFT | FLAGS | CHANNEL, Vec::new());
+        let mut present = TSFT | FLAGS | CHANNEL;
+        let mut fields = Vec::new();
         fields.extend((begin_ns / 1000).to_le_bytes());
         fields.push(flags);
         if has_data_rate(frame) {
@@ -186,7 +187,9 @@ mod tests {
         let radio = WifiSettings::default().radio().unwrap();
         let mut capture = Capture::begin(Vec::new(), radio, 2412, 1 << 60).unwrap();
         capture.write(&exchange, &frames).unwrap();
-        let (mut kinds, mut packets, mut rest) = (Vec::new(), Vec::new(), &capture.out[..]);
+        let mut kinds = Vec::new();
+        let mut packets = Vec::new();
+        let mut rest = &capture.out[..];
         while let Some((head, _)) = rest.split_at_checked(8) {
             let word = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().unwrap());
             let (block, behind) = rest.split_at(word(4) as usize);

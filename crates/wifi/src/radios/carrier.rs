@@ -235,7 +235,8 @@ impl Carry {
             if stop {
                 return Ok(());
             }
-            let (mut refused, mut taken) = (0, Vec::new());
+            let mut refused = 0;
+            let mut taken = Vec::new();
             if readable {
                 self.socket.receive(|message| match message {
                     // A frame that is malformed never gets a status, and the kernel drops it.

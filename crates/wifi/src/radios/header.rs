@@ -127,7 +127,8 @@ impl Sessions {
 
     /// Notes what a frame that was received opens or ends. Of an encrypted one only the length is known.
     pub(super) fn note(&mut self, frame: &Frame) {
-        let (from, to) = (frame.transmitter, frame.receiver());
+        let from = frame.transmitter;
+        let to = frame.receiver();
         if ASSOCIATIONS.contains(&frame.bytes[0]) {
             self.end([from, to]);
         }

@@ -121,7 +121,9 @@ fn few_trials_are_less_certain_and_one_gives_none() {
         let copy = costs.stages.iter().find(|row| row.name == "copy")?;
         copy.adjusted_p.map(|_| costs.health.t95)
     };
-    let (many, few, two) = (of(30, 1).unwrap(), of(6, 5).unwrap(), of(2, 15).unwrap());
+    let many = of(30, 1).unwrap();
+    let few = of(6, 5).unwrap();
+    let two = of(2, 15).unwrap();
     // Student's quantiles of 29, 5 and 1 degrees of freedom.
     for (found, quantile) in [(many, 2.0452), (few, 2.5706), (two, 12.7062)] {
         assert!((found - quantile).abs() < 1e-3, "{found}");

@@ -63,7 +63,8 @@ pub(super) fn ticks() -> u64 {
 /// Sends a message from one socket and receives it at the other, as large as it is. Two system calls and little code
 /// around them: the counts are to be the kernel's.
 pub(super) fn pass(from: &OwnedFd, to: &OwnedFd, message: &[u8], received: &mut [u8]) -> io::Result<()> {
-    let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
+    let from = from.as_raw_fd();
+    let to = to.as_raw_fd();
     // SAFETY: the buffers are valid for the lengths that are passed with them.
     let sent = unsafe { libc::send(from, message.as_ptr().cast(), message.len(), 0) };
     if sent < 0 {

@@ -141,7 +141,8 @@ fn one_part_in_doubt_does_not_refute_many() {
 fn a_small_true_direction_is_not_refuted() {
     for (seed, sd) in [0.005, 0.01, 0.015].into_iter().enumerate() {
         let mut drawn = Drawn(SplitMix64(seed as u64));
-        let (mut ever, mut held) = (0, 0);
+        let mut ever = 0;
+        let mut held = 0;
         for _ in 0..500 {
             let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
             let outcomes: Vec<FindingOutcome> =

@@ -112,7 +112,9 @@ fn begin(campaign: &CampaignRow, store: &mut Store) -> Result<(), Failure> {
 
 fn measure(coordinator: &mut Coordinator<'_>, campaign: &CampaignRow) -> Result<(), FleetError> {
     let began = Instant::now();
-    let (mut committed, mut said, mut failed) = (0_u32, Instant::now(), HashMap::new());
+    let mut committed = 0_u32;
+    let mut said = Instant::now();
+    let mut failed = HashMap::new();
     coordinator.run(campaign, &mut |event| match event {
         Event::Committed(key) => {
             committed += 1;

@@ -96,7 +96,8 @@ pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
     let _ = writeln!(text, "Pair  {:<wide$}  Done  Now  Waiting  Given up  Last failure", "");
     for (pair, name) in pairs.iter().zip(&names) {
         let BlockCounts { done, leased, waiting, given_up } = pair.blocks;
-        let (number, reason) = (pair.pair, pair.failure().unwrap_or_default());
+        let number = pair.pair;
+        let reason = pair.failure().unwrap_or_default();
         let line = format!(
             "{number:>4}  {name:<wide$}  {done:>4}  {leased:>3}  {waiting:>7}  {given_up:>8}  {reason}"
         );

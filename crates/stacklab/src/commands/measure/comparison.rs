@@ -191,7 +191,8 @@ pub(super) fn connect(
 ) -> Result<(Rigs, AgentProcess), Failure> {
     let (there, _) = reach(common, &ways.addresses, interrupted)?;
     let (local, here) = AgentProcess::here(interrupted)?;
-    let (name, reverse) = (common.host.clone(), common.reverse);
+    let name = common.host.clone();
+    let reverse = common.reverse;
     Ok((Rigs::both_families(name, ways.by_family, reverse, [here, there])?, local))
 }
 

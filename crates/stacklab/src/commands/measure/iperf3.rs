@@ -61,7 +61,8 @@ pub(super) fn measure_iperf3(
             Err(error) => return Err(error.into()),
         }
     }
-    let (host, port) = (&common.host, common.port());
+    let host = &common.host;
+    let port = common.port();
     let service = format!("`iperf3 -s -p {port}`");
     Err(unreachable("no iperf3 server could be reached", &failed, &service, host, port).into())
 }
@@ -131,7 +132,8 @@ impl Way {
         if interrupted.load(Ordering::Relaxed) {
             spec.probe.length = Length::Time(outcome.window_ns);
         }
-        let (here, there) = (self.here.address.clone(), self.there.address.elsewhere());
+        let here = self.here.address.clone();
+        let there = self.there.address.elsewhere();
         let [sender, receiver] = if direction == Direction::Reverse { [there, here] } else { [here, there] };
         let path = Path::unplanned(sender, receiver, self.here.mtu);
         Ok(run_of(trial, spec, &path, &outcome))

@@ -39,7 +39,8 @@ use std::time::Instant;
 const ROUNDED_NS: u64 = 1_000_000;
 
 pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
-    let (common, request) = (options.common(), options.request());
+    let common = options.common();
+    let request = options.request();
     if common.peer != Peer::Stamp {
         check(&request)?;
     }
@@ -67,7 +68,8 @@ fn single(
         .map_err(Failure::unreachable)?;
     let (_process, mut here) = AgentProcess::here(interrupted)?;
     here.hello()?;
-    let (direction, family) = (direction(common, request), Family::of(route.address.ip()));
+    let direction = direction(common, request);
+    let family = Family::of(route.address.ip());
     // Sender first. The zone of another host's address is known to its agent only.
     let mut agents = [here, there];
     let mut addresses = [route.address, address.address.elsewhere()];
@@ -177,7 +179,8 @@ fn print(
 fn refuse_without_answer(run: &RunRecord) -> Result<(), Failure> {
     match run.host_reports.as_slice() {
         [sender, ..] if run.spec.probe.probe.echoes() && sender.received.measured == 0 => {
-            let (sent, to) = (count(sender.sent.measured, "message"), run.spec.family);
+            let sent = count(sender.sent.measured, "message");
+            let to = run.spec.family;
             Err(Failure::new(
                 NO_DATA,
                 format!(

@@ -49,7 +49,8 @@ fn cells_that_differ_in_a_key_have_networks_of_their_own() {
     ))
     .networks();
     let found: Vec<_> = networks.iter().map(|network| (network.security, network.settings.width)).collect();
-    let (open, wpa2) = (Security::Open, Security::Wpa2);
+    let open = Security::Open;
+    let wpa2 = Security::Wpa2;
     assert_eq!(
         found,
         [(open, Width::Mhz20), (wpa2, Width::Mhz20), (open, Width::Mhz40), (wpa2, Width::Mhz40)]

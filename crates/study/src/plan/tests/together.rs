@@ -98,7 +98,8 @@ metrics = ["rtt"]
 #[test]
 fn arms_against_themselves_end_with_the_last_question_of_their_kind() {
     let study = interleaved();
-    let (plan, questions) = (Plan::new(&study, 1), study.questions());
+    let plan = Plan::new(&study, 1);
+    let questions = study.questions();
     let all = vec![Some(StopReason::Decided); questions.len()];
     assert!(plan.active(&study, plan.block(0), &all, &questions).is_empty());
     let mut but_one = all;
@@ -133,7 +134,8 @@ metrics = ["throughput"]
 "#;
     let study = parse(&Input::file("both.toml", text)).unwrap();
     let study = Study { schedule: ArmSchedule::TokenPassing(None), ..study };
-    let (plan, questions) = (Plan::new(&study, 1), study.questions());
+    let plan = Plan::new(&study, 1);
+    let questions = study.questions();
     // The families are settled, and of the MTUs one is open: of the other family's arms none is asked for.
     let open =
         |question: &Question| question.factor == Factor::Mtu && question.baseline.family == Family::Ipv6;

@@ -127,7 +127,8 @@ fn parts<'a, T>(
 fn first_message(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let content = bytes.get(HEADER..length)?;
-    let (kind, sequence) = (u16_at(bytes, 4)?, u32_at(bytes, 8)?);
+    let kind = u16_at(bytes, 4)?;
+    let sequence = u32_at(bytes, 8)?;
     let message = match kind {
         NLMSG_ERROR => Message::Answer { sequence, code: u32_at(content, 0)?.cast_signed() },
         NLMSG_NOOP | NLMSG_DONE => Message::Nothing,

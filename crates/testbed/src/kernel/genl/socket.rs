@@ -69,7 +69,8 @@ impl Socket {
         );
         self.send(&out)?;
         let until = Instant::now() + TIMEOUT;
-        let (mut answers, mut code) = (Vec::new(), None);
+        let mut answers = Vec::new();
+        let mut code = None;
         while code.is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

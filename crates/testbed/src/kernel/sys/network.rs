@@ -66,7 +66,8 @@ pub(crate) fn path_mtu(socket: &UdpSocket) -> io::Result<u32> {
     let (level, name) = option(socket, libc::IP_MTU, libc::IPV6_MTU)?;
     let mut value: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    let (place, room) = ((&raw mut value).cast(), &raw mut length);
+    let place = (&raw mut value).cast();
+    let room = &raw mut length;
     // SAFETY: there is room for an integer as long as said, which outlives the call.
     succeeded(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, place, room) })?;
     Ok(value as u32)

@@ -145,7 +145,8 @@ impl Batch {
 }
 
 fn receive_several(socket: &Socket, headers: &mut [libc::mmsghdr], flags: c_int) -> io::Result<usize> {
-    let (count, none) = (headers.len() as _, std::ptr::null_mut());
+    let count = headers.len() as _;
+    let none = std::ptr::null_mut();
     // SAFETY: the descriptor is open for as long as `socket` is borrowed; each header points to one vector over its own
     // part of a batch's room and to its own control block of the stated length, all of which the batch owns, on the
     // heap.

@@ -79,7 +79,8 @@ impl<'a> CgroupMount<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let (mount, system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
-        let (root, at) = (fields.next()?, fields.next()?);
+        let root = fields.next()?;
+        let at = fields.next()?;
         let mut fields = system.split(' ');
         let version = match (fields.next()?, fields.nth(1)?) {
             ("cgroup2", _) => Version::V2,
@@ -93,7 +94,9 @@ impl<'a> CgroupMount<'a> {
 /// The path in a line `ID:CONTROLLERS:PATH` of /proc/self/cgroup, if it is of this hierarchy.
 fn group_of(version: Version, line: &str) -> Option<&str> {
     let mut fields = line.splitn(3, ':');
-    let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+    fields.next()?;
+    let controllers = fields.next()?;
+    let path = fields.next()?;
     let is_of = match version {
         Version::V1 => controllers.split(',').any(|controller| controller == "cpu"),
         Version::V2 => controllers.is_empty(),

@@ -69,7 +69,9 @@ impl RunDelay {
 /// does not count writes zeros.
 pub(crate) fn run_delay(schedstat: &str) -> Option<Nanos> {
     let mut numbers = schedstat.split_whitespace().map(|number| number.parse::<Nanos>().ok());
-    let (_, waited, times) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    numbers.next()??;
+    let waited = numbers.next()??;
+    let times = numbers.next()??;
     (times > 0).then_some(waited)
 }
 
@@ -77,7 +79,8 @@ pub(crate) fn run_delay(schedstat: &str) -> Option<Nanos> {
 /// zero, as on gVisor.
 pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
     let mut fields = [0; 8];
-    let (mut lines, mut counted) = (0, 0);
+    let mut lines = 0;
+    let mut counted = 0;
     for line in stat.lines() {
         let Some((name, times)) = line.split_once(' ') else { continue };
         let number = name.strip_prefix("cpu").and_then(|number| number.parse().ok());
@@ -209,7 +212,8 @@ mod tests {
             let [user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns] = ticks.map(|n| n * tick_ns());
             let processors = if processors.is_empty() { 3 } else { processors.len() as u32 };
             let idle = MeasuredIdle { processors, step_ns: lines * tick_ns(), residency_ns: None };
-            let (undivided, measured_idle) = (false, Some(idle));
+            let undivided = false;
+            let measured_idle = Some(idle);
             CpuTimes { user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns, undivided, measured_idle }
         };
         assert_eq!(times(stat, &[]), Some(of(&[], 1, [11, 20, 304, 5, 6, 7])));

@@ -63,7 +63,9 @@ struct FlowLabelRequest {
 
 impl FlowLabelRequest {
     fn new(destination: Ipv6Addr, label: u32, flags: u16) -> Self {
-        let (destination, label, others) = (destination.octets(), label.to_be(), [0; 4]);
+        let destination = destination.octets();
+        let label = label.to_be();
+        let others = [0; 4];
         FlowLabelRequest { destination, label, action: IPV6_FL_A_GET, share: IPV6_FL_S_ANY, flags, others }
     }
 }

@@ -145,7 +145,8 @@ impl Service {
             (None, SocketAddr::V6(_)) => vec![ControlMessage::Ipv6TClass(&class)],
             (None, SocketAddr::V4(_)) => Vec::new(),
         };
-        let (fd, peer) = (self.socket.as_raw_fd(), SockaddrStorage::from(to.peer));
+        let fd = self.socket.as_raw_fd();
+        let peer = SockaddrStorage::from(to.peer);
         sendmsg(fd, &[IoSlice::new(message)], &control, MsgFlags::MSG_NOSIGNAL, Some(&peer))?;
         Ok(())
     }

@@ -114,8 +114,10 @@ pub(crate) fn now_ns() -> Nanos {
     let mut counts = 0;
     // SAFETY: the call writes one integer, which outlives it. It cannot fail since Windows XP.
     unsafe { QueryPerformanceCounter(&raw mut counts) };
-    let (counts, frequency) = (counts as u64, frequency());
-    let (seconds, rest) = (counts / frequency, counts % frequency);
+    let counts = counts as u64;
+    let frequency = frequency();
+    let seconds = counts / frequency;
+    let rest = counts % frequency;
     seconds * 1_000_000_000 + rest * 1_000_000_000 / frequency
 }
 
@@ -167,7 +169,9 @@ fn timer() -> Option<OwnedHandle> {
 
 /// Nanoseconds per tick, the unit of CPU time.
 pub(crate) fn tick_ns() -> u64 {
-    let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
+    let mut adjustment = 0;
+    let mut increment = 0;
+    let mut disabled = 0;
     // SAFETY: the call writes three integers, which outlive it.
     let succeeded =
         unsafe { GetSystemTimeAdjustment(&raw mut adjustment, &raw mut increment, &raw mut disabled) };
@@ -228,7 +232,8 @@ pub(crate) fn peak_rss_kib() -> Option<u64> {
 }
 
 pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
-    let (mut own, mut machine) = (0_usize, 0_usize);
+    let mut own = 0_usize;
+    let mut machine = 0_usize;
     // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
     unsafe { GetProcessAffinityMask(GetCurrentProcess(), &raw mut own, &raw mut machine) };
     (0..usize::BITS as usize).filter(move |processor| (own >> processor) & 1 == 1)

@@ -97,7 +97,8 @@ unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Interface> {
     // SAFETY: as the caller promises.
     unsafe {
         while let Some(adapter) = next.as_ref() {
-            let (mut addresses, zone) = (Vec::new(), adapter.Ipv6IfIndex.to_string());
+            let mut addresses = Vec::new();
+            let zone = adapter.Ipv6IfIndex.to_string();
             let mut unicast = adapter.FirstUnicastAddress;
             while let Some(entry) = unicast.as_ref() {
                 let found = address(&entry.Address);
@@ -105,7 +106,8 @@ unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Interface> {
                 unicast = entry.Next;
             }
             let name = text(adapter.FriendlyName);
-            let (mtu, index) = (adapter.Mtu, adapter.Ipv6IfIndex);
+            let mtu = adapter.Mtu;
+            let index = adapter.Ipv6IfIndex;
             found.push(Interface { name, addresses, mtu, index, id: adapter.Luid });
             next = adapter.Next;
         }

@@ -160,7 +160,8 @@ pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Re
 
 /// Reads an integer socket option.
 fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
-    let (mut value, mut length) = (0_u32, size_of::<u32>() as i32);
+    let mut value = 0_u32;
+    let mut length = size_of::<u32>() as i32;
     // SAFETY: the socket is open for as long as it is borrowed, and Winsock writes at most `length` bytes to `value`,
     // which is that large.
     let result =
@@ -203,7 +204,9 @@ pub(crate) fn options(socket: &Socket, _family: Family, is_tcp: bool) -> SocketO
 }
 
 fn ask(socket: &Socket) -> io::Result<WinSock::TCP_INFO_v0> {
-    let (version, mut info, mut filled) = (0_u32, WinSock::TCP_INFO_v0::default(), 0_u32);
+    let version = 0_u32;
+    let mut info = WinSock::TCP_INFO_v0::default();
+    let mut filled = 0_u32;
     let size = size_of::<WinSock::TCP_INFO_v0>() as u32;
     // SAFETY: the socket is open for as long as it is borrowed; Winsock reads four bytes of `version` and writes at
     // most `size` bytes to `info`, which is that large, and one integer to `filled`; no operation is pending when it

@@ -36,7 +36,8 @@ fn a_stream_that_stood_still_says_for_how_long() {
         assert!(said(&sender, &gap).contains(text) && said(&sender, &gap).is_empty() == text.is_empty());
     }
     // At the end, and a sender that stood still itself.
-    let (mut cut, mut late) = (receiver.clone(), sender.clone());
+    let mut cut = receiver.clone();
+    let mut late = sender.clone();
     cut.received.last_ns -= 400_000_000;
     assert!(said(&sender, &cut).contains("about 400 ms"));
     late.sent.last_ns += 700_000_000;
@@ -45,7 +46,8 @@ fn a_stream_that_stood_still_says_for_how_long() {
     let nothing = HostReport::new(receiver.role, receiver.endpoint.clone());
     assert!(said(&sender, &nothing).contains("about 1000 ms"));
     // The receiver of a short trial was stopped in its middle.
-    let (mut short, mut half) = (sender.clone(), receiver.clone());
+    let mut short = sender.clone();
+    let mut half = receiver.clone();
     short.sent.last_ns = short.sent.first_ns + 40_000_000;
     half.received.last_ns = half.received.first_ns + 20_000_000;
     assert!(said(&short, &half).contains("about 20 ms"));

@@ -186,7 +186,10 @@ fn settings_that_do_not_exist_are_refused() {
 fn random_traffic(medium: &mut Medium, traffic: u64) -> (Vec<Event>, Vec<FrameId>, u64) {
     let mut random = SplitMix64(traffic);
     let mut pick = |bound: u64| random.next_u64() % bound;
-    let (mut now_ns, mut events, mut queued, mut dropped) = (0, Vec::new(), Vec::new(), 0);
+    let mut now_ns = 0;
+    let mut events = Vec::new();
+    let mut queued = Vec::new();
+    let mut dropped = 0;
     for id in 0..6000 {
         now_ns += if pick(500) == 0 { pick(50_000_000) } else { pick(40_000) };
         let transmitter = NodeId(pick(3) as usize);
@@ -242,7 +245,8 @@ fn all_time_and_all_frames_are_accounted_for() {
         assert_eq!(nodes.iter().map(|node| node.queue_drops).sum::<u64>(), dropped);
 
         // Each frame has one end, is delivered once if it was acknowledged, and its attempts have a limit.
-        let (mut ends, mut deliveries) = (BTreeMap::new(), BTreeMap::<_, u32>::new());
+        let mut ends = BTreeMap::new();
+        let mut deliveries = BTreeMap::<_, u32>::new();
         for event in &events {
             match event {
                 Event::Status { frame, acknowledged, attempts, .. } => {

@@ -105,7 +105,10 @@ fn two_hops_carry_half_of_two_senders_less_what_the_access_point_drops() {
             let mut medium = Medium::new(settings, 5).unwrap();
             let [access_point, sender, receiver] =
                 [Role::AccessPoint, Role::Station, Role::Station].map(|role| medium.add(role));
-            let (mut id, mut arrived, mut dropped, end_ns) = (1 << 40, 0, 0, 10 * SECOND);
+            let mut id = 1 << 40;
+            let mut arrived = 0;
+            let mut dropped = 0;
+            let end_ns = 10 * SECOND;
             saturate(&mut medium, &[(sender, access_point)], bytes, end_ns, |medium, event| match event {
                 Event::Delivered { at_ns, to, .. } if *to == access_point => {
                     id += 1;

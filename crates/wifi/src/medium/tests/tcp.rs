@@ -31,7 +31,9 @@ fn stream(frames: u32, each_second: bool) -> (f64, f64) {
     let [access_point, sender, receiver] =
         [Role::AccessPoint, Role::Station, Role::Station].map(|role| medium.add(role));
     let mut parts: HashMap<FrameId, Part> = HashMap::new();
-    let (mut flying, mut arrived, mut unacknowledged) = (0, 0, 0);
+    let mut flying = 0;
+    let mut arrived = 0;
+    let mut unacknowledged = 0;
     let mut now_ns = 0;
     loop {
         let mut out = Vec::new();
