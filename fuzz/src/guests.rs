@@ -1,7 +1,7 @@
 //! What comes from guests, from servers and from the testbed's wire.
 
 use crate::Bytes;
-use stacklab_campaign::rig::read_list;
+use stacklab_campaign::rig::read_addresses;
 use stacklab_explain::fuzzing::exact_cell;
 use stacklab_guests::fuzzing::{guest_messages, mux_lines, needed_modules, packages, program};
 use stacklab_model::Family;
@@ -68,7 +68,7 @@ pub fn console(data: &[u8]) {
     assert!(said.lines().count() <= 9, "{said}");
     assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
     let text = String::from_utf8_lossy(data);
-    assert!(read_list(&text).len() <= text.lines().count());
+    assert!(read_addresses(&text).len() <= text.lines().count());
 }
 
 /// The plugin's counts and, after the first zero byte, the guest's report: each instruction is in one row, and errors

@@ -1,6 +1,7 @@
 //! A campaign: the rigs that its trials run on, the trials, the programs that drive them, and the order in which they
 //! are measured. What a trial gives is a run; a record of runs becomes findings here too.
 
+mod blocks;
 pub mod generator;
 pub mod lab;
 pub mod notice;
@@ -14,7 +15,7 @@ pub mod single;
 pub mod sources;
 pub mod trial;
 
-pub use schedule::measure;
+pub use blocks::measure;
 
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;

@@ -5,11 +5,10 @@ mod drive;
 use crate::CampaignError;
 use crate::rig::Rig;
 use crate::trial::GeneratorEvidence;
-use crate::trial::figures::of_processes;
 use drive::{Driven, drive};
 use stacklab_model::{
-    Cell, Counters, CpuScope, CpuSource, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport,
-    Metric, Pacing, Probe, Role, RunStatus, TrialSpec, Value, once_each,
+    Cell, Counters, CpuScope, CpuSource, CpuTime, Drops, Endpoint, Ends, Factor, Family, Generator,
+    HostReport, Metric, Pacing, Probe, Role, RunStatus, TrialSpec, Value, once_each,
 };
 use stacklab_protocols::generators::{Figures as ToolFigures, Tool, Traffic, tool};
 use stacklab_study::Study;
@@ -160,8 +159,9 @@ fn reports(
     // With the kernel's work in the program's threads.
     let kind = (CpuScope::Threads, CpuSource::ThreadClocks);
     let window_ns = last_ns.saturating_sub(first_ns);
-    [sent.cpu, received.cpu] =
-        driven.cpu.map(|cpu| cpu.map(|cpu| of_processes(kind, window_ns, [cpu.user_ns, cpu.system_ns])));
+    [sent.cpu, received.cpu] = driven
+        .cpu
+        .map(|cpu| cpu.map(|cpu| CpuTime::of_processes(kind, window_ns, [cpu.user_ns, cpu.system_ns])));
     Ends { sender: sent, receiver: received }
 }
 

@@ -1,7 +1,7 @@
 //! Wi-Fi adapters of real machines: what their kernels say of them, by `iw`, and what that adds to a run.
 
 use crate::CampaignError;
-use crate::rig::machines::read_list;
+use crate::rig::addresses::read_addresses;
 use crate::rig::ssh::ask;
 use crate::trial::AdapterEvidence;
 use crate::trial::source::ReportSource;
@@ -94,7 +94,7 @@ fn run(system: &System, script: &str, attempted: &str) -> Result<String, Campaig
 
 /// The interface with one of these addresses. `None` also if a shell could take its name for something else.
 fn interface_of(listed: &str, addresses: &[IpAddr]) -> Option<String> {
-    let (name, _) = read_list(listed).into_iter().find(|(_, address)| addresses.contains(address))?;
+    let (name, _) = read_addresses(listed).into_iter().find(|(_, address)| addresses.contains(address))?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     name.bytes().all(plain).then(|| name.to_owned())
 }

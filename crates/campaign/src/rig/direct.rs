@@ -1,10 +1,10 @@
 //! Two hosts on a virtual link.
 
 use crate::CampaignError;
+use crate::rig::affinity::{CpuAffinity, Steers};
 use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
 use crate::rig::{Cells, Network, Rig, RigKind};
 use crate::trial::Evidence;
-use crate::trial::spec::{CpuAffinity, Steers};
 use stacklab_guests::prepare;
 use stacklab_model::{Cell, LinkConfig, Services, Systems};
 use stacklab_store::HostRow;

@@ -3,6 +3,7 @@
 
 use crate::CampaignError;
 use crate::rig::adapter::Adapter;
+use crate::rig::addresses::read_addresses;
 use crate::rig::agent::{AgentProcess, agent_on};
 use crate::rig::host_pair::{HostPair, names, planned_path};
 use crate::rig::ssh::{ask, on, relay};
@@ -179,18 +180,7 @@ fn listed(system: &System, interface: &str, scope: &str) -> Result<Vec<IpAddr>, 
     let name = if matches!(system, System::Ssh(_)) { quoted.as_str() } else { interface };
     let words = ["ip", "-o", "addr", "show", "dev", name, "scope", scope];
     let listed = ask(system, &words, &format!("read the addresses of {interface}"))?;
-    Ok(read_list(&listed).into_iter().map(|(_, address)| address).collect())
-}
-
-/// The interface and address of each line of `ip -o addr`: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
-pub fn read_list(listed: &str) -> Vec<(&str, IpAddr)> {
-    let read = |line| {
-        let words: Vec<&str> = str::split_whitespace(line).collect();
-        let place = words.iter().position(|word| word.starts_with("inet"))?;
-        let address = words.get(place + 1)?.split('/').next()?.parse().ok()?;
-        Some((words[1], address))
-    };
-    listed.lines().filter_map(read).collect()
+    Ok(read_addresses(&listed).into_iter().map(|(_, address)| address).collect())
 }
 
 /// The way to another host in each family; in reverse, that host is the sender.
@@ -251,20 +241,5 @@ impl Network for BothFamilies {
             shared: true,
             ..Path::unplanned(sender, receiver, here.mtu)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_read_in_their_order() {
-        let listed = "2: e    inet 192.0.2.7/24 brd 192.0.2.255 scope global e\\ valid\n\
-                      2: e    inet 192.0.2.8/24 scope global secondary e\\\n\
-                      2: e    inet6 2001:db8::7/64 scope global \\\n";
-        let [first, second, third] =
-            ["192.0.2.7", "192.0.2.8", "2001:db8::7"].map(|text| text.parse().unwrap());
-        assert_eq!(read_list(listed), [("e", first), ("e", second), ("e", third)]);
     }
 }

@@ -1,6 +1,8 @@
 //! Rigs: two hosts with agents, and the network between them.
 
 pub(crate) mod adapter;
+mod addresses;
+pub(crate) mod affinity;
 mod agent;
 mod direct;
 pub(crate) mod host_pair;
@@ -10,9 +12,10 @@ mod routed;
 mod ssh;
 mod wifi;
 
+pub use addresses::read_addresses;
 pub use agent::{AgentProcess, remove_copies};
 pub use host_pair::{names, router_name};
-pub use machines::{Way, reach, read_list};
+pub use machines::{Way, reach};
 pub(crate) use rigs::without_routers;
 pub use rigs::{Rigs, RoutedPlacement};
 pub(crate) use routed::translators;
@@ -20,7 +23,7 @@ pub use wifi::ACCESS_POINT;
 
 use crate::CampaignError;
 use crate::trial::Evidence;
-use crate::trial::spec::{self, CpuAffinity, Steers};
+use affinity::{CpuAffinity, Steers};
 use host_pair::{HostPair, Kernels};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
@@ -120,7 +123,7 @@ impl Rig {
             CpuCover::Machines => CpuScope::Host,
             CpuCover::BySystem if !systems.iter().any(System::counts_cpu) => CpuScope::Outside,
             CpuCover::BySystem if systems.iter().all(own_kernel) => CpuScope::Host,
-            CpuCover::BySystem => spec::cpu_scope(cell, self.is.steers),
+            CpuCover::BySystem => affinity::cpu_scope(cell, self.is.steers),
         }
     }
 

@@ -148,29 +148,7 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -
         own_user_ns: reported.map_or(0, |reported| reported.own_user_ns),
         own_system_ns: reported.map_or(0, |reported| reported.own_system_ns),
         undivided: true,
-        ..of_processes((CpuScope::Outside, CpuSource::Ticks), wall_ns, [user_ns, system_ns])
-    }
-}
-
-/// CPU time of processes in a window, in user mode and in the kernel.
-pub(crate) fn of_processes(
-    (scope, source): (CpuScope, CpuSource),
-    window_ns: u64,
-    [user_ns, system_ns]: [u64; 2],
-) -> CpuTime {
-    CpuTime {
-        scope,
-        source: Some(source),
-        window_ns,
-        user_ns,
-        system_ns,
-        irq_ns: 0,
-        softirq_ns: 0,
-        idle_ns: 0,
-        steal_ns: 0,
-        undivided: false,
-        own_user_ns: 0,
-        own_system_ns: 0,
+        ..CpuTime::of_processes((CpuScope::Outside, CpuSource::Ticks), wall_ns, [user_ns, system_ns])
     }
 }
 

@@ -28,6 +28,28 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
+    /// That of processes in a window, in user mode and in the kernel.
+    pub fn of_processes(
+        (scope, source): (CpuScope, CpuSource),
+        window_ns: u64,
+        [user_ns, system_ns]: [u64; 2],
+    ) -> Self {
+        CpuTime {
+            scope,
+            source: Some(source),
+            window_ns,
+            user_ns,
+            system_ns,
+            irq_ns: 0,
+            softirq_ns: 0,
+            idle_ns: 0,
+            steal_ns: 0,
+            undivided: false,
+            own_user_ns: 0,
+            own_system_ns: 0,
+        }
+    }
+
     pub fn busy_ns(&self) -> u64 {
         self.user_ns.saturating_add(self.kernel_ns())
     }

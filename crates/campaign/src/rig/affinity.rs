@@ -1,0 +1,92 @@
+//! The processors that the hosts of a trial run on, and whose CPU time their figures cover.
+
+use stacklab_model::{Cell, CpuScope, Direction, Pinning, Probe, Transport};
+
+/// Which receive work of streams a testbed steers by default.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Steers {
+    /// None: it cannot.
+    #[default]
+    None,
+    Senders,
+    Both,
+}
+
+/// The processors that the hosts of a trial run on, and whether these also do the receive work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CpuAffinity {
+    /// Each host uses its own half of the processors; otherwise any.
+    pub divided: bool,
+    /// Whether a host's receive work runs on its own processors: the sender of the testbed first.
+    pub steered: [bool; 2],
+}
+
+impl CpuAffinity {
+    /// The affinity of a probe in a cell. Unset values take the best that the testbed supports: `divides` and
+    /// `steers` are what it can do. A stream over a link of known rate, which is to be filled, has the receive work of
+    /// both hosts on their own processors. Any other TCP stream has its sender's there, which are its
+    /// acknowledgements: data that they let go would else leave from the receiver's processor, and overtake what the
+    /// sender's processor sends.
+    pub(crate) fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
+        let unset = || match (probe, steers) {
+            (Probe::Stream | Probe::Paced | Probe::Search, Steers::Both) => [true; 2],
+            (Probe::Stream | Probe::Paced | Probe::Search, Steers::Senders)
+                if cell.transport == Transport::Tcp =>
+            {
+                [0, 1].map(|host| Direction::of(cell).senders().contains(&host))
+            }
+            _ => [false; 2],
+        };
+        match cell.settings.pinning {
+            Some(Pinning::Steered) => CpuAffinity { divided: true, steered: [true; 2] },
+            Some(Pinning::Halves) => CpuAffinity { divided: true, steered: [false; 2] },
+            Some(Pinning::None) => CpuAffinity { divided: false, steered: [false; 2] },
+            None => CpuAffinity { divided: divides, steered: unset() },
+        }
+    }
+}
+
+/// Whose CPU time the CPU figures of a cell's runs cover; `steers` is the testbed's default for streams.
+pub(crate) fn cpu_scope(cell: &Cell, steers: Steers) -> CpuScope {
+    // Whether each host's CPUs do all of its work, and only its.
+    let separates = CpuAffinity::of(cell, Probe::Stream, true, steers).steered == [true; 2];
+    if separates { CpuScope::Processors } else { CpuScope::Shared }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::{CellSettings, Family, SizeOf};
+
+    fn cell(settings: CellSettings) -> Cell {
+        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
+    }
+
+    #[test]
+    fn pinning_is_the_studys_and_else_what_the_testbed_can() {
+        let in_cell = |cell: &Cell, probe, steers| {
+            let CpuAffinity { divided, steered } = CpuAffinity::of(cell, probe, true, steers);
+            (divided, steered)
+        };
+        let of = |pinning, probe, steers| {
+            in_cell(&cell(CellSettings { pinning, ..CellSettings::default() }), probe, steers)
+        };
+        let none = [false; 2];
+        let all = [true; 2];
+        assert_eq!(of(None, Probe::Stream, Steers::Both), (true, all));
+        assert_eq!(of(None, Probe::Echo, Steers::Both), (true, none));
+        assert_eq!(of(Some(Pinning::Halves), Probe::Stream, Steers::Both), (true, none));
+        assert_eq!(of(Some(Pinning::Steered), Probe::Echo, Steers::None), (true, all));
+        assert_eq!(of(Some(Pinning::None), Probe::Stream, Steers::Both), (false, none));
+        // Datagrams have no acknowledgements.
+        assert_eq!(of(None, Probe::Stream, Steers::Senders), (true, none));
+        let mut tcp = Cell { transport: Transport::Tcp, ..cell(CellSettings::default()) };
+        assert_eq!(in_cell(&tcp, Probe::Stream, Steers::None), (true, none));
+        for (direction, steered) in
+            [(Direction::Forward, [true, false]), (Direction::Reverse, [false, true]), (Direction::Both, all)]
+        {
+            tcp.settings.direction = Some(direction);
+            assert_eq!(in_cell(&tcp, Probe::Stream, Steers::Senders), (true, steered));
+        }
+    }
+}
