@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_record_without_a_change_is_whole_and_compares_its_arms() {
+    fn unchanged_records_are_whole_and_compare_their_arms() {
         for kept in SMALL.iter().chain(&*WHOLE) {
             read_all(&kept.file).unwrap();
             read_all_unchecked(&kept.file).unwrap();

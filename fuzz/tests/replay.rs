@@ -41,7 +41,7 @@ fn every_input_of_every_corpus_holds() {
 }
 
 #[test]
-fn every_target_has_a_corpus_and_a_fuzzer_and_there_are_no_others() {
+fn every_target_has_a_corpus_and_a_fuzzer() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(targets.len(), TARGETS.len());
     assert_eq!(names(&folder("corpus")), targets);

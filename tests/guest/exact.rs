@@ -62,7 +62,7 @@ fn per_message(cell: &Value, rows: &str, name: &str) -> [f64; 2] {
 }
 
 #[test]
-fn exact_counts_of_mechanisms_add_up_and_show_their_stages() {
+fn counts_of_mechanisms_add_up_and_show_stages() {
     require_root();
     require_tool("qemu-system-x86_64", "qemu-system-x86");
     require_tool("tayga", "tayga");
@@ -111,7 +111,7 @@ fn count_any_rules(program: &Program, family: &str, pairs: [[u32; 2]; 2]) -> ([u
 }
 
 #[test]
-fn exact_counts_grow_by_the_same_number_for_each_nftables_rule() {
+fn exact_counts_grow_equally_with_each_nftables_rule() {
     require_root();
     require_tool("qemu-system-x86_64", "qemu-system-x86");
     require_tool("nft", "nftables");
@@ -132,7 +132,7 @@ fn exact_counts_grow_by_the_same_number_for_each_nftables_rule() {
 }
 
 #[test]
-fn exact_counts_are_the_same_for_root_and_for_an_ordinary_user() {
+fn exact_counts_are_the_same_for_root_and_other_users() {
     require_root();
     require_tool("qemu-system-x86_64", "qemu-system-x86");
     require_tool("setpriv", "util-linux");
@@ -178,7 +178,7 @@ fn exact_counts_are_the_same_for_root_and_for_an_ordinary_user() {
 }
 
 #[test]
-fn exact_counts_without_an_emulator_say_how_to_get_one() {
+fn exact_counts_without_emulator_say_how_to_get_one() {
     let program = Program::new();
     with_image(&program);
     let tools = program.work().join("tools");
@@ -203,7 +203,7 @@ fn exact_counts_without_an_emulator_say_how_to_get_one() {
 }
 
 #[test]
-fn exact_counts_need_built_in_drivers_in_a_kernel_file() {
+fn exact_counts_need_built_in_drivers_in_the_kernel() {
     require_tool("qemu-system-x86_64", "qemu-system-x86");
     let program = Program::new();
     let cache = std::env::var("STACKLAB_CACHE").expect("scripts/test sets STACKLAB_CACHE");

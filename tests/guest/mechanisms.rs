@@ -140,7 +140,7 @@ pub(super) fn check_fragments(runs: &[RunRecord]) {
 }
 
 #[test]
-fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
+fn tunnels_in_user_mode_linux_fit_the_header_model() {
     let is_tunnel = |mechanism: Mechanism| {
         mechanism.tunnel().is_none_or(|tunnel| tunnel.device.in_debian_uml)
             && !mechanism.translates()
@@ -165,7 +165,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
 }
 
 #[test]
-fn translators_on_this_kernel_carry_what_the_header_model_says() {
+fn translators_on_this_kernel_fit_the_header_model() {
     let is_translator = |mechanism: Mechanism| ["nat64", "siit", "464xlat"].contains(&mechanism.name());
     for (rate, offered, sizes) in
         [(SLOW, FLOOD, &[128][..]), (FAST, FLOOD, &[1024, 1408]), (FAST, PACED, &[1536])]
@@ -229,7 +229,7 @@ pub(super) fn filled(
 }
 
 #[test]
-fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here() {
+fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
     // Overlays and NAT are tried on this kernel and in another guest.
     let is_wanted = |mechanism: Mechanism| {
         !mechanism.changes_source()
@@ -258,7 +258,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
 }
 
 #[test]
-fn what_debians_user_mode_linux_lacks_is_refused_there() {
+fn what_debian_user_mode_linux_lacks_is_refused() {
     let program = Program::new();
     // It is a program itself and needs no other one.
     program.write("few.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
@@ -278,7 +278,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
 }
 
 #[test]
-fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
+fn what_user_mode_linux_lacks_a_virtual_machine_has() {
     let (runs, _, said) = measured(&study(SLOW, FLOOD, &UNSUPPORTED, &[1024]), &["--in-vm=linux-6.1"]);
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
     assert_eq!(runs.len(), RUNS * 5);
@@ -294,7 +294,7 @@ fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
 }
 
 #[test]
-fn each_link_has_its_own_rate_mtu_delay_and_loss_both_ways() {
+fn each_link_has_its_own_rate_mtu_delay_and_loss() {
     let study = r#"
 title = "A long middle link, and ends of their own"
 [testbed]

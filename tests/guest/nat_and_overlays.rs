@@ -6,7 +6,7 @@ use stacklab_model::Mechanism;
 
 /// The sources that the receiver sees are checked when the testbed is built; here what stands on the middle link.
 #[test]
-fn nat_on_this_kernel_carries_what_the_header_model_says() {
+fn nat_on_this_kernel_fits_the_header_model() {
     check_fragments(&filled(None, FAST, PACED, &[1536], is_nat).0);
     let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_nat);
     for headers in [
@@ -20,7 +20,7 @@ fn nat_on_this_kernel_carries_what_the_header_model_says() {
 }
 
 #[test]
-fn vxlan_on_this_kernel_carries_what_the_header_model_says() {
+fn vxlan_on_this_kernel_fits_the_header_model() {
     check_fragments(&filled(None, FAST, PACED, &[1536], is_vxlan).0);
     let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_vxlan);
     for headers in [
@@ -32,7 +32,7 @@ fn vxlan_on_this_kernel_carries_what_the_header_model_says() {
 }
 
 #[test]
-fn segments_on_this_kernel_carry_what_the_header_model_says() {
+fn segments_on_this_kernel_fit_the_header_model() {
     check_fragments(&filled(None, FAST, PACED, &[1536], is_srv6).0);
     let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_srv6);
     for said in [

@@ -40,7 +40,7 @@ fn repository() -> PathBuf {
 }
 
 #[test]
-fn regress_finds_the_family_and_the_function_that_changed() {
+fn regress_finds_the_changed_family_and_function() {
     for (tool, package) in [("qemu-system-x86_64", "qemu-system-x86"), ("git", "git"), ("bison", "bison")] {
         require_tool(tool, package);
     }

@@ -123,7 +123,7 @@ fn measure(program: &Program, study: String, name: &str) -> (Vec<RunRecord>, Str
 }
 
 #[test]
-fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespaces_do() {
+fn user_mode_linux_behind_routers_fits_header_model() {
     require_root();
     require_tool("tayga", "tayga");
     let program = Program::new();
@@ -186,7 +186,7 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
 }
 
 #[test]
-fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
+fn virtual_machine_reaches_a_sandbox_by_translator() {
     require_root();
     require_tool("tayga", "tayga");
     let program = Program::new();
@@ -214,7 +214,7 @@ fn with_routers(study: &str, routers: &[&str]) -> String {
 }
 
 #[test]
-fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
+fn tunnels_of_user_mode_linux_routers_need_no_module() {
     require_root();
     require_tool("tayga", "tayga");
     let program = Program::new();
@@ -258,7 +258,7 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
 }
 
 #[test]
-fn two_kernels_as_routers_speak_through_wireguard_and_all_four_hosts_can_be_guests() {
+fn two_router_kernels_speak_through_wireguard() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
@@ -278,7 +278,7 @@ fn two_kernels_as_routers_speak_through_wireguard_and_all_four_hosts_can_be_gues
 }
 
 #[test]
-fn what_routers_lack_is_refused_before_anything_starts() {
+fn what_routers_lack_is_refused_before_start() {
     require_root();
     let program = Program::new();
     let refused = |routers: &str, mechanism: &str, asked: &[&str], expected: i32, words: &[&str]| {
@@ -297,7 +297,7 @@ fn what_routers_lack_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn what_guests_behind_routers_cannot_have_is_refused_before_anything_starts() {
+fn what_routed_guests_lack_is_refused_before_start() {
     require_root();
     let program = Program::new();
     program.write("study.toml", study(&["uml"], &["native", "6in4"], &["udp"], 1024, false));

@@ -111,7 +111,7 @@ fn far(cells: &Cells) -> Cells {
 }
 
 #[test]
-fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() {
+fn every_system_fills_a_link_and_is_recorded_as_it_is() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
@@ -182,7 +182,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
 }
 
 #[test]
-fn a_guest_that_dies_ends_the_campaign_at_once_and_it_is_resumed() {
+fn dying_guest_ends_the_campaign_which_is_resumed() {
     require_root();
     for (system, guest) in [("gvisor", "runsc"), ("linux-6.1", "qemu-system-x86"), ("uml", "kernel")] {
         let program = Program::new();
@@ -215,7 +215,7 @@ fn a_guest_that_dies_ends_the_campaign_at_once_and_it_is_resumed() {
 }
 
 #[test]
-fn what_is_missing_or_broken_is_said_before_anything_starts() {
+fn what_is_missing_or_broken_is_said_before_start() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
@@ -291,7 +291,7 @@ fn images_are_listed_and_are_as_they_were_made() {
 }
 
 #[test]
-fn systems_that_a_study_gets_wrong_are_said_with_their_place() {
+fn wrong_systems_of_a_study_are_said_with_their_place() {
     let program = Program::new();
     for (os, expected) in [
         ("[\"gvisr\"]", "did you mean `gvisor`"),

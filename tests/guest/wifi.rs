@@ -99,7 +99,7 @@ fn frames(security: &Security, cipher: &str, key_management: &str) -> Vec<(Famil
 }
 
 #[test]
-fn stations_reach_each_other_over_an_access_point_and_ccmp_adds_sixteen_bytes() {
+fn stations_reach_each_other_and_ccmp_adds_16_bytes() {
     let open = frames(&Security::Open, "NONE", "NONE");
     let protected = frames(&wpa2("sixteen bytes ok"), "CCMP", "WPA2-PSK");
     let families = |frames: &[(Family, _)]| frames.iter().map(|(family, _)| *family).collect::<Vec<_>>();
@@ -116,7 +116,7 @@ fn stations_reach_each_other_over_an_access_point_and_ccmp_adds_sixteen_bytes() 
 }
 
 #[test]
-fn a_channel_has_the_width_and_the_place_that_was_asked_for_and_stations_sleep_if_they_may() {
+fn channel_is_as_asked_and_stations_sleep_if_allowed() {
     let program = Program::new();
     for (channel, width, power_save, expected) in
         [(11, Width::Mhz20, false, (2462, 20, 2462)), (11, Width::Mhz40, true, (2462, 40, 2452))]
@@ -163,7 +163,7 @@ fn a_wrong_passphrase_is_said_with_its_station() {
 }
 
 #[test]
-fn a_station_does_not_join_a_network_of_another_security() {
+fn station_does_not_join_a_network_of_other_security() {
     let right = wpa2("sixteen bytes ok");
     let error = refusal(Security::Open, [right, Security::Open]);
     let expected = "the sender is not associated with the Wi-Fi network stacklab: the station expects WPA2, and the network is open";
@@ -171,7 +171,7 @@ fn a_station_does_not_join_a_network_of_another_security() {
 }
 
 #[test]
-fn an_image_without_wifi_is_refused_with_the_command_that_makes_one() {
+fn image_without_wifi_is_refused_with_the_remedy() {
     let program = Program::new();
     let boot = |system: &str| {
         let spec = WifiSpec::with_security(Security::Open);

@@ -131,7 +131,7 @@ fn requests(frames: &[Seen], family: Family) -> Vec<u32> {
 }
 
 #[test]
-fn tshark_decrypts_what_is_on_air_and_agrees_on_its_time() {
+fn tshark_decrypts_what_is_on_air_and_agrees_on_time() {
     let [open, secured] = [Security::Open, wpa2(PASSPHRASE)].map(capture);
     for family in Family::ALL {
         let [open, secured] = [&open, &secured].map(|frames| requests(frames, *family));

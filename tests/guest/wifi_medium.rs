@@ -143,7 +143,7 @@ fn course(
 }
 
 #[test]
-fn a_network_in_virtual_time_and_its_trials_repeat_to_the_bit() {
+fn network_in_virtual_time_repeats_to_the_bit() {
     let trials =
         [(Family::Ipv4, Transport::Udp), (Family::Ipv6, Transport::Tcp), (Family::Ipv6, Transport::Udp)];
     let secured = wpa2("sixteen bytes ok");

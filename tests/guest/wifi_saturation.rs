@@ -128,7 +128,7 @@ fn tell_real_time(paces: &str) {
 }
 
 #[test]
-fn one_saturated_station_carries_what_the_formula_says() {
+fn saturated_station_carries_what_the_formula_says() {
     if let Ok(paces) = std::env::var(REAL_TIME) {
         return tell_real_time(&paces);
     }

@@ -99,7 +99,7 @@ fn check_stations(run: &RunRecord) {
 }
 
 #[test]
-fn a_study_over_wifi_has_both_families_over_udp_and_tcp_in_streams_and_echoes() {
+fn wifi_study_covers_families_transports_and_probes() {
     let (all, described) = measure(FAMILIES);
     assert_eq!(all.len(), 2 * 4 * 2);
     let network = network(FAMILIES);
@@ -152,7 +152,7 @@ fn families_take_turns_over_wifi() {
 }
 
 #[test]
-fn networks_of_one_study_differ_in_what_the_study_varies() {
+fn networks_of_one_study_differ_in_what_it_varies() {
     let study = FAMILIES
         .replace("size = [1408]", "size = [384]\nwifi.security = [\"open\", \"wpa2\", \"wpa3\"]")
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
@@ -188,7 +188,7 @@ fn networks_of_one_study_differ_in_what_the_study_varies() {
 }
 
 #[test]
-fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations() {
+fn forgetful_hosts_ask_by_arp_or_neighbour_discovery() {
     let (begin, _) = FAMILIES.split_once("[probe.stream]").unwrap();
     let begin = begin
         .replace("wifi = {", "wifi = { basic_rate = \"1 Mbit/s\",")
@@ -241,7 +241,7 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
 }
 
 #[test]
-fn a_receiver_on_a_wire_has_one_hop_and_other_stations_have_their_share() {
+fn wired_receiver_has_one_hop_and_others_their_share() {
     let (begin, _) = FAMILIES.split_once("[probe.echo]").unwrap();
     let begin = begin
         .replace("wifi = {", "wifi = { receiver = \"wired\",")

@@ -72,7 +72,7 @@ fn an_unknown_key_is_shown_with_the_nearest_one() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once_in_the_order_of_the_file() {
+fn all_mistakes_are_said_at_once_in_file_order() {
     let program = Program::new();
     let study =
         SMALL.replace("mtu =", "mut =").replace("\"ipv6\"]", "\"ipv9\"]").replace("\"jitter\"", "\"jiter\"");
@@ -87,7 +87,7 @@ fn everything_wrong_is_said_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
-fn a_size_that_is_none_or_cannot_be_sent_is_shown_with_the_bounds() {
+fn impossible_size_is_shown_with_the_bounds() {
     let line = "size = [64, 0]";
     let place = &pointed_at(line, "0");
     refused("size = [64, 1024]", line, &["study.toml:7:13", place, "a whole number from 1 to 1048576"]);
@@ -119,7 +119,7 @@ fn a_size_below_the_probes_own_header_is_refused() {
 }
 
 #[test]
-fn a_family_that_does_not_exist_is_shown_with_those_that_do() {
+fn unknown_family_is_shown_with_the_known_ones() {
     let line = "family = [\"ipv4\", \"ipv5\"]";
     let texts =
         ["there is no family `ipv5`", "study.toml:5:19", &pointed_at(line, "\"ipv5\""), "one of ipv4, ipv6"];
@@ -173,7 +173,7 @@ fn a_setting_that_is_wrong_is_shown_like_a_file() {
 }
 
 #[test]
-fn a_scale_that_the_study_does_not_have_is_refused_with_those_it_has() {
+fn unknown_scale_is_refused_with_those_of_the_study() {
     let program = Program::new();
     program.write("study.toml", SMALL);
     program.run(&["run", "study.toml", "--scale", "papre"]).expect(code::REQUEST).says(&[
@@ -185,7 +185,7 @@ fn a_scale_that_the_study_does_not_have_is_refused_with_those_it_has() {
 }
 
 #[test]
-fn an_option_that_does_not_exist_is_refused_with_the_nearest_one() {
+fn unknown_option_is_refused_with_the_nearest_one() {
     let program = Program::new();
     program.run(&["run", "--sede", "3"]).expect(code::REQUEST).says(&["--sede", "--seed"]);
     program.run(&["mesure"]).expect(code::REQUEST);
@@ -225,7 +225,7 @@ pub(super) fn measured() -> Program {
 }
 
 #[test]
-fn a_file_that_is_no_whole_record_is_refused_and_left_alone() {
+fn broken_record_is_refused_and_left_alone() {
     let program = measured();
     let whole = fs::read(program.work().join("small.stacklab")).unwrap();
     let foreign = program.work().join("foreign.stacklab");
@@ -265,7 +265,7 @@ fn a_record_of_a_newer_program_is_refused() {
 }
 
 #[test]
-fn a_record_is_neither_overwritten_nor_resumed_as_something_else() {
+fn record_is_not_overwritten_or_resumed_as_another() {
     let program = measured();
     let path = program.work().join("small.stacklab");
     let before = fs::read(&path).unwrap();
@@ -390,7 +390,7 @@ fn says_how_to_get_the_right_to_namespaces() {
 }
 
 #[test]
-fn output_that_nobody_takes_is_no_failure_and_a_full_one_is() {
+fn closed_output_is_no_failure_and_a_full_one_is() {
     let program = Program::new();
     let piped = Outcome::of(program.script(&["bash", "-o", "pipefail", "-c"], "\"$STACKLAB\" schema | true"));
     piped.expect(code::DONE);

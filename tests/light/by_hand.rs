@@ -64,7 +64,7 @@ fn folders_of(process: u64) -> usize {
 }
 
 #[test]
-fn a_testbed_by_hand_inside_a_guest_is_entered_and_leaves_nothing() {
+fn testbed_by_hand_in_a_guest_leaves_nothing() {
     require_root();
     let program = Program::new();
     program.write("m.toml", study(&["6in4", "native"]));

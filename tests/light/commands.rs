@@ -27,7 +27,7 @@ fn the_committed_schema_is_the_programs_own() {
 }
 
 #[test]
-fn completions_and_manual_pages_are_made_from_the_program() {
+fn completions_and_manual_pages_come_from_the_program() {
     let program = Program::new();
     for (shell, word) in
         [("bash", "complete"), ("zsh", "#compdef stacklab"), ("fish", "complete -c stacklab -n")]
@@ -92,7 +92,7 @@ fn every_study_can_be_planned_in_each_of_its_scales() {
 }
 
 #[test]
-fn a_record_is_reported_in_every_format_and_always_the_same() {
+fn record_is_reported_the_same_in_every_format() {
     let program = measured();
     let path = program.work().join("small.stacklab");
     let report = |format: &str| {
@@ -138,7 +138,7 @@ fn a_record_is_reported_in_every_format_and_always_the_same() {
 }
 
 #[test]
-fn built_in_studies_are_printed_and_a_new_one_can_be_planned() {
+fn built_in_studies_are_printed_and_new_ones_planned() {
     let program = Program::new();
     let list = program.run(&["study", "list"]).expect(code::DONE).stdout;
     assert!(list.contains("quickstart  ") && list.contains("IPv4 beside IPv6 on this machine"), "{list}");
@@ -152,7 +152,7 @@ fn built_in_studies_are_printed_and_a_new_one_can_be_planned() {
 }
 
 #[test]
-fn a_plan_shows_delays_and_a_missing_image_is_said_before_anything_boots() {
+fn plan_shows_delays_and_missing_image_is_said_first() {
     let program = Program::new();
     let testbed = "[testbed]\ntopology = \"routed\"\ndelay = \"20ms\"\nsender_link.loss = 0.01\n";
     let routed = SMALL.replacen("[testbed]\n", testbed, 1);

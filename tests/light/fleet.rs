@@ -28,7 +28,7 @@ fn postgresql_passes_every_conformance_test() {
 }
 
 #[test]
-fn a_campaign_on_local_agents_gives_verdicts_of_each_pair_and_over_all() {
+fn campaign_gives_verdicts_of_each_pair_and_over_all() {
     let fleet = Fleet::start(4, &[], None);
     let args = ["study.toml", "--pairs", "site=a -> site=b", "--blocks", "4", "--name", "lab", "--seed", "7"];
     let ran = fleet.run(&args).expect(code::DONE).says(&["4 pairs, 16 blocks, campaign lab"]);
@@ -65,7 +65,7 @@ fn a_campaign_on_local_agents_gives_verdicts_of_each_pair_and_over_all() {
 }
 
 #[test]
-fn a_campaign_over_three_servers_of_nats_and_postgresql_is_as_one_on_this_machine() {
+fn campaign_over_nats_and_postgresql_is_as_one_here() {
     require_root();
     require_tool("nats-server", "nats-server");
     let nats = Nats::start(3);
@@ -85,7 +85,7 @@ fn a_campaign_over_three_servers_of_nats_and_postgresql_is_as_one_on_this_machin
 }
 
 #[test]
-fn a_connection_to_postgresql_is_encrypted_where_that_is_asked_for() {
+fn postgresql_connection_is_encrypted_where_asked_for() {
     require_root();
     let mut postgres = Postgres::start();
     let (plain, certificate) = postgres.secure("lab");
@@ -128,7 +128,7 @@ fn wrong_requests_are_answered_in_a_sentence() {
 }
 
 #[test]
-fn nats_refuses_who_has_no_credentials_and_agents_refuse_strangers_traffic() {
+fn nats_and_agents_refuse_strangers() {
     require_tool("nats-server", "nats-server");
     let nats = Nats::start(1);
     let address = nats.address();

@@ -107,7 +107,7 @@ fn an_agent_answers_no_third_host() {
 }
 
 #[test]
-fn all_streams_of_a_coordinator_share_the_rate_that_is_allowed() {
+fn streams_of_a_coordinator_share_the_allowed_rate() {
     let there = Listening::start("", &["--max-rate", "1"]);
     let mut agent = coordinator(&there);
     let socket = UdpSocket::bind((HERE, 0)).unwrap();
@@ -175,7 +175,7 @@ fn whoever_does_not_know_the_key_gets_nothing() {
 }
 
 #[test]
-fn an_agent_makes_a_key_of_its_own_and_an_open_one_says_so() {
+fn agent_makes_its_own_key_and_an_open_one_says_so() {
     let program = Program::new();
     let mut own = program.command(&["agent", "--listen", "127.0.0.1:0"]);
     own.env_remove("STACKLAB_KEY");
@@ -198,7 +198,7 @@ fn an_agent_makes_a_key_of_its_own_and_an_open_one_says_so() {
 }
 
 #[test]
-fn hostile_trials_are_refused_at_once_and_take_no_memory() {
+fn hostile_trials_are_refused_and_take_no_memory() {
     let there = Listening::start("", &[]);
     let mut agent = coordinator(&there);
     let [served] = children(there.agent.pid())[..] else { panic!("one process serves") };
@@ -257,7 +257,7 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
 }
 
 #[test]
-fn silent_connections_and_idle_coordinators_do_not_hold_an_agent() {
+fn silent_or_idle_connections_do_not_hold_an_agent() {
     let there = Listening::start("", &["--idle-timeout", "3"]);
     let hostile: SocketAddr = "127.0.0.9:0".parse().unwrap();
     let open = || {
@@ -326,7 +326,7 @@ fn the_limits_are_told_in_the_help() {
 }
 
 #[test]
-fn arithmetic_of_the_released_program_is_checked_for_overflow() {
+fn released_program_checks_arithmetic_for_overflow() {
     let manifest = include_str!("../../Cargo.toml");
     let release =
         manifest.split("\n[profile.release]\n").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap();

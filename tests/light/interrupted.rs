@@ -21,7 +21,7 @@ fn interrupted(agent: &Listening, name: &str, args: &[&str]) -> Outcome {
 }
 
 #[test]
-fn an_interrupted_measurement_has_the_figures_until_then() {
+fn interrupted_measurement_has_the_figures_until_then() {
     let agent = Listening::start("127.0.0.1", &[]);
     for (name, args) in [
         ("TERM", &["udp", "127.0.0.1", "-b", "1M", "-t", "600", "--json"][..]),
@@ -51,7 +51,7 @@ fn an_interrupted_measurement_has_the_figures_until_then() {
 }
 
 #[test]
-fn a_comparison_that_ends_early_names_its_record_and_has_no_report_of_nothing() {
+fn comparison_that_ends_early_names_its_record() {
     let agent = Listening::start("", &[]);
     // A block of both families takes two seconds or more.
     let args = ["udp", "127.0.0.1,::1", "-b", "1M", "--against", "ipv4", "-t", "600", "--out"];

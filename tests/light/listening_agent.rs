@@ -109,7 +109,7 @@ fn a_coordinator_cannot_fill_the_agents_memory() {
 }
 
 #[test]
-fn an_agent_is_free_again_when_its_coordinator_is_gone_in_the_middle() {
+fn agent_is_free_again_when_its_coordinator_is_gone() {
     let there = Listening::start("", &[]);
     for how in ["KILL", "INT"] {
         let other = Program::new();

@@ -146,7 +146,7 @@ fn median(metric: &Value, family: &str) -> f64 {
 }
 
 #[test]
-fn a_family_that_is_slower_is_told_with_all_of_its_steps() {
+fn slower_family_is_told_with_all_of_its_steps() {
     let faults = Faults { delay: Duration::from_micros(2_500), ..Faults::default() };
     let scene = Scene::set(faults, |scene| {
         vec![("slow.test", vec![scene.link(Family::Ipv4), address(Family::Ipv6, 1)])]
@@ -199,7 +199,7 @@ fn a_smaller_mtu_is_found_though_nobody_tells_it() {
 }
 
 #[test]
-fn lost_echoes_are_not_taken_for_routers_or_for_a_smaller_mtu() {
+fn lost_echoes_are_no_routers_and_no_smaller_mtu() {
     // More than half of all echoes have no answer.
     let faults = Faults { drop_echo: Some((3, 1)), ..Faults::default() };
     let scene = Scene::set(faults, |_| Vec::new());
@@ -214,7 +214,7 @@ fn lost_echoes_are_not_taken_for_routers_or_for_a_smaller_mtu() {
 }
 
 #[test]
-fn a_family_that_is_broken_after_connect_and_one_that_is_not_there_are_told_apart() {
+fn broken_and_absent_families_are_told_apart() {
     let scene = Scene::set(Faults::default(), |scene| {
         let [four, six] = [Family::Ipv4, Family::Ipv6].map(|family| scene.link(family));
         vec![
@@ -302,7 +302,7 @@ fn scrape(scene: &Scene, path: &str) -> String {
 }
 
 #[test]
-fn a_drift_between_the_families_is_told_while_it_watches() {
+fn drift_between_families_is_told_while_watching() {
     let mut scene = Scene::set(Faults::default(), |scene| {
         vec![("both.test", vec![scene.link(Family::Ipv4), address(Family::Ipv6, 1)])]
     });

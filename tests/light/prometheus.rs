@@ -101,7 +101,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
 }
 
 #[test]
-fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
+fn prometheus_reads_verdicts_the_dashboard_asks_for() {
     let program = Program::new();
     let name = "kept.stacklab";
     std::fs::copy(Path::new(ROOT).join("tests/records").join(name), program.work().join(name)).unwrap();
@@ -153,7 +153,7 @@ fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
 }
 
 #[test]
-fn figures_are_told_only_if_they_are_asked_for_and_to_those_who_have_the_token() {
+fn figures_need_the_metrics_option_and_the_token() {
     let program = Program::new();
     let name = "kept.stacklab";
     std::fs::copy(Path::new(ROOT).join("tests/records").join(name), program.work().join(name)).unwrap();

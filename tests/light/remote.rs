@@ -361,7 +361,7 @@ fn what_a_machine_prints_changes_no_terminal() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_reached_is_said_within_seconds() {
+fn unreachable_machine_is_said_within_seconds() {
     let mut scene = Scene::set();
     scene.allow("stranger");
     scene.fails(&["ssh:lab", "Permission denied", "ssh lab true"]);
@@ -373,7 +373,7 @@ fn a_machine_that_cannot_be_reached_is_said_within_seconds() {
 }
 
 #[test]
-fn a_machine_that_is_lost_in_the_middle_ends_the_campaign_which_is_resumed() {
+fn lost_machine_ends_the_campaign_which_is_resumed() {
     let mut scene = Scene::set();
     let long = STUDY.replace("min = 3", "min = 30").replace("max = 3", "max = 30");
     scene.program.write("study.toml", long);

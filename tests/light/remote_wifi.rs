@@ -35,7 +35,7 @@ fn lay_cable(scene: &Scene) {
 }
 
 #[test]
-fn an_adapter_is_in_the_record_and_is_not_the_way_of_ssh() {
+fn adapter_is_recorded_and_does_not_carry_ssh() {
     let scene = Scene::set();
     lay_cable(&scene);
     let iw = scene.write("bin/iw", IW);

@@ -47,7 +47,7 @@ fn daemons(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_server_answers_in_its_cells_and_every_run_is_proved() {
+fn server_answers_in_its_cells_and_runs_are_proved() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
@@ -104,7 +104,7 @@ fn an_ordinary_user_has_services_too() {
 }
 
 #[test]
-fn a_program_that_is_missing_is_said_before_anything_starts() {
+fn missing_program_is_said_before_anything_starts() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();

@@ -75,7 +75,7 @@ fn suite() -> String {
 }
 
 #[test]
-fn a_known_delay_and_loss_are_found_in_the_right_direction() {
+fn known_delay_and_loss_have_the_right_direction() {
     let there =
         Faults { delay: Duration::from_millis(20), drop_datagram: Some((10, 3)), ..Faults::default() };
     let back = Faults { delay: Duration::from_millis(5), drop_datagram: Some((20, 5)), ..Faults::default() };
@@ -187,7 +187,7 @@ fn another_implementation_is_answered_in_both_modes() {
 }
 
 #[test]
-fn a_reflector_that_is_not_there_or_has_another_key_is_told() {
+fn missing_reflector_or_other_key_is_told() {
     let scene = Scene::set(Faults::default(), Faults::default());
     scene.measure(Family::Ipv6, "-n 5").expect(code::HOST).says(&["nothing serves UDP port 862"]);
     let [key, other, short] = [KEY, "ff0102030405060708090a0b0c0d0e0f", "ab"]
@@ -238,7 +238,7 @@ fn measure_liar(place: SocketAddr, words: &str) -> Outcome {
 }
 
 #[test]
-fn the_offset_of_another_clock_is_found_and_a_wrong_promise_is_told() {
+fn clock_offset_is_found_and_a_wrong_promise_is_told() {
     let place = liar(Duration::from_secs(37), |_, _| {});
     let run = json(&measure_liar(place, "-n 50").expect(code::DONE));
     let clock = &run["clock"];

@@ -39,7 +39,7 @@ fn started(before: &str) -> Outcome {
 }
 
 #[test]
-fn an_inner_pid_namespace_with_the_outer_proc_changes_nothing_and_is_measured_in() {
+fn inner_pid_namespace_with_outer_proc_is_measured_in() {
     started("unshare --pid --fork").expect(support::program::code::DONE);
 }
 
@@ -49,7 +49,7 @@ fn a_sys_that_cannot_be_written_changes_nothing() {
 }
 
 #[test]
-fn root_without_capabilities_changes_nothing_and_is_told_what_to_do() {
+fn root_without_capabilities_is_told_what_to_do() {
     let outcome = started("setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all");
     // A kernel may let anybody make a user namespace, or nobody.
     if outcome.status.code() != Some(support::program::code::DONE) {

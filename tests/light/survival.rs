@@ -81,7 +81,7 @@ fn each_block_has_a_testbed_of_its_own() {
 }
 
 #[test]
-fn a_campaign_killed_at_any_moment_leaves_its_record_alone_and_is_resumed_to_the_same_end() {
+fn killed_campaign_is_resumed_to_the_same_end() {
     let (program, scene) = program();
     let path = program.work().join("x.stacklab");
     let mut random = seeded();
@@ -145,7 +145,7 @@ fn ended_by(name: &str) {
 }
 
 #[test]
-fn ctrl_c_ends_with_the_findings_so_far_and_can_be_resumed() {
+fn ctrl_c_ends_with_findings_and_can_be_resumed() {
     ended_by("INT");
 }
 
@@ -226,7 +226,7 @@ fn a_receiver_that_dies_ends_the_campaign_by_name() {
 }
 
 #[test]
-fn a_record_is_written_by_one_campaign_at_a_time_and_read_by_anybody() {
+fn record_has_one_writer_at_a_time_and_any_readers() {
     let (program, scene) = program();
     let mut first: Running = program.start(&BEGIN);
     first.wait_for("block 2/8", LIMIT);

@@ -63,7 +63,7 @@ fn wire(to: &str) -> (String, Arc<Mutex<Vec<u8>>>) {
 }
 
 #[test]
-fn with_the_agents_fingerprint_it_measures_and_nothing_can_be_read_on_the_way() {
+fn tls_measurement_cannot_be_read_on_the_way() {
     let (there, fingerprint) = agent(&["--once"]);
     let (port, seen) = wire(&there.port);
     let args = ["measure", "tcp", HERE, "-t", "0.2", "-p", &port, "--json", "--tls", &fingerprint];
@@ -95,7 +95,7 @@ fn with_the_agents_fingerprint_it_measures_and_nothing_can_be_read_on_the_way() 
 }
 
 #[test]
-fn neither_side_speaks_in_plain_where_the_other_wants_tls() {
+fn neither_side_speaks_plain_if_the_other_wants_tls() {
     let (there, fingerprint) = agent(&[]);
     let plain = Listening::start("", &[]);
     // Half a handshake, and then nothing.
@@ -145,7 +145,7 @@ fn older_tls_and_certificates_are_refused() {
 }
 
 #[test]
-fn whoever_stands_between_with_another_key_hears_nothing() {
+fn man_in_the_middle_with_another_key_hears_nothing() {
     let (there, fingerprint) = agent(&[]);
     let between = Identity::generate();
     let listener = TcpListener::bind((HERE, 0)).unwrap();
@@ -161,7 +161,7 @@ fn whoever_stands_between_with_another_key_hears_nothing() {
 }
 
 #[test]
-fn a_coordinator_that_takes_no_answers_does_not_hold_the_agent() {
+fn coordinator_that_takes_no_answers_holds_no_agent() {
     let (there, fingerprint) = agent(&["--idle-timeout", "2"]);
     let stream = TcpStream::connect(format!("{HERE}:{}", there.port)).unwrap();
     let to: Fingerprint = fingerprint.parse().unwrap();

@@ -119,7 +119,7 @@ fn every_probe_measures_over_a_link_local_address() {
 }
 
 #[test]
-fn an_agent_on_any_address_answers_in_the_zone_in_which_it_was_reached() {
+fn agent_on_any_address_answers_in_the_zone_reached() {
     let scene = Scene::set();
     let there = scene.listen("");
     for (zone, interface) in [("near", "far"), ("st0", "st0")] {

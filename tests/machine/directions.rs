@@ -73,7 +73,7 @@ fn check_sides(run: &RunRecord, rig: &LinkRig, senders: &[usize]) {
 }
 
 #[test]
-fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
+fn each_direction_fills_the_link_and_both_do_together() {
     let rate = Some(Rate(100_000_000));
     let mut rig = LinkRig::of(LinkConfig { rate, mtu: 1500, offloads: false });
     for (family, transport, limit) in LIMITS {
@@ -150,7 +150,7 @@ fn an_echo_in_reverse_is_begun_by_the_second_host() {
 }
 
 #[test]
-fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
+fn round_trip_beside_a_stream_waits_in_its_queue() {
     // At 20 Mbit/s a full packet takes 0.6 ms; the queue holds many.
     let mut rig = LinkRig::of(LinkConfig { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
     for family in Family::ALL.iter().copied() {

@@ -81,7 +81,7 @@ fn is_sound(found: &Value) {
 }
 
 #[test]
-fn a_cost_that_was_added_is_found_in_its_stage_and_arms_that_are_alike_differ_in_none() {
+fn added_cost_is_found_and_equal_arms_do_not_differ() {
     require_root();
     watch();
     let program = Program::new();
@@ -119,7 +119,7 @@ fn a_cost_that_was_added_is_found_in_its_stage_and_arms_that_are_alike_differ_in
 }
 
 #[test]
-fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() {
+fn both_families_are_explained_without_a_study() {
     require_root();
     require_tool("tayga", "tayga");
     watch();
@@ -171,7 +171,7 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
 }
 
 #[test]
-fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
+fn explanation_is_kept_and_reported_without_a_verdict() {
     require_root();
     watch();
     let program = Program::new();
@@ -218,7 +218,7 @@ fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
 }
 
 #[test]
-fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
+fn campaign_says_why_an_arm_is_better_if_time_allows() {
     require_root();
     watch();
     let program = Program::new();
@@ -255,7 +255,7 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
 }
 
 #[test]
-fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
+fn what_cannot_be_sampled_is_refused_before_building() {
     require_root();
     require_tool("setpriv", "util-linux");
     let program = Program::new();

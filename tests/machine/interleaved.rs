@@ -83,7 +83,7 @@ fn figures(run: &RunRecord) -> Vec<Option<f64>> {
 
 /// The 20 % trimmed mean.
 #[test]
-fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
+fn arms_take_turns_and_compare_neighbouring_slices() {
     require_root();
     let (outcome, runs) = measure(STUDY);
     // Two families, and two arms of one cell, of each transport and probe.
@@ -142,7 +142,7 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
 }
 
 #[test]
-fn a_link_of_known_rate_shows_the_headers_and_nothing_else() {
+fn link_of_known_rate_shows_only_the_headers() {
     require_root();
     let study = concat!(
         r#"
@@ -189,7 +189,7 @@ fn with_bursts(run: &RunRecord) -> f64 {
 }
 
 #[test]
-fn a_shaped_link_carries_no_more_than_its_headers_leave() {
+fn shaped_link_carries_no_more_than_headers_leave() {
     require_root();
     for megabits in [100, 500, 1000] {
         let study = concat!(
@@ -282,7 +282,7 @@ fn beside(runs: &[RunRecord], arms: usize) -> Vec<Vec<&RunRecord>> {
 }
 
 #[test]
-fn testbeds_beside_each_other_take_turns_and_no_two_arms_send_at_once() {
+fn testbeds_beside_each_other_never_send_at_once() {
     require_root();
     require_tool("tayga", "tayga");
     let study = BESIDE
@@ -323,7 +323,7 @@ fn testbeds_beside_each_other_take_turns_and_no_two_arms_send_at_once() {
 }
 
 #[test]
-fn guests_and_a_namespace_take_turns_by_clocks_of_their_own() {
+fn guests_and_a_namespace_take_turns_by_own_clocks() {
     require_root();
     let study = BESIDE.replace("[factors]", "[factors]\nos = [\"namespace\", \"linux-6.1\", \"gvisor\"]")
         + "factor = \"os\"\nbaseline = \"namespace\"\ncandidate = \"linux-6.1\"\n";
@@ -342,7 +342,7 @@ fn guests_and_a_namespace_take_turns_by_clocks_of_their_own() {
 }
 
 #[test]
-fn the_record_has_all_arms_of_a_trial_or_none_when_the_campaign_is_killed() {
+fn killed_campaign_has_all_arms_of_a_trial_or_none() {
     require_root();
     let program = Program::new();
     program.write("study.toml", STUDY.replace("max = 3", "max = 40").replace("min = 3", "min = 40"));
@@ -365,7 +365,7 @@ fn the_record_has_all_arms_of_a_trial_or_none_when_the_campaign_is_killed() {
 }
 
 #[test]
-fn arms_are_interleaved_unless_a_figure_asks_for_a_host_of_their_own() {
+fn arms_interleave_unless_a_figure_needs_its_own_host() {
     let program = Program::new();
     let says = |study: String, arms: &str| {
         program.write("study.toml", study);

@@ -54,7 +54,7 @@ margin = "2 %"
 type Flows = HashMap<(Transport, SocketAddr, SocketAddr), Vec<Packet>>;
 
 #[test]
-fn captured_packets_have_the_families_sizes_and_counts_that_the_record_states() {
+fn captured_families_sizes_and_counts_are_as_recorded() {
     require_root();
     let program = Program::new();
     program.write("study.toml", STUDY);

@@ -181,7 +181,7 @@ fn messages_take_no_call_but_io_and_the_clock() {
 }
 
 #[test]
-fn ten_thousand_connections_fit_into_the_memory_promised() {
+fn ten_thousand_connections_fit_into_promised_memory() {
     require_root();
     for family in Family::ALL.iter().copied() {
         let program = Program::new();
@@ -209,7 +209,7 @@ fn ten_thousand_connections_fit_into_the_memory_promised() {
 }
 
 #[test]
-fn a_host_that_may_not_open_so_many_sockets_says_what_to_do() {
+fn host_with_too_low_a_socket_limit_says_what_to_do() {
     require_root();
     require_tool("setpriv", "util-linux");
     let program = Program::new();

@@ -37,7 +37,7 @@ fn packets(run: &RunRecord, role: Role, counter: &str) -> [u64; 2] {
 }
 
 #[test]
-fn each_generator_drives_the_same_testbed_in_the_same_blocks() {
+fn each_generator_drives_the_same_testbed_and_blocks() {
     for (tool, package) in [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg")] {
         require_tool(tool, package);
     }
@@ -107,7 +107,7 @@ fn in_place_of_iperf(program: &Program, script: &str) -> String {
 }
 
 #[test]
-fn a_program_that_dies_or_prints_nonsense_makes_the_run_invalid_with_the_reason() {
+fn failing_program_makes_the_run_invalid_with_reason() {
     require_root();
     require_tool("iperf", "iperf");
     for (script, reason) in [
@@ -135,7 +135,7 @@ fn a_program_that_dies_or_prints_nonsense_makes_the_run_invalid_with_the_reason(
 }
 
 #[test]
-fn a_program_that_hangs_is_gone_with_the_campaign_that_is_interrupted() {
+fn hanging_program_goes_with_an_interrupted_campaign() {
     require_root();
     require_tool("iperf", "iperf");
     let before = Scene::now();
@@ -154,7 +154,7 @@ fn a_program_that_hangs_is_gone_with_the_campaign_that_is_interrupted() {
 }
 
 #[test]
-fn a_program_that_is_stopped_is_killed_when_its_time_is_over_with_all_that_it_started() {
+fn stopped_program_is_killed_with_all_its_children() {
     require_root();
     enter().unwrap_or_else(|error| panic!("{error}"));
     let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
@@ -179,7 +179,7 @@ fn a_program_that_is_stopped_is_killed_when_its_time_is_over_with_all_that_it_st
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named_with_how_to_get_it() {
+fn missing_program_is_named_with_how_to_get_it() {
     require_root();
     let program = Program::new();
     let file = program.write("study.toml", study("\"ditg\"", 10, ""));

@@ -80,7 +80,7 @@ fn a_known_delay_is_reported_in_each_direction() {
 }
 
 #[test]
-fn losses_duplicates_and_reordering_are_reported_exactly() {
+fn losses_duplicates_and_reordering_are_exact() {
     const SENT: u64 = 2000;
     // A rate at which no buffer is ever full.
     let paced = stream(SENT, 1000.0);
@@ -132,7 +132,7 @@ fn reported(run: &RunRecord, done: &Done, name: &str) {
 }
 
 #[test]
-fn tcp_over_a_lossy_path_shows_retransmissions_and_no_loss() {
+fn lossy_tcp_path_shows_retransmissions_and_no_loss() {
     const SENT: u64 = 2000;
     let mut rig = LinkRig::build();
     let faults = Faults { delay: Duration::from_millis(2), drop: Some((50, 49)), ..Faults::default() };

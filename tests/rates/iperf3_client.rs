@@ -169,7 +169,7 @@ fn bytes_are_those_of_the_interface() {
 }
 
 #[test]
-fn both_families_alternate_on_one_server_with_a_verdict() {
+fn both_families_alternate_on_one_server_with_verdict() {
     let hosts = Hosts::new();
     let _server = hosts.their_server();
     let both = format!("{},{}", hosts.address(1, Family::Ipv4), hosts.address(1, Family::Ipv6));
@@ -232,7 +232,7 @@ fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
 }
 
 #[test]
-fn a_server_that_lies_is_told_apart_from_what_was_counted() {
+fn lying_server_is_told_apart_from_own_counts() {
     let program = Program::new();
     let measure = |port: u16| {
         let port = port.to_string();

@@ -104,7 +104,7 @@ fn bytes_are_those_of_the_interface() {
 }
 
 #[test]
-fn sixteen_clients_of_two_addresses_are_served_at_once() {
+fn serves_sixteen_clients_of_two_addresses_at_once() {
     let hosts = Hosts::new();
     let server = hosts.server("");
     let base = threads(server.pid());
@@ -166,7 +166,7 @@ fn killed_peers_leave_nothing() {
 }
 
 #[test]
-fn what_is_beyond_the_limits_is_refused_in_iperf3s_own_words() {
+fn limits_refuse_in_the_words_of_iperf3() {
     let hosts = Hosts::new();
     let server = hosts.server("--max-duration 5 --max-rate 100 --clients 1");
     let to = hosts.address(1, Family::Ipv4);

@@ -88,7 +88,7 @@ pub(crate) fn library(program: &Program) -> PathBuf {
 }
 
 #[test]
-fn a_sender_that_spends_a_known_share_more_for_each_call_is_recovered() {
+fn known_extra_cost_of_each_call_is_recovered() {
     require_root();
     watch();
     let program = Program::new();
@@ -124,7 +124,7 @@ const BUCKETS: f64 = 0.0004;
 const TRIES: usize = 3;
 
 #[test]
-fn a_link_that_is_slower_for_a_family_by_a_known_share_is_recovered() {
+fn known_slowness_of_a_link_for_a_family_is_recovered() {
     require_root();
     watch();
     require_tool("tc", "iproute2");

@@ -51,7 +51,7 @@ fn every_probe_measures_in_both_families() {
 }
 
 #[test]
-fn a_family_is_measured_against_the_other_in_turns_with_a_verdict() {
+fn families_are_measured_in_turns_with_a_verdict() {
     let there = Listening::start("", &[]);
     let both = "127.0.0.1,::1";
     for (args, metrics) in [
@@ -87,7 +87,7 @@ fn a_family_is_measured_against_the_other_in_turns_with_a_verdict() {
 }
 
 #[test]
-fn what_does_not_go_against_a_family_is_refused_by_name() {
+fn what_does_not_fit_a_family_comparison_is_refused() {
     let there = Listening::start("", &[]);
     for (args, word) in [
         (&["tcp", "127.0.0.1,::1", "-n", "10"][..], "-n"),
@@ -127,7 +127,7 @@ fn both_directions_at_once_are_one_run() {
 }
 
 #[test]
-fn json_is_one_run_whose_figures_agree_with_each_other() {
+fn json_is_one_run_with_figures_that_agree() {
     let there = Listening::start("", &[]);
     for (family, host) in LOOPBACKS {
         let outcome = there.measure(&["tcp", host, "-n", "300", "-l", "64K", "--json"]).expect(code::DONE);
@@ -217,7 +217,7 @@ fn measure_to_another_machine(change: fn(String) -> String, args: &[&str]) -> Ou
 }
 
 #[test]
-fn between_two_machines_whose_clocks_cannot_be_compared_one_way_delay_is_missing() {
+fn uncomparable_clocks_leave_one_way_delay_missing() {
     let measure = |args: &[&str]| measure_to_another_machine(of_an_older_agent, args);
     let run = json(&measure(&["udp", "-R", "--json"]));
     assert_ne!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"]);
@@ -240,7 +240,7 @@ fn compared(run: &Value, side: usize) -> (i64, i64) {
 }
 
 #[test]
-fn two_machines_are_compared_whatever_their_clocks_show() {
+fn two_machines_are_compared_whatever_their_clocks() {
     // Both are really one clock.
     for args in [&["udp", "--json"][..], &["tcp", "-R", "--delays", "--json"]] {
         let run = json(&measure_to_another_machine(of_another_boot, args));
@@ -251,7 +251,7 @@ fn two_machines_are_compared_whatever_their_clocks_show() {
 }
 
 #[test]
-fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
+fn clock_ahead_by_a_quarter_of_an_hour_is_found() {
     require_root();
     require_tool("unshare", "util-linux");
     const AHEAD: i64 = 1_000_000_000_000;
@@ -296,7 +296,7 @@ fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
 }
 
 #[test]
-fn a_measurement_that_contradicts_its_plan_says_why_and_ends_with_a_code_of_its_own() {
+fn measurement_that_contradicts_its_plan_has_own_code() {
     let there = Listening::start("", &[]);
     for (_, host) in LOOPBACKS {
         // No segment holds this many bytes.

@@ -41,7 +41,7 @@ fn a_study_is_shown_as_its_tables() {
 }
 
 #[test]
-fn every_stated_difference_is_audited_by_the_four_formulas() {
+fn stated_differences_are_audited_by_four_formulas() {
     let program = Program::new();
     let rows = json(&program.run(&["reference", "audit", "--format", "json"]).expect(code::DONE));
     let rows = rows.as_array().unwrap();

@@ -103,7 +103,7 @@ fn families_of_a_slow_path_have_trials_in_turns() {
 }
 
 #[test]
-fn what_the_own_queue_drops_is_a_loss_with_an_iperf3_server_too() {
+fn own_queue_drops_are_losses_with_iperf3_servers_too() {
     let (hosts, _agent) = shaped("rate 10mbit burst 15kb limit 100kb");
     let _server = hosts.their_server();
     let outcome = hosts.measure("udp", Family::Ipv4, "-b 100M -t 1").expect(code::DONE);

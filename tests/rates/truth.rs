@@ -158,7 +158,7 @@ fn full(shares: &[f64]) -> bool {
 }
 
 #[test]
-fn udp_fills_a_link_of_100_mbit_and_the_report_gives_the_rest_to_headers() {
+fn udp_fills_100_mbit_and_headers_explain_the_rest() {
     require_root();
     let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
     let (outcome, _, cells) = filled(("100 Mbit/s", 0.1), "udp", &sizes, (3, 300), |_| true);
@@ -217,7 +217,7 @@ fn tcp_fills_a_link_of_100_mbit() {
 }
 
 #[test]
-fn udp_fills_a_link_of_1_gbit_and_says_where_it_does_not() {
+fn udp_fills_1_gbit_or_says_where_it_does_not() {
     require_root();
     let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
     let held = |size| size >= ALWAYS_HELD;

@@ -67,7 +67,7 @@ congestion_control = ["cubic", "reno"]
 }
 
 #[test]
-fn the_link_has_the_mtu_of_its_cell_and_larger_datagrams_are_cut() {
+fn link_has_its_cells_mtu_and_cuts_larger_datagrams() {
     // A flood keeps a short queue full, which then takes one fragment of each datagram and no whole one.
     let runs = measured(
         r#"

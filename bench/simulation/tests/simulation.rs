@@ -15,7 +15,7 @@ const CASES: usize = 4000;
 const KEPT: [Spread; 4] = [Spread::Normal, Spread::LogNormal, Spread::Skewed, Spread::Autocorrelated];
 
 #[test]
-fn the_95_per_cent_interval_of_a_mean_covers_it_in_93_to_97_per_cent_of_cases() {
+fn interval_of_a_mean_covers_it_in_93_to_97_per_cent() {
     for spread in [Spread::Normal, Spread::LogNormal] {
         let mut simulation = Simulation::new(0x5eed_0001, spread, 0.1);
         for n in [3, 6, 10, 20, 40] {
@@ -30,7 +30,7 @@ fn the_95_per_cent_interval_of_a_mean_covers_it_in_93_to_97_per_cent_of_cases() 
 }
 
 #[test]
-fn the_95_per_cent_interval_of_a_ratio_covers_it_in_93_to_97_per_cent_of_cases() {
+fn interval_of_a_ratio_covers_it_in_93_to_97_per_cent() {
     for spread in KEPT {
         for (n, ratio) in [(3, 0.9), (6, 1.0), (12, 1.3), (30, 1.0)] {
             let found = campaigns(CASES, 0x5eed_0002, spread, 0.05, ratio, Rule { min: n, max: n });
@@ -41,7 +41,7 @@ fn the_95_per_cent_interval_of_a_ratio_covers_it_in_93_to_97_per_cent_of_cases()
 }
 
 #[test]
-fn interval_of_a_settled_comparison_covers_in_88_per_cent() {
+fn settled_comparison_interval_covers_88_per_cent() {
     for spread in KEPT {
         for (sd, apart) in [(0.02, 0.0), (0.02, 0.5), (0.05, 0.5), (0.05, 1.5)] {
             let rule = Rule { min: 10, max: 40 };
@@ -150,7 +150,7 @@ fn all_recorded() -> impl Iterator<Item = (String, Recorded)> {
 }
 
 #[test]
-fn an_effect_of_slices_is_that_of_the_figures_of_a_trial() {
+fn effect_of_slices_is_the_effect_of_trial_figures() {
     for (name, recorded) in all_recorded() {
         assert!(recorded.trials.len() >= 60, "{name}: {}", recorded.trials.len());
         for (alike, apart) in recorded.figures(1.0).iter().zip(recorded.figures(1.02)) {

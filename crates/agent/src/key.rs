@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chosen_key_is_long_enough_or_refused_with_the_way_out() {
+    fn short_chosen_key_is_refused_with_the_way_out() {
         let refused = Key::of(" 1234 \n", "key.txt").err().unwrap().to_string();
         assert!(refused.contains("key.txt has 4 characters") && refused.contains("at least 22"), "{refused}");
         assert!(Key::of(&"x".repeat(22), "key.txt").is_ok());

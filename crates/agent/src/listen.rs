@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_have_a_bound_in_all_and_for_each_network() {
+    fn connections_are_bounded_in_all_and_per_network() {
         let agent = Arc::new(Agent::new(None, None, Vec::new()));
         let take =
             |address: String| ConnectionSlot::take(&agent, address.parse::<ScopedAddr>().unwrap().network());

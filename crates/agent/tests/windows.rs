@@ -21,17 +21,17 @@ use std::time::{Duration, Instant};
 use support::{End, checks, client, path, spec, thread_agent, trial};
 
 #[test]
-fn one_agent_sends_twice_and_receives_twice_at_once_and_answers_meanwhile() {
+fn agent_sends_and_receives_twice_at_once() {
     checks::does_several_things_at_once(wine::on_pipes);
 }
 
 #[test]
-fn a_request_that_comes_twice_is_done_once_and_a_failure_has_its_own_id() {
+fn repeated_request_is_done_once() {
     checks::does_once_what_is_asked_twice(wine::on_pipes());
 }
 
 #[test]
-fn an_agent_that_is_gone_is_known_as_gone_by_every_request_under_way() {
+fn requests_under_way_notice_that_the_agent_is_gone() {
     checks::is_known_as_gone(wine::on_pipes());
 }
 
@@ -159,7 +159,7 @@ fn backlog_drops() -> u64 {
 }
 
 #[test]
-fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
+fn lost_datagrams_are_counted_where_they_were_lost() {
     let mut specs = both(Transport::Udp, Probe::Stream, Pacing::Flood);
     // Data that fits the receiver's buffer is sent in a few milliseconds; a receiver that waits for a processor
     // measures more.
@@ -253,7 +253,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
 }
 
 #[test]
-fn counters_are_the_hosts_own_and_what_is_not_counted_is_missing() {
+fn counters_are_the_hosts_own_or_missing() {
     for pair in [[On::Linux, On::Windows], [On::Windows, On::Linux]] {
         trials(pair, &both(Transport::Udp, Probe::Stream, Pacing::Schedule(1_000.0)), |spec, run| {
             let [sender, receiver] = host_reports(&run);
@@ -280,7 +280,7 @@ fn counters_are_the_hosts_own_and_what_is_not_counted_is_missing() {
 }
 
 #[test]
-fn segments_that_windows_does_not_count_are_said_to_be_unproved() {
+fn segments_that_windows_does_not_count_are_unproved() {
     let mut specs = both(Transport::Tcp, Probe::Stream, Pacing::Schedule(1_000.0));
     specs.iter_mut().for_each(|spec| spec.size_of = SizeOf::Payload);
     for (pair, unproved) in [([On::Windows, On::Linux], true), ([On::Linux, On::Windows], false)] {
@@ -331,7 +331,7 @@ fn connected(agent: &wine::Listening, host: &str) -> End {
 }
 
 #[test]
-fn a_listening_agent_serves_one_after_another_and_ends_when_told_to() {
+fn listening_agent_serves_in_turn_and_ends_when_told() {
     for host in ["127.0.0.1", "[::1]"] {
         let agent = wine::listening(host, &[]);
         if host == "[::1]" {
@@ -372,7 +372,7 @@ fn a_listening_agent_speaks_tls() {
 }
 
 #[test]
-fn an_agent_whose_coordinator_goes_in_mid_trial_is_free_for_the_next() {
+fn agent_is_free_after_its_coordinator_goes_mid_trial() {
     let agent = wine::listening("127.0.0.1", &[]);
     let (mut first, hang_up) = client("first", connected(&agent, "127.0.0.1"));
     let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 60_000);

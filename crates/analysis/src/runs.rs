@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_invalid_or_without_a_figure_do_not_count() {
+    fn invalid_runs_and_missing_figures_do_not_count() {
         let cell = cell(Family::Ipv4, 128);
         let records = [
             run(0, &cell, Metric::Throughput, 10.0),

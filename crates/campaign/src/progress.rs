@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_has_lines_of_its_own_and_none_vanishes_in_silence() {
+    fn differing_cells_have_lines_and_omissions_are_told() {
         let cells: Vec<Cell> = ["namespace", "gvisor"]
             .into_iter()
             .flat_map(|os| [Family::Ipv4, Family::Ipv6].map(|family| (os, family)))
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn bar_is_full_when_the_sooner_limit_ends_the_campaign() {
+    fn bar_is_full_when_the_sooner_limit_is_reached() {
         // A budget of a minute ends it after 4 of 40 blocks.
         assert_eq!(share(20, 400, 30_000_000_000, Some(60_000_000_000)), 0.5);
         assert_eq!(share(40, 400, 61_000_000_000, Some(60_000_000_000)), 1.0);

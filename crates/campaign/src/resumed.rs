@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hardware_or_another_kernel_is_another_testbed() {
+    fn other_hardware_or_kernel_is_another_testbed() {
         let before = [host("sender", |_| {}), host("receiver", |_| {})];
         // After a new start, and in another container, it is the same testbed.
         assert!(differences(|facts| facts.boot_id = Some("another".to_owned())).is_empty());

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_ends_with_its_budget_though_nobody_asks_for_some_trials() {
+    fn campaign_ends_with_its_budget_whatever_is_asked() {
         for questions in ["[\"throughput\"]", "[]"] {
             let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
             let mut study = source.check(None, &["blocks.budget=\"60s\"".to_owned()]).unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_without_an_event_end_with_the_other_questions_of_their_trials() {
+    fn counts_without_events_end_with_other_questions() {
         let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
         let settings =
             ["probe.stream.metrics=[\"throughput\", \"loss\", \"reorder\"]", "blocks.budget=\"1h\""];

@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_ended_a_little_late_is_looked_at_again() {
+    fn slightly_late_trial_is_looked_at_again() {
         for (emptying_ns, is_late) in [(5_000_000, false), (200_000_000, true), (1_500_000_000, false)] {
             assert_eq!(path(512e3, emptying_ns).may_be_late(50_000_000), is_late, "{emptying_ns}");
         }
     }
 
     #[test]
-    fn trials_of_a_slow_path_fill_the_time_or_a_longer_one_is_named() {
+    fn trials_of_a_slow_path_fill_or_name_a_longer_time() {
         let second = 1_000_000_000;
         let slow = [path(512e3, second), path(512e3, second)];
         let Ok(SlowTrials { trial_ns, send_buffer: None, .. }) =

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_studies_folder_is_a_preset_that_is_a_study_at_every_scale() {
+    fn every_study_file_is_a_preset_valid_at_every_scale() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
         let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
         let mut files: Vec<String> = files
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_there_is_answered_with_those_that_are() {
+    fn unknown_study_name_is_answered_with_known_ones() {
         let error = |name: &str| match StudySource::read(Some(Path::new(name))) {
             Err(failure) => failure.to_string(),
             Ok(source) => panic!("{}", source.name),

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_most_is_first_one_of_each_kind_before_any_second_and_nothing_twice() {
+    fn largest_difference_of_each_kind_comes_first() {
         use Metric::{Loss, ReceiverCpuPerMessage, Rtt, Throughput};
         use Transport::{Tcp, Udp};
         let comparisons = [

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_program_ends_with_what_it_has_started() {
+    fn interrupted_program_ends_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         let script = format!("sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait", pid.display());

@@ -15,7 +15,7 @@ const CLIENT: &str = r#"use Socket; alarm 10; $SIG{PIPE} = "IGNORE"; socket(my $
     syswrite($s, "line\n"); my $answer; print sysread($s, $answer, 100) ? $answer : "the end";"#;
 
 #[test]
-fn another_user_reaches_no_guest_though_the_socket_is_open() {
+fn other_user_reaches_no_guest_through_an_open_socket() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("commands.sock");
     let (guest, holder) = UnixStream::pair().unwrap();
@@ -51,7 +51,7 @@ const HOLDER: &str = r#"use Socket; $| = 1; alarm 10; socket(my $s, AF_UNIX, SOC
     print sysread($c, my $line, 100) ? "line\n" : "nothing\n";"#;
 
 #[test]
-fn no_command_is_told_to_a_socket_that_another_user_holds() {
+fn no_command_is_sent_to_another_users_socket() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     let socket = folder.path().join("commands.sock");

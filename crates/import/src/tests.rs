@@ -59,7 +59,7 @@ const TCP: Option<Transport> = Some(Transport::Tcp);
 const UDP: Option<Transport> = Some(Transport::Udp);
 
 #[test]
-fn iperf3_tells_what_arrived_of_udp_in_new_versions_only() {
+fn only_new_iperf3_tells_received_udp_bytes() {
     let new = one(sample!("iperf3-3.21-udp4.json"));
     assert_eq!(told(&new), (V4, UDP, Some(1200), 1, Direction::Forward));
     assert_eq!((new.rate, new.started_unix_ns), (Some(2e7), Some(1_795_548_455_000_000_000)));
@@ -93,7 +93,7 @@ fn names_that_are_there_twice_are_both_read() {
 }
 
 #[test]
-fn the_receivers_clock_ends_its_throughput_and_a_round_trip_of_0_is_none() {
+fn receiver_clock_ends_throughput_and_rtt_0_is_none() {
     let test = one(sample!("iperf3-3.12-tcp4.json"));
     // `seconds` are 2.004411, the sender's.
     is_near(&test, Metric::Throughput, 4_493_148_160.0 * 8.0 / 1e6 / 2.00951);
@@ -124,7 +124,7 @@ fn a_test_of_iperf3_that_failed_is_left_out_and_said() {
 }
 
 #[test]
-fn csv_of_iperf_has_a_line_of_the_whole_test_and_no_transport_of_its_own() {
+fn iperf_csv_has_a_total_line_and_no_transport() {
     let test = one(sample!("iperf-2.1.8-tcp4-P2.csv"));
     assert_eq!(told(&test), (V4, None, None, 2, Direction::Forward));
     is_near(&test, Metric::Throughput, 10_451.992902 + 6_172.410791);
@@ -214,7 +214,7 @@ fn keys_of_netperfs_omni_tests_are_read() {
 }
 
 #[test]
-fn versions_of_iperf_and_netperf_differ_in_their_words_and_not_in_what_is_read() {
+fn iperf_and_netperf_versions_read_the_same() {
     for (bytes, expected, megabits) in [
         (sample!("iperf-2.0.14a-tcp4.txt"), (V4, TCP, Some(131_072), 1), 17_900.0),
         (sample!("iperf-2.0.14a-tcp4-P2.csv"), (V4, None, None, 2), 4_392.092928 + 3_738.138167),
@@ -268,7 +268,7 @@ fn itgdec_tells_neither_transport_nor_which_delay() {
 }
 
 #[test]
-fn flents_series_of_udp_are_read_and_those_of_icmp_are_named() {
+fn flent_series_of_udp_are_read_and_icmp_is_named() {
     for (bytes, version, median) in [
         (sample!("flent-1.3.2-ping4.flent.gz"), "1.3.2", None),
         (
@@ -308,7 +308,7 @@ fn flents_series_of_udp_are_read_and_those_of_icmp_are_named() {
 }
 
 #[test]
-fn what_is_cut_short_or_damaged_is_refused_with_its_place() {
+fn cut_or_damaged_file_is_refused_with_its_place() {
     let refused = |bytes: &[u8]| read(bytes, None).unwrap_err().to_string();
     let cut = |bytes: &'static [u8], part: usize| &bytes[..bytes.len() * part / 100];
     for (bytes, part, words) in [
@@ -356,7 +356,7 @@ fn what_would_fill_the_memory_is_refused() {
 }
 
 #[test]
-fn tests_of_a_cell_are_told_apart_by_tool_and_rate_only_where_they_differ() {
+fn tests_of_a_cell_differ_by_tool_and_rate_if_needed() {
     let mut files = [file(sample!("iperf3-3.21-udp4.json")), file(sample!("iperf3-3.12-udp6.json"))];
     let replicas = |files: &[ToolFile]| {
         let runs = runs(files).unwrap();

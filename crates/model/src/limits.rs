@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_an_agents_memory_time_or_threads_is_refused_with_its_bounds() {
+    fn spec_that_exhausts_an_agent_is_refused_with_bounds() {
         let refused = |change: &dyn Fn(&mut TrialSpec), part: &str| {
             for transport in [Transport::Udp, Transport::Tcp] {
                 let mut spec = spec(transport);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_replaced_and_ends_of_lines_where_there_are_lines() {
+    fn control_characters_and_stray_newlines_are_replaced() {
         let text = "a\u{1b}]0;b\u{9b}\r\nc";
         assert_eq!(printable_text(text), "a\u{fffd}]0;b\u{fffd}\u{fffd}\u{fffd}c");
         assert_eq!(printable_lines(text), "a\u{fffd}]0;b\u{fffd}\u{fffd}\nc");

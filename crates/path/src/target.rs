@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn each_address_of_a_family_is_kept_once_in_the_order_of_the_system() {
+    fn addresses_of_a_family_are_unique_in_system_order() {
         let all: [IpAddr; 4] =
             ["192.0.2.2", "2001:db8::1", "192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
         let found = of_family("a.test", Family::Ipv4, &Ok(all.to_vec()), &[]).unwrap();

@@ -266,7 +266,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_json_has_an_object_for_each_claim_with_these_fields() {
+    fn json_has_an_object_of_these_fields_for_each_claim() {
         let text = audit_json(&Reference::built_in().unwrap());
         let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&text).unwrap();
         assert_eq!(rows.len(), 61);

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_a_stated_difference_is_refused_with_its_line() {
+    fn claim_without_difference_is_refused_with_its_line() {
         let header =
             "source,location,metric,unit,better,a_label,a,b_label,b,published_difference,published_percent";
         let error = claims(&format!("{header}\nkolahi2009lan,IV,rtt,ms,lower,a,1.0,b,2.0,,\n")).unwrap_err();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_sizes_down_and_systems_and_families_across() {
+    fn table_has_sizes_down_and_systems_across() {
         let own = Reference::built_in().unwrap().of("ogunleye2016");
         let tables = published_tables(&own.figures);
         assert_eq!(tables.len(), 10);

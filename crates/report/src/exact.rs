@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_do_not_differ_are_one_row_of_text_and_rows_of_csv() {
+    fn equal_functions_share_a_text_row_but_not_a_csv_row() {
         let mut counts = counts();
         let cell = &mut counts.cells[0];
         for name in ["udp_sendmsg", "udp_recvmsg"] {

@@ -77,7 +77,7 @@ mod tests {
     use crate::tests::fixtures::findings;
 
     #[test]
-    fn the_difference_is_that_of_the_formula_that_is_named() {
+    fn difference_follows_the_named_formula() {
         let findings = findings();
         let row = &findings.comparisons[0];
         let a = row.baseline_estimate.mean.unwrap();

@@ -97,7 +97,7 @@ mod tests {
     use crate::library::tests::{folder, held};
 
     #[test]
-    fn a_change_that_could_not_be_told_is_told_as_soon_as_it_can_be() {
+    fn change_that_could_not_be_told_is_told_later() {
         let (_folder, path, library) = folder();
         let look = |last| look(&library, Some("a.stacklab"), last);
         let writer = held(&path);

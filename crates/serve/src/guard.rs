@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_in_the_address_is_taken_out_of_it_though_the_cookie_would_do() {
+    fn token_is_removed_from_the_address_despite_a_cookie() {
         let guard = guard("0.0.0.0:8000");
         let cookie = headers(COOKIE, "stacklab-token-8000=0123456789abcdef");
         assert_eq!(guard.pass(&cookie, "a=b"), Pass::Yes);

@@ -208,7 +208,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_record_that_could_not_be_read_for_a_moment_is_read_the_next_time() {
+    fn momentarily_unreadable_record_is_read_next_time() {
         let (_folder, path, library) = folder();
         let writer = held(&path);
         let stamp = library.stamp("a.stacklab").unwrap();
@@ -221,7 +221,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_record_is_read_once_for_all_who_follow_it_and_forgotten_with_its_file() {
+    fn record_is_read_once_and_forgotten_with_its_file() {
         let (_folder, path, library) = folder();
         let stamp = library.stamp("a.stacklab").unwrap();
         assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
@@ -269,7 +269,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_record_that_would_run_for_ever_is_listed_with_the_reason() {
+    fn record_that_never_ends_is_listed_with_the_reason() {
         let (_folder, path, library) = folder();
         rusqlite::Connection::open(&path)
             .unwrap()

@@ -111,7 +111,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn records_that_can_be_read_have_gauges_and_others_say_that_they_cannot() {
+    fn readable_records_have_gauges_and_others_say_so() {
         let (folder, path, library) = folder();
         fs::write(folder.path().join("b.stacklab"), "no record").unwrap();
         let exporter = Exporter::default();

@@ -234,7 +234,7 @@ mod tests {
     use stacklab_study::{Input, parse};
 
     #[test]
-    fn without_room_nothing_is_made_and_what_is_too_large_leaves_room_to_others() {
+    fn too_large_items_leave_room_and_no_room_makes_none() {
         let none =
             fill(vec![1], 0, |_, _| -> Result<((), usize), ServeError> { panic!("nothing is asked for") });
         assert!(none.unwrap().is_empty());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn routers_stand_between_the_ends_once_for_all_mechanisms() {
+    fn routers_stand_between_ends_once_for_all_mechanisms() {
         let study = include_str!("../../../studies/mechanisms.toml");
         let plain = rows(study);
         assert_eq!(plain.len(), 1, "{plain:?}");
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_point_stands_between_stations_once_for_each_network() {
+    fn access_point_stands_between_stations_per_network() {
         let study = include_str!("../../../studies/quickstart.toml")
             .replace("[testbed]", "[testbed]\ntopology = \"wifi\"")
             .replace("[factors]", "[factors]\nwifi.security = [\"open\", \"wpa2\"]");

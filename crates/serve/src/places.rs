@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_has_few_places_and_its_oldest_without_the_token_gives_way() {
+    fn one_client_has_few_places_and_its_oldest_gives_way() {
         for address in [ipv4, ipv6] {
             let places = Arc::new(Places::default());
             let other = places.take(address(2, 1)).unwrap();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_from_many_addresses_give_way_and_known_clients_stay() {
+    fn strangers_give_way_and_known_clients_stay() {
         let places = Arc::new(Places::default());
         let owner = places.take(ipv4(0, 0)).unwrap();
         owner.place.keep();

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_one_request_and_keep_no_place_from_the_owner() {
+    fn strangers_have_one_request_and_leave_owner_a_place() {
         let (_folder, _path, library) = folder();
         let server = server(library);
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_without_the_token_gets_a_page_to_enter_it() {
+    fn browser_without_the_token_gets_a_page_to_enter_it() {
         let asked = ask_for_token();
         assert_eq!(asked.status(), StatusCode::FORBIDDEN);
         assert!(asked.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("form-action 'self'"));

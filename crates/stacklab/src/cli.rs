@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn paragraphs_of_help_are_wrapped_by_the_terminal_only() {
+    fn help_paragraphs_are_wrapped_by_the_terminal_only() {
         for command in all(&Cli::command()) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let lines: Vec<&str> = help.lines().collect();

@@ -181,7 +181,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_is_written_straight_and_a_link_stays_one() {
+    fn device_is_written_straight_and_a_link_stays_one() {
         let folder = tempfile::tempdir().unwrap();
         let [record, out, link] = ["a.stacklab", "a.html", "link.html"].map(|name| folder.path().join(name));
         output(&record, Some(Path::new("/dev/null")), b"gone").unwrap();

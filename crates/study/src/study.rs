@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quickstart_asks_every_metric_of_every_size_and_of_every_transport_that_has_it() {
+    fn quickstart_asks_every_metric_of_size_and_transport() {
         let questions = study(include_str!("../../../studies/quickstart.toml")).questions();
         // Four metrics over both transports; TCP has no loss metric.
         assert_eq!(questions.len(), 2 * 3 * 4 - 3);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_transport_does_not_have_is_not_compared_there() {
+    fn metric_a_transport_lacks_is_not_compared_there() {
         let text = |factor: &str, levels: [&str; 2]| {
             format!(
                 r#"

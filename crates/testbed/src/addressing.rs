@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_knows_the_path_mtu_to_what_it_calls_the_other() {
+    fn each_client_knows_the_path_mtu_to_the_other() {
         let paths = |site: Site, mechanism| -> Vec<String> {
             site.paths(mechanism, 1500).iter().map(|(to, mtu)| format!("{to} {mtu}")).collect()
         };
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_host_has_an_address_of_every_family_in_one_prefix() {
+    fn every_host_has_an_address_of_each_family() {
         let map = Role::ALL.iter().flat_map(|role| {
             Family::ALL.iter().map(move |family| {
                 let (address, prefix) = address(*family, *role);

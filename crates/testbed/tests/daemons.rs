@@ -51,7 +51,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_service_answers_over_both_families_and_only_when_it_is_asked() {
+fn services_answer_both_families_and_only_when_asked() {
     let mut testbed = served(ALL);
     let receiver = testbed.hosts()[1].pid();
     let sender = testbed.hosts()[0].pid();
@@ -145,7 +145,7 @@ fn a_daemon_that_ends_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_service_that_cannot_start_is_an_error_that_tells_what_it_said() {
+fn failing_service_is_an_error_that_tells_its_output() {
     let mut testbed = Testbed::build(&PLAIN, Path::new("cat"), &[""; 0]).unwrap();
     let [_, receiver] = testbed.hosts();
     let address = receiver.address(stacklab_model::Family::Ipv4);

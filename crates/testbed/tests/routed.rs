@@ -122,7 +122,7 @@ fn sum_ran_ns(threads: &[RouterThread]) -> u64 {
 }
 
 #[test]
-fn translators_carry_their_family_as_ipv6_with_other_addresses() {
+fn translators_carry_ipv6_with_other_addresses() {
     for (mechanism, family, on_the_link, path_mtus) in [
         (Mechanism::Nat64, Family::Ipv6, ["2001:2:0:1::1", "2001:2:0:64::c612:201"], [1500, 1480]),
         (Mechanism::Siit, Family::Ipv4, ["2001:2:0:64::c612:101", "2001:2:0:2::1"], [1480, 1500]),
@@ -144,7 +144,7 @@ fn translators_carry_their_family_as_ipv6_with_other_addresses() {
 }
 
 #[test]
-fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
+fn tunnel_the_kernel_lacks_is_refused_with_its_router() {
     let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
     let build = || build(Mechanism::SixInFour, &PLAIN);
     match sit.result {
@@ -159,7 +159,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
 }
 
 #[test]
-fn a_shaped_routed_testbed_has_its_rate_at_every_link_end_and_goes_without_trace() {
+fn shaped_routed_testbed_has_its_rate_at_each_end() {
     let link_config = LinkConfig { rate: Some(Rate(100_000_000)), ..PLAIN };
     let routed = build(Mechanism::Native, &link_config).unwrap_or_else(|error| panic!("{error}"));
     let queues = |node, device: &str| {

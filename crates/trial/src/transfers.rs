@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_beside_an_echo_begins_before_it_and_ends_after_it() {
+    fn stream_beside_an_echo_encloses_it_in_time() {
         for family in Family::ALL.iter().copied() {
             let mut spec = spec(family, Transport::Tcp);
             (spec.probe.probe, spec.probe.length) = (Probe::EchoUnderLoad, Length::Time(1_000_000_000));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_that_outlasts_the_stream_beside_is_said_to_be_unloaded() {
+    fn echo_that_outlasts_its_stream_is_unloaded() {
         let mut spec = spec(Family::Ipv4, Transport::Udp);
         spec.probe.probe = Probe::EchoUnderLoad;
         let transfers = of(&path(Family::Ipv4), &spec, Direction::Forward);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_ran_one_after_the_other_are_said_to_be_apart() {
+    fn streams_one_after_the_other_are_said_to_be_apart() {
         let spec = spec(Family::Ipv6, Transport::Udp);
         let transfers = of(&path(Family::Ipv6), &spec, Direction::Both);
         let windows = |first, last, offset| {

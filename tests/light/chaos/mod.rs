@@ -87,7 +87,7 @@ fn whatever_is_disturbed_only_a_whole_record_remains() {
 }
 
 #[test]
-fn setting_the_realtime_clock_of_a_guest_changes_no_figure() {
+fn setting_the_clock_of_a_guest_changes_no_figure() {
     require_root();
     for (seed, kind) in [(1, Kind::Separate), (2, Kind::Interleaved)] {
         let outcome = disturbed(kind, Disturbance::ClockSet(seed), &mut Random(SplitMix64(seed)), seed);

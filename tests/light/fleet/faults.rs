@@ -50,7 +50,7 @@ fn disturb(fleet: &mut Fleet, random: &mut Random, rounds: u32, mut fault: impl 
 }
 
 #[test]
-fn a_disturbed_campaign_measures_what_an_undisturbed_one_does() {
+fn disturbed_campaign_measures_what_a_calm_one_does() {
     let undisturbed = Fleet::start(AGENTS, &[], None);
     undisturbed.run(&CAMPAIGN).expect(code::DONE);
     let expected = undisturbed.trials("lab");
@@ -62,7 +62,7 @@ fn a_disturbed_campaign_measures_what_an_undisturbed_one_does() {
 }
 
 #[test]
-fn servers_of_nats_and_postgresql_may_be_killed_meanwhile() {
+fn nats_and_postgresql_servers_may_be_killed() {
     require_root();
     require_tool("nats-server", "nats-server");
     let mut nats = Nats::start(3);
@@ -97,7 +97,7 @@ fn servers_of_nats_and_postgresql_may_be_killed_meanwhile() {
 }
 
 #[test]
-fn agents_may_be_cut_off_and_messages_repeated_meanwhile() {
+fn agents_may_be_cut_off_and_messages_repeated() {
     require_tool("nats-server", "nats-server");
     let undisturbed = Fleet::start(AGENTS, &[], None);
     let campaign = CAMPAIGN.map(|word| if word == "12" { "6" } else { word });

@@ -66,7 +66,7 @@ fn dns(query: &[u8], flags: u16, address: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_broken_resolver_does_not_say_is_not_an_absent_family() {
+fn silence_of_a_broken_resolver_is_no_absent_family() {
     let scene = Scene::set(Faults::default(), |_| Vec::new());
     let resolver = odd_resolver(&scene);
     let path = |name: &str, words: &str| {

@@ -59,7 +59,7 @@ fn connect_over(
 }
 
 #[test]
-fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
+fn both_sides_prove_the_key_and_strangers_get_nothing() {
     let key = Key::generate();
     let other = Key::generate();
     let gate = Gate::new(Some(key.clone()));
@@ -142,7 +142,7 @@ fn impostor(
 }
 
 #[test]
-fn whoever_listens_in_the_agents_place_has_to_know_the_key() {
+fn impostor_agent_without_the_key_is_refused() {
     let key = Key::generate();
     let own = |hello: &Hello, _: &Response| {
         let parts = ["stacklab agent", "2", "measure", &hello.challenge, &hello.challenge, ""];

@@ -26,7 +26,7 @@ fn connect(agent: &Identity, wanted: Fingerprint) -> (Result<Channel, TlsError>,
 }
 
 #[test]
-fn a_session_is_with_the_agent_of_the_fingerprint_and_carries_both_ways_at_once() {
+fn session_needs_the_fingerprint_and_is_full_duplex() {
     let own = Identity::generate();
     let other = Identity::generate();
     let (accepted, secured) = connect(&own, other.fingerprint);

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_twice_as_small_takes_four_times_as_many_blocks() {
+    fn half_the_difference_takes_four_times_the_blocks() {
         let question = question(Metric::Throughput, 0.001);
         let total = |middle: f64| 20 + blocks_to_decide(&question, &effect(20, middle, 0.1), 1).unwrap();
         let [large, small] = [total(0.02), total(0.01)].map(f64::from);

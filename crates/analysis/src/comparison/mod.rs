@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_the_geometric_mean_with_the_interval_of_its_logarithms() {
+    fn ratio_is_geometric_mean_with_interval_of_logs() {
         // Log ratios -0.2, -0.1, 0, 0.1, 0.2.
         let pairs = [-0.2_f64, -0.1, 0.0, 0.1, 0.2].map(|log| (10.0, 10.0 * log.exp()));
         // Of five one is trimmed at each end: winsorized -0.1, -0.1, 0, 0.1, 0.1, error sqrt(0.04 / 6), 2 degrees.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_without_variance_have_an_interval_of_no_width() {
+    fn pairs_without_variance_have_a_zero_width_interval() {
         for (scale, expected) in [(Scale::Ratio, 1.5), (Scale::Difference, 1.0)] {
             let effect = Paired::of(scale, &[(2.0, 3.0); 6]).unwrap().effect();
             close(effect.estimate, expected);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn only_blocks_with_both_arms_valid_and_measured_make_a_pair() {
+    fn only_blocks_with_both_arms_valid_make_a_pair() {
         let four = cell(Family::Ipv4, 128);
         let six = cell(Family::Ipv6, 128);
         let metric = Metric::Throughput;

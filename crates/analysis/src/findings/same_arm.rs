@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_after_their_own_arms_are_compared_with_the_other_arms() {
+    fn slices_after_own_arm_are_compared_with_the_others() {
         let arm = |number: usize| Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) };
         let mut runs = Vec::new();
         for block in 0..5 {

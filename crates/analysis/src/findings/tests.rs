@@ -138,7 +138,7 @@ fn a_campaign_without_runs_finds_nothing_and_says_so() {
 }
 
 #[test]
-fn invalid_runs_and_warnings_are_counted_once_each_commonest_first() {
+fn invalid_runs_and_warnings_are_counted_by_frequency() {
     let cell = cell(Family::Ipv4, 128);
     let run = |block| run_with(block, &cell, Metric::Loss, Value::Measured(0.0));
     let runs = [

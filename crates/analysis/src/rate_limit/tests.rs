@@ -47,7 +47,7 @@ fn packets_of_their_own_follow_the_closed_forms() {
 }
 
 #[test]
-fn joined_tcp_writes_are_full_segments_whatever_their_size() {
+fn joined_tcp_writes_are_full_segments() {
     let expected = 1428.0 / 1448.0;
     for size in [64, 1000, 8192] {
         let question = with(Metric::Throughput, Transport::Tcp, SizeOf::Write, size);
@@ -70,7 +70,7 @@ fn a_cells_own_mtu_and_segment_size_count() {
 }
 
 #[test]
-fn a_tunnels_headers_are_explained_and_what_it_leaves_holds_the_segments() {
+fn tunnel_headers_are_explained_and_shrink_segments() {
     let mut question = with(Metric::Throughput, Transport::Udp, SizeOf::Write, 1408);
     question.baseline.family = stacklab_model::Family::Ipv6;
     question.baseline.settings.mechanism = Some(Mechanism::Native);
@@ -89,14 +89,14 @@ fn a_tunnels_headers_are_explained_and_what_it_leaves_holds_the_segments() {
 }
 
 #[test]
-fn frames_of_one_size_differ_in_payload_but_not_in_rate() {
+fn frames_of_one_size_differ_in_payload_not_in_rate() {
     let throughput = with(Metric::Throughput, Transport::Udp, SizeOf::Frame, 512);
     close(ratio(&throughput), (512.0 - 66.0) / (512.0 - 46.0));
     close(ratio(&with(Metric::MessageRate, Transport::Udp, SizeOf::Frame, 512)), 1.0);
 }
 
 #[test]
-fn what_is_left_is_the_measured_ratio_over_the_explained_one() {
+fn residual_is_measured_ratio_over_explained_ratio() {
     let question = with(Metric::Throughput, Transport::Udp, SizeOf::Payload, 128);
     // 659.79 and 598.13 Mbit/s are the limits; both arms at 95 %.
     let effect = Paired::of(Scale::Ratio, &[(626.8, 568.2), (626.8, 568.2)]).unwrap().effect();
@@ -108,7 +108,7 @@ fn what_is_left_is_the_measured_ratio_over_the_explained_one() {
 }
 
 #[test]
-fn the_most_that_a_link_carries_is_known_without_a_comparison() {
+fn link_limit_is_known_without_a_comparison() {
     let cell = with(Metric::Throughput, Transport::Udp, SizeOf::Payload, 128).baseline;
     let gigabit = link_config(Some(Rate(1_000_000_000)));
     close((limit(&cell, Metric::Throughput, &Topology::Link, &gigabit).unwrap() * 100.0).round(), 65979.0);

@@ -148,7 +148,7 @@ fn the_margin_is_the_first_studys() {
 }
 
 #[test]
-fn what_is_allowed_is_exceeded_only_by_the_whole_interval() {
+fn only_a_whole_interval_exceeds_what_is_allowed() {
     let fails = |metric, a: &[f64], b: &[f64], allowed| one(metric, a, b, Some(allowed)).fails;
     use Metric::{CpuSender, Loss, Stalls, Throughput};
     assert!(fails(Throughput, &at(100.0), &at(90.0), 0.05));
@@ -187,7 +187,7 @@ fn a_figure_fails_only_if_it_is_claimed_to_be_worse() {
 }
 
 #[test]
-fn a_figure_that_vanished_has_not_held_what_was_allowed() {
+fn vanished_figure_fails_the_allowed_change() {
     let a = RecordData::of(Metric::Throughput, &at(100.0));
     let mut b = RecordData::of(Metric::Throughput, &at(100.0));
     b.runs = b.runs.into_iter().map(|run| invalid(run, "family is ipv6")).collect();
@@ -201,7 +201,7 @@ fn a_figure_that_vanished_has_not_held_what_was_allowed() {
 }
 
 #[test]
-fn only_what_both_have_is_compared_and_the_rest_is_named() {
+fn compares_what_both_have_and_names_the_rest() {
     let mut a = RecordData::of(Metric::Throughput, &at(100.0));
     let mut b = RecordData::of(Metric::Throughput, &at(100.0));
     let small = cell(Family::Ipv4, 64);

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_alone_seldom_alarms_and_one_wild_figure_of_the_baseline_hides_nothing() {
+    fn noise_seldom_alarms_and_an_outlier_hides_no_drift() {
         let mut cusum = Cusum::default();
         let alarms = noise().take(2_000).filter_map(|figure| cusum.next(figure)).count();
         assert!(alarms <= 20, "{alarms}");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_figures_do_not_drift_and_the_first_other_ones_do() {
+    fn equal_figures_do_not_drift_until_one_differs() {
         let mut cusum = Cusum::default();
         assert!((0..100).all(|_| cusum.next(2.0).is_none()) && cusum.is_ready());
         assert_eq!(cusum.next(f64::NAN), None);

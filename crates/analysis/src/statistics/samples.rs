@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn equivalence_is_where_the_90_per_cent_interval_is_inside_the_margin() {
+    fn equivalence_is_90_per_cent_interval_inside_margin() {
         let found = Moments::of(&[0.5, -0.5, 1.5, 0.5]).unwrap().student();
         let interval = found.interval(0.90);
         for (end, expected) in [(interval.high * 1.01, true), (interval.high * 0.99, false)] {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_rfc_2330_is_between_the_two_in_the_middle() {
+    fn median_of_rfc_2330_is_between_the_middle_two() {
         assert_eq!(median(&[-2.0, 7.0, 7.0, 4.0, 18.0, -5.0]), Some(5.5));
         assert_eq!(median(&[]), None);
     }

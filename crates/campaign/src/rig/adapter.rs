@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_is_in_its_hosts_report_and_its_signal_may_change() {
+    fn adapter_is_in_the_report_and_its_signal_may_change() {
         let made = of([Ok(station(80, -50)), Ok(station(80, -52))]);
         assert_eq!(made.status, RunStatus::Valid);
         let stations: Vec<_> = made.host_reports.iter().map(|report| report.station.clone()).collect();

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn pinning_is_the_studys_and_else_what_the_testbed_can() {
+    fn pinning_is_as_asked_or_what_the_testbed_can() {
         let in_cell = |cell: &Cell, probe, steers| {
             let CpuAffinity { divided, steered } = CpuAffinity::of(cell, probe, true, steers);
             (divided, steered)

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_used_again_if_it_is_this_program_and_an_installed_one_by_its_version() {
+    fn reuses_a_copy_by_content_and_an_install_by_version() {
         assert_eq!(found(&format!("{OWN_VERSION}\ncopy ffff  -\n"), "abcd"), Ok("stacklab"));
         assert_eq!(found("copy abcd  -\n", "abcd"), Ok(COPY));
         assert_eq!(found("stacklab 0.0.1\ncopy abcd  -\n", "abcd"), Ok(COPY));

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_machine_says_has_an_end_and_no_control_characters() {
+    fn remote_output_is_bounded_and_printable() {
         assert_eq!(shown("\n one\u{1b}]0;x\u{7}\r\n"), "one\u{fffd}]0;x\u{fffd}");
         assert_eq!(shown("a\n\nb\n"), "\n  | a\n  | b");
         let long = shown(&"x".repeat(1000));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_another_process_keeps_open_hold_up_no_answer() {
+    fn stderr_held_by_another_process_delays_no_answer() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 3 >/dev/null & echo here"]).stdin(Stdio::null());
         let (status, output, _) = run(command, ANSWER_TIMEOUT).unwrap();

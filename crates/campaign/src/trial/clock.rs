@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_taken_out_of_delays_and_its_bound_stated() {
+    fn drift_is_removed_from_delays_and_its_bound_stated() {
         let run = figures_of(received(5_000_000_000, 20_000.0), 240_000, 10_000);
         let figure = |metric: Metric| run.values[&metric].measured().unwrap();
         assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_interleaved_arm_the_joint_figure_is_corrected_and_the_slices() {
+    fn interleaved_joint_figure_and_slices_are_corrected() {
         let gained = 20_000.0;
         let mut report = received(5_000_000_000, gained);
         let slice = |second: u32| Slice {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_one_where_one_machine_shows_no_difference() {
+    fn clocks_are_one_on_one_machine_without_a_difference() {
         let offset = |offset_ns| Offset { offset_ns, bound_ns: 40, at_ns: 9 };
         assert_eq!(ClockSync::of(true, Ok(offset(-40))), ClockSync::Same);
         assert_eq!(ClockSync::of(true, Ok(offset(41))).offset_ns(), 41);

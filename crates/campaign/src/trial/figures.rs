@@ -163,7 +163,7 @@ mod tests {
     use stacklab_trial::Collected;
 
     #[test]
-    fn a_trial_that_an_agent_could_not_do_is_an_invalid_run_with_its_reason() {
+    fn failed_trial_is_an_invalid_run_with_its_reason() {
         let (trial, spec) = trial_and_spec();
         let reports = Err("receiver could not listen".to_owned());
         let collected = Collected { started_unix_ns: 3, wall_ns: 5, reports };
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_numbers_that_an_agent_may_answer_overflow_nothing() {
+    fn largest_numbers_of_an_agent_overflow_nothing() {
         let far = MAX_NUMBER as i64;
         let before = Offset { offset_ns: far, bound_ns: MAX_NUMBER, at_ns: 0 };
         let after = Offset { offset_ns: -far, bound_ns: 0, at_ns: MAX_NUMBER };
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guests_time_is_that_of_its_processes_wherever_it_stands_in_the_trial() {
+    fn guest_time_is_of_its_processes_in_every_direction() {
         let tick_ns = results::tick_ns();
         let before = Ticks { user: 10, system: 1 };
         let after = Ticks { user: 40, system: 21 };

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_processes_had_before_is_not_counted_again_by_their_parents() {
+    fn time_of_ended_processes_is_not_counted_twice() {
         let sample = |seconds, processes: &[(u32, u32, [f64; 2])]| LoadSample {
             at: Instant::now() + Duration::from_secs(seconds),
             machine: Machine { processors: 2, ..Machine::default() },

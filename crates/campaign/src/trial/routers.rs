@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_router_on_the_senders_side_tells_the_bytes_of_each_packet() {
+    fn router_at_the_sender_tells_bytes_of_each_packet() {
         let routers = RouterEvidence {
             mechanism: Mechanism::Native,
             before: [count(0, 0), count(0, 0)],

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_io_path_is_the_studys_and_else_the_nearest_that_the_link_calls_for() {
+    fn io_path_is_as_asked_or_the_nearest_for_the_link() {
         let flood = ProbeSpec {
             probe: Probe::Stream,
             pacing: Pacing::Flood,

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_exchange_in_virtual_time_makes_the_run_invalid() {
+    fn late_exchange_in_virtual_time_invalidates_the_run() {
         assert_eq!(of(true, Ok(late(3, 10)), Ok(late(3, 5000))).status, RunStatus::Valid);
         let RunStatus::Invalid(reasons) = of(true, Ok(late(3, 10)), Ok(late(4, 5010))).status else {
             panic!()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_that_did_not_hold_gives_no_times_and_no_speed_of_tcp() {
+    fn missed_real_time_gives_no_times_or_tcp_throughput() {
         let missing = |transport, late_exchanges| {
             let made = of_transport(transport, false, Ok(late(0, 0)), Ok(late(late_exchanges, 1000)));
             assert_eq!(made.status, RunStatus::Valid);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_that_is_not_as_planned_makes_the_run_invalid() {
+    fn unplanned_network_state_invalidates_the_run() {
         let reasons = |made: Figures| match made.status {
             RunStatus::Invalid(reasons) => reasons.join("; "),
             RunStatus::Valid => "valid".to_owned(),

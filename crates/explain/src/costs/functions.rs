@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_counts_for_its_caller_and_nothing_is_lost() {
+    fn small_costs_count_for_the_caller_and_none_is_lost() {
         let found = folded_of(&[
             (&[0, 1], [5000, 0]),
             (&[0, 1, 2], [1, 2]),

@@ -103,7 +103,7 @@ fn costs((profile, [a, b]): &(Profile, [Vec<ArmSlice>; 2])) -> StageCosts {
 }
 
 #[test]
-fn a_stage_that_costs_more_is_found_with_its_nanoseconds_and_all_add_up() {
+fn costlier_stage_is_found_and_all_stages_add_up() {
     // 500 and 580 ns of route lookup, 300 ns of copying, the rest idle.
     let made = made([[0.5, 0.3, 0.2], [5.8 / 11.0, 3.0 / 11.0, 0.2]], 1, false);
     let found = costs(&made);
@@ -197,7 +197,7 @@ fn samples_that_follow_the_loop_are_complained_of() {
 }
 
 #[test]
-fn stages_that_do_not_add_up_to_the_difference_are_complained_of() {
+fn complains_of_stages_that_miss_the_difference() {
     let mut made = made([[0.5, 0.3, 0.2]; 2], 1, false);
     assert!(costs(&made).complaints().is_empty());
     // A tenth of the second arm's samples is missing.

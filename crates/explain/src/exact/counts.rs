@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_are_one_row_and_the_largest_difference_is_first() {
+    fn twins_share_a_row_and_largest_difference_is_first() {
         let cell = cell();
         let rows: Vec<(&str, [u64; 2])> = cell
             .functions

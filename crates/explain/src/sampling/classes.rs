@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_of_the_same_functions_are_one_and_begin_outside() {
+    fn equal_function_chains_are_one_and_begin_outside() {
         let symbols = Symbols::parse("1000 T entry\n2000 T ip_output\n3000 T copy\n");
         let mut stacks = Stacks::default();
         // A return address right behind a function is of that function.
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_stand_for_all_of_the_time_also_where_it_is_too_short_for_one() {
+    fn samples_stand_for_all_time_even_in_short_spans() {
         let mut shares = Shares::default();
         shares.add(500, 1_000, 500);
         shares.add(4_500, 1_000, 5_000);

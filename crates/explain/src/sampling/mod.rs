@@ -248,7 +248,7 @@ mod tests {
     use stacklab_model::SampleEvent::{CpuClock, Cycles};
 
     #[test]
-    fn what_does_not_open_is_replaced_by_the_software_clock() {
+    fn software_clock_replaces_what_does_not_open() {
         let cycles = Rate { event: Cycles, per_ns: 3.0 };
         let refused = || io::Error::from_raw_os_error(libc::EOPNOTSUPP);
         let open = |fails: &'static [SampleEvent]| {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_of_one_stage_and_both_families_have_the_same_ones() {
+    fn each_function_has_one_stage_same_for_both_families() {
         let map = StageMap::new();
         let of = |function| map.stage(function).map(|stage| map.stages[stage as usize].0.name.as_str());
         for (v4, v6, stage) in [

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_are_sampled_where_they_are_counted_and_time_elsewhere() {
+    fn samples_cycles_where_counted_and_time_elsewhere() {
         let none = Rate::among(Err(io::Error::from_raw_os_error(libc::ENOENT)));
         assert_eq!(none, [Rate::CPU_CLOCK]);
         // A counter that stands still.

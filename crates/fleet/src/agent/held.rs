@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_kept_until_it_is_forgotten_and_half_a_file_is_none() {
+    fn result_is_kept_until_forgotten_unless_half_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let kept = Kept::new(folder.path()).unwrap();
         let key = BlockKey { campaign: "lab-1".to_owned(), pair: 3, block: 10, attempt: 2 };

@@ -320,7 +320,7 @@ mod tests {
     use stacklab_model::Systems;
 
     #[test]
-    fn a_translator_in_the_kernel_is_needed_where_it_is_asked_for() {
+    fn kernel_translator_is_needed_where_asked_for() {
         let needs = |translator| {
             let row = RoutedKind { translator, ..RoutedKind::of_namespaces(Mechanism::Nat64) };
             let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_is_a_guest_needs_no_module_of_this_kernel() {
+    fn guest_router_needs_no_module_of_this_kernel() {
         let needs = |routers: &str| {
             let routers: Systems = routers.parse().unwrap();
             let row = RoutedKind { routers, ..RoutedKind::of_namespaces(Mechanism::SixInFour) };

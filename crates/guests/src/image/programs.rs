@@ -154,7 +154,7 @@ mod tests {
     use stacklab_testbed::host::program::LOADER;
 
     #[test]
-    fn an_archive_has_the_modules_in_their_order_and_all_that_the_programs_need() {
+    fn archive_has_ordered_modules_and_program_needs() {
         let folder = tempfile::tempdir().unwrap();
         assert!(source(folder.path()).is_err());
         let modules = folder.path().join("usr/src/jool-4.1.13/src/mod");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_has_programs_and_libraries_in_one_folder_with_their_versions() {
+    fn archive_has_programs_and_libraries_with_versions() {
         let folder = tempfile::tempdir().unwrap();
         let files = ["usr/sbin/hostapd", "usr/lib/libz.so.1"].map(|path| folder.path().join(path));
         for path in &files {

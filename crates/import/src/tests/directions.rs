@@ -4,7 +4,7 @@ use super::{file, is_near, one, tests};
 use stacklab_model::{Direction, Metric};
 
 #[test]
-fn an_old_iperf_and_one_of_both_directions_are_read_as_they_are() {
+fn old_and_bidirectional_iperf_are_read_as_they_are() {
     let head = "Client connecting to 10.0.0.2, TCP port 5001\nTCP window size: 85.0 KByte (default)\n";
     let old = format!(
         "{head}[  3] local 10.0.0.1 port 51818 connected with 10.0.0.2 port 5001\n\

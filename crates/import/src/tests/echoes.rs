@@ -20,7 +20,7 @@ fn irtt_has_round_trips_and_what_was_not_answered() {
 }
 
 #[test]
-fn pings_of_ripe_atlas_are_tests_and_other_results_are_named() {
+fn ripe_atlas_pings_are_tests_and_others_are_named() {
     let ping = r#"{"af":6,"prb_id":1,"msm_id":2,"type":"ping","proto":"ICMP","size":64,"timestamp":1704067200,"sent":3,"rcvd":2,
         "result":[{"rtt":20.5},{"x":"*"},{"rtt":10.5}]}"#;
     let unreachable = r#"{"af":4,"prb_id":1,"msm_id":2,"type":"ping","proto":"UDP","size":64,"sent":3,"rcvd":0,

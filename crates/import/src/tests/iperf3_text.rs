@@ -78,7 +78,7 @@ fn strange_lines_in_an_exchange_are_named() {
 }
 
 #[test]
-fn old_versions_have_one_row_of_udp_and_errors_are_named() {
+fn old_versions_have_one_udp_row_and_errors_are_named() {
     let head = "Connecting to host 192.0.2.2, port 5201\n[  4] local 192.0.2.1 port 4000 connected to 192.0.2.2 port 5201\n";
     let table = "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n";
     let row = "[  4]   0.00-1.00   sec  2.32 MBytes  19.5 Mbits/sec  0.005 ms  256/1781 (14%)  \n";

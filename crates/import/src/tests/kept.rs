@@ -67,7 +67,7 @@ fn text_with_a_byte_order_mark_and_in_utf_16_is_read() {
 }
 
 #[test]
-fn lines_beside_the_json_are_told_and_an_error_is_its_tests() {
+fn lines_beside_the_json_and_errors_are_told() {
     let json = format!("{:#}", tcp(1_250_000_000, 0, 10.0));
     let warned = format!("warning: Ignoring nonsense TCP MSS 0\n{json}\n");
     let found = file(warned.as_bytes());
@@ -102,7 +102,7 @@ fn a_day_of_streamed_intervals_is_read_in_linear_time() {
 }
 
 #[test]
-fn nothing_that_arrived_is_zero_where_the_receiver_says_so() {
+fn receiver_that_says_nothing_arrived_gives_zero() {
     let test = one(tcp(0, 0, 10.0).to_string().as_bytes());
     assert_eq!((test.family, test.transport), (V6, Some(Transport::Tcp)));
     is_near(&test, Metric::Throughput, 0.0);
@@ -113,7 +113,7 @@ fn nothing_that_arrived_is_zero_where_the_receiver_says_so() {
 }
 
 #[test]
-fn what_iperf3_does_not_know_of_datagrams_is_missing_or_warned_of() {
+fn unknown_datagram_figures_are_missing_or_warned_of() {
     // A server that sends.
     let server = one(udp(true, 1).to_string().as_bytes());
     assert_eq!(server.direction, Direction::Reverse);

@@ -29,7 +29,7 @@ fn why_left_out(text: &str) -> String {
 }
 
 #[test]
-fn lines_of_other_programs_around_a_test_are_counted_and_named() {
+fn foreign_lines_around_a_test_are_counted_and_named() {
     for text in [IPERF, IPERF3, NETPERF] {
         let around = format!("$ ./measure.sh --now\n\nnode1 is up\n{text}\nreal\t0m2.013s\nuser\t0m0.010s\n");
         let plain = one(text.as_bytes()).values[&Metric::Throughput].measured().unwrap();
@@ -45,7 +45,7 @@ fn lines_of_other_programs_around_a_test_are_counted_and_named() {
 }
 
 #[test]
-fn a_line_within_a_test_that_is_not_understood_leaves_it_out_by_name() {
+fn line_not_understood_leaves_its_test_out_by_name() {
     let strange = "Frobnicating every 3rd segment";
     for (text, before) in [
         (IPERF, "TCP window"),
@@ -84,7 +84,7 @@ fn a_line_within_a_test_that_is_not_understood_leaves_it_out_by_name() {
 }
 
 #[test]
-fn rows_of_iperf_are_read_in_the_forms_of_its_versions() {
+fn iperf_rows_are_read_in_all_version_forms() {
     let head = "Server listening on UDP (v6) port 5001 with pid 6552\n\
         [  1] local fe80::1%eth0 port 5001 connected with fe80::2 port 53045 (peer 2.2.1-rc) on 2026-11-24 23:44:26.311 (UTC)\n";
     let row = "[  1] 0.0000-2.0013 sec  2.50 MBytes  10.5 Mbits/sec";
@@ -130,7 +130,7 @@ fn what_iperf_says_that_failed_makes_its_test_invalid() {
 }
 
 #[test]
-fn the_servers_output_in_a_clients_file_is_the_same_test() {
+fn server_output_in_a_client_file_is_the_same_test() {
     let server = IPERF3.replace("Connecting to host 192.0.2.2", "Accepted connection from 192.0.2.1");
     let server = server.replace("\niperf Done.\n", "");
     let both = IPERF3.replace("iperf Done.", &format!("Server output:\n{server}\n\niperf Done."));
@@ -160,7 +160,7 @@ fn an_error_of_iperf3_may_stand_before_its_test() {
 }
 
 #[test]
-fn tables_of_netperf_are_read_by_the_headings_of_their_columns() {
+fn netperf_tables_are_read_by_column_headings() {
     let banner = "MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 192.0.2.2 () port 0 AF_INET : first burst 0\n";
     let cpu = format!(
         "{banner}Local /Remote\n\
@@ -200,7 +200,7 @@ fn tables_of_netperf_are_read_by_the_headings_of_their_columns() {
 }
 
 #[test]
-fn a_flow_of_ditg_with_a_strange_line_or_unit_is_left_out() {
+fn ditg_flow_with_a_strange_line_or_unit_is_left_out() {
     let text = String::from_utf8(sample!("ditg-2.8.1-udp4.txt").to_vec()).unwrap();
     for (from, to) in [("Kbit/s", "Gbit/s"), ("Average jitter", "Doubled jitter")] {
         let said = why_left_out(&text.replacen(from, to, 1));
@@ -215,7 +215,7 @@ fn a_flow_of_ditg_with_a_strange_line_or_unit_is_left_out() {
 
 /// iperf 2.1 marks the connection that a server begins by an asterisk.
 #[test]
-fn a_connection_that_a_server_begins_is_of_the_same_test() {
+fn connection_begun_by_a_server_is_of_the_same_test() {
     let log = "Server listening on TCP port 5001\n\
         [  6] local 192.0.2.2%eth0 port 5001 connected with 192.0.2.1 port 49786 (sock=7) (peer 2.1.8)\n\
         Client connecting to 192.0.2.1, TCP port 5001 with pid 3 (1 flows)\n\

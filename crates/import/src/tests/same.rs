@@ -37,7 +37,7 @@ fn without_repeats(contents: &[&[u8]]) -> Vec<ToolFile> {
 }
 
 #[test]
-fn a_test_counts_once_by_its_cookie_its_ports_or_its_time() {
+fn test_counts_once_by_cookie_ports_or_time() {
     for bytes in [
         sample!("iperf3-3.12-tcp4.json"),
         sample!("irtt-0.9.0-udp6.json"),
@@ -77,7 +77,7 @@ fn sums_of_iperf_are_no_flows_whatever_their_number() {
 }
 
 #[test]
-fn tests_of_iperf_that_are_no_stream_in_one_direction_are_left_out() {
+fn iperf_tests_that_are_no_one_way_stream_stay_out() {
     let head = "Server listening on TCP port 5001 with pid 4040\n";
     let log = [
         head.to_owned(),
@@ -213,7 +213,7 @@ fn files_that_are_not_read_are_named_by_their_kind() {
 }
 
 #[test]
-fn units_of_netperf_are_bits_of_1000_and_bytes_of_1024() {
+fn netperf_units_are_bits_of_1000_and_bytes_of_1024() {
     let table = String::from_utf8(sample!("netperf-2.7.1-tcp4.txt").to_vec()).unwrap();
     let keys = String::from_utf8(sample!("netperf-2.7.1-keys4.txt").to_vec()).unwrap();
     for (unit, megabits) in [("10^9bits/s", 1e3), ("10^3bits/s", 1e-3), ("MBytes/s", 8.0 * 1.048576)] {
@@ -272,7 +272,7 @@ fn datagrams(sizes: [u32; 2]) -> Vec<ToolFile> {
 }
 
 #[test]
-fn datagrams_whose_packets_are_as_long_are_compared_by_their_frame() {
+fn datagrams_of_equal_packets_are_compared_by_frame() {
     let cells = |files: &[ToolFile]| {
         let runs = runs(files).unwrap();
         runs.into_iter().map(|(_, run, _)| (run.trial.cell.size_of, run.trial.cell.size)).collect::<Vec<_>>()

@@ -30,7 +30,7 @@ fn lines_of_iperf_that_are_no_results_are_passed_over() {
 }
 
 #[test]
-fn a_server_has_connections_that_begin_while_others_run() {
+fn server_connections_may_begin_while_others_run() {
     let log = format!(
         "{SERVER}{OF_4}[  4]  0.0- 1.0 sec   100 MBytes   839 Mbits/sec\n\
          [  5] local 192.0.2.2 port 5001 connected with 192.0.2.3 port 50001\n\
@@ -55,7 +55,7 @@ fn a_server_has_connections_that_begin_while_others_run() {
 }
 
 #[test]
-fn iperf_tells_more_with_e_and_a_report_of_the_server_in_csv() {
+fn iperf_enhanced_output_and_server_csv_are_read() {
     let enhanced = "Client connecting to 192.0.2.2, TCP port 5001 with pid 1000 (1 flows)\nWrite buffer size: 131072 Byte\n\
         [  1] local 192.0.2.1%eth0 port 40000 connected with 192.0.2.2 port 5001 (ct=1.52 ms) on 2024-01-01 00:00:00.500 (UTC)\n\
         [  1] 0.00-10.00 sec  1250000000 Bytes  1000000000 bits/sec  9537/0         7      400K/1500(50) us  83333\n";

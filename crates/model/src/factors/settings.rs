@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_keeps_its_level_as_written_and_knows_what_it_is() {
+    fn every_setting_keeps_its_level_as_written() {
         let settings = all();
         let levels: Vec<(Factor, String)> = settings.levels().collect();
         let text: Vec<(&str, &str)> = levels.iter().map(|(f, level)| (f.name(), level.as_str())).collect();

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_is_by_nearest_rank_and_needs_a_sample_above_it() {
+    fn spread_is_nearest_rank_and_needs_a_sample_above_it() {
         assert_eq!(Spread::of((1..=200).rev().collect()), Some(Spread { median_ns: 100, p99_ns: 198 }));
         assert_eq!(Spread::of((1..=99).collect()), None);
     }

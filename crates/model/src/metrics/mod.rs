@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_one_transport_has_does_not_apply_to_the_other() {
+    fn metric_of_one_transport_is_not_for_the_other() {
         use Metric::*;
         for metric in [TcpSrtt, Retransmits, TransferTimeRatio, TcpEfficiency, BufferDelay] {
             assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_zero_is_compared_by_difference_and_has_a_margin_of_its_own() {
+    fn metrics_that_may_be_zero_compare_by_difference() {
         use Metric::*;
         for metric in
             [CpuReceiverSoftirq, CpuGeneratorSender, BufferDelay, MemorySockets, PacingError, Fairness]
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scope_of_cpu_time_is_told_with_a_hosts_and_not_with_the_generators() {
+    fn cpu_scope_is_for_host_time_and_not_generator_time() {
         let scoped: Vec<_> =
             Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
         assert_eq!(scoped.len(), 14, "{scoped:?}");

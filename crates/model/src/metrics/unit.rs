@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_formula_is_what_its_name_says_whichever_figure_comes_first() {
+    fn each_formula_is_as_named_in_either_order() {
         for (a, b) in [(75.0, 100.0), (100.0, 75.0)] {
             let found = Difference::ALL.iter().map(|formula| formula.of(a, b).unwrap()).collect::<Vec<_>>();
             for (found, expected) in found.into_iter().zip([200.0 / 7.0, 100.0 / 3.0, 25.0, 25.0]) {

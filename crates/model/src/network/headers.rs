@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn goodput_of_gigabit_ethernet_agrees_with_the_worked_table() {
+    fn goodput_of_gigabit_ethernet_agrees_with_the_table() {
         let columns = [
             path(Ipv4, Udp, Mechanism::Native),
             path(Ipv6, Udp, Mechanism::Native),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn wireguard_fills_packets_up_to_sixteen_bytes_but_not_beyond_its_mtu() {
+    fn wireguard_pads_to_sixteen_bytes_within_its_mtu() {
         let ip_bytes = |payload| path(Ipv4, Udp, WireGuard4).wire_size(payload).unwrap().ip_bytes;
         // 156 bytes of packet are padded to 160, plus 60 bytes of outer headers.
         assert_eq!((ip_bytes(128), ip_bytes(132)), (160 + 60, 160 + 60));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_translator_cuts_fragments_to_what_every_ipv6_link_takes() {
+    fn translator_cuts_fragments_to_the_ipv6_minimum_mtu() {
         // 1544 bytes after the IPv4 header: fragments with 1456 and 88 bytes. The first is split again into 1232 and
         // 224.
         let size = path(Ipv4, Udp, Siit).wire_size(1536).unwrap();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_of_a_long_message_are_cut_to_what_the_tunnel_leaves() {
+    fn segments_of_a_long_message_fit_into_the_tunnel() {
         // 1500 - 20 - 72 = 1408 bytes in each: two full packets and a remainder of 184.
         let size = path(Ipv6, Tcp, SixInFour).wire_size(3000).unwrap();
         assert_eq!((size.packets, size.wire_bytes), (3, 2 * 1538 + 184 + 92 + 38));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn frame_rates_of_gigabit_ethernet_agree_with_rfc_2544_and_rfc_8219() {
+    fn gigabit_frame_rates_agree_with_rfc_2544_and_8219() {
         let plain = path(Ipv4, Udp, Mechanism::Native);
         let tunnel = path(Ipv6, Udp, SixInFour);
         for (path, frame, per_second) in [

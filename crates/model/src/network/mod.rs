@@ -175,7 +175,7 @@ mod tests {
     use crate::{Family, SizeOf, Transport};
 
     #[test]
-    fn the_headers_on_the_fullest_part_of_a_link_say_how_many_messages_it_carries() {
+    fn message_rate_follows_headers_on_the_fullest_link() {
         let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
         let cell = |mechanism| {
             let mut cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_has_the_beds_rate_and_mtu_unless_it_has_its_own() {
+    fn link_has_rate_and_mtu_of_the_bed_or_its_own() {
         let link_config = LinkConfig { rate: Some(Rate(1_000_000)), mtu: 1500, offloads: false };
         assert_eq!(OwnLink::default().of(&link_config), link_config);
         let own = OwnLink { rate: Some(Rate(5_000_000)), mtu: Some(9000), ..OwnLink::default() };

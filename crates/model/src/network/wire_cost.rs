@@ -84,7 +84,7 @@ mod tests {
     use crate::{Family, SizeOf, Transport};
 
     #[test]
-    fn only_the_excess_over_the_links_rate_is_left_out_and_no_more_than_the_burst() {
+    fn excess_over_link_rate_is_left_out_up_to_the_burst() {
         let bucket = LinkBucket { messages_per_second: 1000.0, burst: 10.0 };
         let rates = [150.0, 200.0, 205.0, 210.0, 230.0].map(|messages| bucket.sustained(messages, 0.2));
         assert_eq!(rates, [750.0, 1000.0, 1000.0, 1000.0, 1100.0]);

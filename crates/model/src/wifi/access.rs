@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_point_satisfies_both_equations_as_printed() {
+    fn fixed_point_satisfies_both_printed_equations() {
         for senders in [2, 3, 5, 10, 50] {
             for (window, stages) in [(16, 6), (32, 3), (32, 5), (128, 3)] {
                 let Bianchi { transmission: tau, collision: p, .. } =

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_have_delimiters_and_all_but_the_last_are_padded() {
+    fn frames_have_delimiters_and_all_but_last_are_padded() {
         let of = |frames, mpdu| filled(&radio(Aggregation { frames, ..Aggregation::default() }), mpdu);
         assert_eq!(of(1, 1490), (1, 1490));
         assert_eq!(of(2, 1490), (2, 1496 + 1494));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_on_a_wire_has_one_hop_and_other_stations_no_model() {
+    fn wired_receiver_has_one_hop_and_contenders_no_model() {
         let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
         let usual = WifiConfig::default();
         let of = |cell: &Cell| AirtimeCost::of(cell, &usual.of(cell));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_are_not_possible_are_refused_with_what_is() {
+    fn impossible_settings_are_refused_with_possible_ones() {
         let good = WifiSettings::default();
         let said = |settings: WifiSettings| settings.radio().unwrap_err().to_string();
         assert_eq!(said(WifiSettings { mcs: 16, ..good.clone() }), "there is no MCS 16: expected 0 to 15");

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn group_frames_at_one_megabit_take_their_bytes_and_the_long_preamble() {
+    fn group_frames_at_1_mbit_have_the_long_preamble() {
         // ARP; a neighbour solicitation with its source link-layer address; a router advertisement with that, an MTU
         // and a prefix.
         let packets = [28, 40 + 24 + 8, 40 + 16 + 8 + 8 + 32];

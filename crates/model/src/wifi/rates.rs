@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_has_the_highest_basic_rate_not_above_the_frame() {
+    fn response_has_highest_basic_rate_up_to_the_frame() {
         let basic = [Ofdm6, Ofdm12, Ofdm24];
         let of = |mcs, basic: &[_]| Mcs::new(mcs).unwrap().reference_rate().response(basic);
         assert_eq!(of(15, &basic), Ofdm24);

@@ -160,7 +160,7 @@ fn each_state_is_told_apart() {
 }
 
 #[test]
-fn a_drift_of_the_ratio_is_told_once_and_one_of_both_families_is_none() {
+fn only_a_drift_of_the_ratio_is_told_and_only_once() {
     let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new());
     let mut drifts = Vec::new();
     for place in 0..60 {

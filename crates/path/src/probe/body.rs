@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_end_with_an_empty_one_in_whatever_pieces_they_come() {
+    fn chunks_end_with_an_empty_one_however_split() {
         let whole = b"5;name=value\r\nhello\r\n3\r\n\r\n\n\r\n0\r\nTrailer: x\r\n\r\n";
         for pieces in 1..=whole.len() {
             let mut body = Body::Chunks(Chunks::default());

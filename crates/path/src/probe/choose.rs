@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_address_that_accepts_is_measured_and_those_before_are_named() {
+    fn first_accepting_address_is_measured_others_named() {
         let listener = TcpListener::bind("127.0.0.3:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (taken, refused) = choose(&["127.0.0.2", "127.0.0.3", "127.0.0.4"], port);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn of_addresses_that_all_fail_the_first_is_measured_and_the_others_are_named() {
+    fn first_failing_address_is_measured_if_none_accepts() {
         let port = TcpListener::bind("127.0.0.3:0").unwrap().local_addr().unwrap().port();
         let all: Vec<String> = (2..13).map(|host| format!("127.0.0.{host}")).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();

@@ -101,7 +101,7 @@ fn figures_are_those_that_the_programs_print() {
 }
 
 #[test]
-fn what_a_program_says_it_received_goes_with_its_rate_and_its_losses() {
+fn received_bytes_agree_with_rate_and_losses() {
     for (generator, _) in tools() {
         for transport in Transport::ALL {
             let figures = read(generator, *transport, false);
@@ -121,7 +121,7 @@ fn what_a_program_says_it_received_goes_with_its_rate_and_its_losses() {
 }
 
 #[test]
-fn both_families_have_the_same_payload_and_differ_in_addresses_alone() {
+fn families_share_a_payload_and_differ_in_addresses() {
     for (generator, tool) in tools() {
         for transport in Transport::ALL {
             let lines = Family::ALL.iter().map(|family| {
@@ -142,7 +142,7 @@ fn both_families_have_the_same_payload_and_differ_in_addresses_alone() {
 }
 
 #[test]
-fn behind_a_translator_each_end_has_the_family_of_its_own_addresses() {
+fn translated_ends_have_the_family_of_their_addresses() {
     let mut traffic = traffic(Family::Ipv6, Transport::Udp);
     traffic.listen = "10.9.0.2".parse().unwrap();
     for (generator, here, there) in [

@@ -203,7 +203,7 @@ mod tests {
     use stacklab_traffic::foreign::Numbered;
 
     #[test]
-    fn a_stream_has_the_rate_and_size_that_the_client_names() {
+    fn stream_has_the_rate_and_size_the_client_names() {
         let parameters = Parameters {
             bandwidth: 8_000_000,
             tos: 0xb8,

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_answered_at_the_rate_and_others_are_not_held_up() {
+    fn rate_limited_client_does_not_hold_up_others() {
         let mut limit = RateLimit::new(100);
         let twice_as_many = |from: u64| (0..2_000).map(move |packet| from + packet * SECOND / 200);
         // Ten seconds, and the burst.
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_clients_takes_bounded_memory_and_silences_nobody_nor_does_a_clock_that_is_set_back() {
+    fn flood_of_clients_is_bounded_and_silences_nobody() {
         let mut limit = RateLimit::new(1);
         let fast = "192.0.2.1";
         assert_eq!(answered(&mut limit, fast, [NOW; 5].into_iter()), 2);

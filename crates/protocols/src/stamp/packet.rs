@@ -263,7 +263,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_packets_of_the_rfc_have_44_and_112_octets_and_their_fields_in_place() {
+    fn rfc_packets_have_44_and_112_octets_and_all_fields() {
         let [open, closed] = codecs();
         let none = Extensions::default();
         let mut message = [0xff; OPEN_BYTES];
@@ -279,7 +279,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_and_what_was_changed_does_not() {
+    fn packets_read_back_and_changed_ones_do_not() {
         let answer = Answer {
             sequence: 1,
             timestamp: 2,
@@ -307,7 +307,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_by_its_form_and_any_padding_of_a_sender_is_none() {
+    fn answer_is_known_by_form_and_padding_is_no_answer() {
         for codec in codecs() {
             let mut message = vec![0; codec.base_bytes()];
             codec.write_probe(&probe(), &Extensions::default(), &mut message);

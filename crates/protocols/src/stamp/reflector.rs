@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_t2_and_t3_apart_the_ttl_and_what_the_sender_said() {
+    fn answer_has_both_times_ttl_and_the_senders_fields() {
         for codec in codecs() {
             let mut reflector = Reflector::new(codec.clone(), error(), false);
             let message = exchange(&mut reflector, &codec, &Extensions::default(), 77);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_reflector_may_have_sent_is_not_answered() {
+    fn message_of_another_reflector_is_not_answered() {
         for codec in codecs() {
             let padding = Extensions { padding: Some(33), ..Extensions::default() };
             for extensions in [Extensions::default(), padding] {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stateful_reflector_counts_what_arrives_in_each_session() {
+    fn stateful_reflector_counts_arrivals_by_session() {
         let [codec, _] = codecs();
         let mut reflector = Reflector::new(codec.clone(), error(), true);
         let sequences: Vec<u32> = [0, 1, 4, 9]

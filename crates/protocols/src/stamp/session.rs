@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_is_within_its_bound_and_the_round_trip_free_of_it() {
+    fn offset_is_within_its_bound_and_not_in_round_trip() {
         for offset_ns in [0, -SECOND, 37 * SECOND, 30 * 365 * 86_400 * SECOND] {
             let clock = PeerClock::of(&samples(offset_ns), None).unwrap();
             assert!(clock.estimated && !clock.contradicted);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_have_the_direction_that_the_reflectors_numbers_show() {
+    fn losses_have_the_direction_the_reflector_shows() {
         // Packets 1 and 4 did not arrive; the answers to 2 and 5 did not come back; nothing is known of 7.
         let known = |forward, backward, after| LossByDirection::Known { forward, backward, after };
         assert_eq!(losses_of(8, &[(0, 0), (3, 2), (6, 4)], Some((9, 5))), known(2, 2, 1));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_that_the_numbers_do_not_show_is_not_told() {
+    fn direction_that_numbers_do_not_show_is_not_told() {
         let stateless = losses_of(4, &[(0, 0), (3, 3)], Some((5, 5)));
         assert!(
             matches!(&stateless, LossByDirection::Unknown { lost: 2, reason } if reason.contains("stateless"))

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_forged_sessions_keeps_nobody_out_and_ends_no_session_in_use() {
+    fn flood_of_forged_sessions_keeps_nobody_out() {
         for forged in [ipv4, ipv6] {
             let mut sessions = Sessions::default();
             let real = (ipv4(900_000), 7);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_one_ipv4_address_or_ipv6_network_give_way_to_its_own() {
+    fn sessions_of_one_client_give_way_to_its_own() {
         for sender in [of_network, of_address] {
             let mut sessions = Sessions::default();
             let other = (ipv4(900_000), 0);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_in_use_stay_and_further_ones_are_not_counted_until_they_end() {
+    fn sessions_in_use_stay_and_newcomers_are_not_counted() {
         let mut sessions = Sessions::default();
         for number in 0..MAX_SESSIONS as u32 {
             assert_eq!([0, 1].map(|_| sessions.count((ipv4(number), 1), NOW)), [Some(0), Some(1)]);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_choose_the_cells_and_what_is_judged_alone() {
+    fn conditions_choose_cells_and_what_is_judged_alone() {
         let one = |label: &str, pairs| (label.to_owned(), pairs);
         assert_eq!(counts("S1"), [one("ipv4", 1), one("ipv6", 1)]);
         assert_eq!(counts("S2"), [one("", 3)]);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_setting_varies_can_be_judged_then_and_others_keep_to_its_first_level() {
+    fn varied_setting_is_judged_others_keep_first_level() {
         let parts = of("S9", &[]).unwrap();
         assert_eq!((parts.len(), parts[0].pairs.len()), (1, 1));
         let (smaller, larger) = &of("S10", &[]).unwrap()[0].pairs[0];

@@ -286,7 +286,7 @@ mod tests {
     use crate::finding::FindingDirection;
 
     #[test]
-    fn systems_that_differ_are_not_told_apart_on_one_kernel() {
+    fn differing_systems_are_not_told_apart_on_one_kernel() {
         let all = Reference::built_in().unwrap().findings;
         let of = |id: &str| all.iter().find(|finding| finding.id == id).unwrap();
         let contradicted: Vec<(&str, &str)> = all

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_hold_every_word_and_are_no_wider_than_the_room() {
+    fn lines_hold_every_word_within_the_width() {
         let text = "mechanism=6in4 against mechanism=native, ipv6, flow label 1048575";
         for room in [40.0, 80.0, 150.0, 400.0] {
             let lines = wrapped(text, 8.0, room);

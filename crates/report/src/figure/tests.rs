@@ -61,7 +61,7 @@ fn everything_is_inside(plot: &series::Plot) {
 }
 
 #[test]
-fn every_text_is_inside_the_picture_however_long_names_are() {
+fn every_text_is_inside_the_picture_with_long_names() {
     let mut page = document();
     for comparison in &mut page.comparisons {
         comparison.arms = "mechanism=6in4 against mechanism=native, flow label 1048575".to_owned();
@@ -84,7 +84,7 @@ fn every_text_is_inside_the_picture_however_long_names_are() {
 }
 
 #[test]
-fn the_limit_of_a_single_size_is_drawn_where_the_legend_names_it() {
+fn limit_of_a_single_size_is_drawn_as_in_the_legend() {
     let mut plots = series::all(&document());
     let plot = plots.iter_mut().find(|plot| plot.name == "throughput-tcp-payload").unwrap();
     for line in &mut plot.lines {
@@ -113,7 +113,7 @@ fn the_page_and_its_figures_have_the_same_colours() {
 }
 
 #[test]
-fn one_candidate_beside_two_others_has_a_line_for_each() {
+fn candidate_beside_two_others_has_a_line_for_each() {
     let mut page = document();
     let family = page.factors.iter().position(|factor| factor.name == "family").unwrap();
     let name = "throughput-tcp-payload-difference";
@@ -201,7 +201,7 @@ fn an_axis_has_no_figures_that_cannot_be() {
 }
 
 #[test]
-fn a_difference_stands_beside_its_margin_and_the_better_direction() {
+fn difference_has_its_margin_and_better_direction() {
     let page = document();
     let texts = |name: &str| {
         let plots = series::all(&page);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_names_what_differs_what_is_equivalent_and_what_is_open() {
+    fn answer_names_different_equivalent_and_open_metrics() {
         use Metric::*;
         let overall = vec![
             overall(Throughput, Transport::Udp, 0.956, Verdict::Better("ipv4".into())),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_says_why_and_of_sampled_runs_nothing_else() {
+    fn answer_says_why_and_only_that_for_sampled_runs() {
         let overall =
             vec![overall(Metric::Throughput, Transport::Udp, 0.956, Verdict::Better("ipv4".into()))];
         let explained = Findings { overall, explanations: explanations(), ..findings() };

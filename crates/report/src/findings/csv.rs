@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_comparisons_has_a_row_for_each_cell() {
+    fn study_without_comparisons_has_a_row_for_each_cell() {
         let findings = without_comparisons();
         let rows = rows(&render(&findings, OutputFormat::Csv));
         assert_eq!(rows.len(), findings.cells.len());

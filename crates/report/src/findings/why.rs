@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn explanations_of_other_arms_or_without_costs_say_nothing() {
+    fn explanations_of_other_arms_or_no_costs_are_silent() {
         let mut all = explanations();
         let of = |all: &[Explanation], arms, transport| why(all, Factor::Family, arms, Some(transport));
         let arms = ["ipv4", "ipv6"];

@@ -105,7 +105,7 @@ fn few_pairs_claim_the_typical_one() {
 }
 
 #[test]
-fn fewer_than_two_pairs_and_a_running_campaign_claim_nothing() {
+fn too_few_pairs_or_a_running_campaign_claim_nothing() {
     assert_eq!(answer(&fleet(&[], true)), "No pair of hosts has findings yet.");
     let one = text(&fleet(&FIVE[..1], true));
     assert!(one.contains("Only one pair of hosts has findings") && one.contains("nothing [1]"), "{one}");

@@ -178,7 +178,7 @@ fn high_tcp_rows_are_explained_after_losses_only() {
 }
 
 #[test]
-fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
+fn delays_between_clocks_stand_with_their_error() {
     let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
     let mut said = |offset_ns, skew_ns_per_s| {
         let compared = Compared { offset_ns, bound_ns: 5_400, skew_ns_per_s };

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_script_and_style_do_not_close_their_own_tags() {
+    fn built_script_and_style_do_not_close_their_tags() {
         assert!(!SCRIPT.contains("</script") && !SCRIPT.contains("<!--"));
         assert!(!STYLE.contains("</style"));
     }

@@ -187,7 +187,7 @@ mod tests {
     use stacklab_model::wifi::Airtime;
 
     #[test]
-    fn a_channels_lanes_and_shares_are_those_of_its_report() {
+    fn channel_lanes_and_shares_are_those_of_the_report() {
         let mut run = run(0, RunStatus::Valid);
         assert_eq!(channel(&run), None);
         let node = |data_ns, transmissions| NodeAirtime {

@@ -144,7 +144,7 @@ pub(crate) fn document() -> Page {
 }
 
 #[test]
-fn every_estimate_and_comparison_is_there_in_the_units_that_are_shown() {
+fn every_estimate_and_comparison_is_in_shown_units() {
     let found = findings();
     let page = document();
     assert_eq!([page.estimates.len(), page.comparisons.len()], [found.cells.len(), found.comparisons.len()]);
@@ -192,7 +192,7 @@ fn a_verdict_is_told_by_arm_strength_and_words() {
 }
 
 #[test]
-fn the_matrix_and_the_sentences_name_comparisons_by_their_numbers() {
+fn matrix_and_sentences_name_comparisons_by_number() {
     let page = document();
     assert_eq!(page.matrix.columns, [64, 128, 1408]);
     let named: Vec<usize> =
@@ -215,7 +215,7 @@ fn the_matrix_and_the_sentences_name_comparisons_by_their_numbers() {
 }
 
 #[test]
-fn runs_stand_in_columns_and_what_does_not_count_has_no_figure() {
+fn runs_are_columns_and_invalid_ones_have_no_figure() {
     let page = document();
     assert_eq!((page.runs.block.clone(), page.runs.started_s.clone()), (vec![0, 1], vec![2.5, 2.5]));
     let throughput = page.metrics.iter().position(|metric| metric.name == "throughput").unwrap();
@@ -248,7 +248,7 @@ fn a_runs_detail_keeps_what_the_record_says() {
 }
 
 #[test]
-fn only_figures_of_metrics_that_were_taken_are_overlaid() {
+fn only_figures_of_measured_metrics_are_overlaid() {
     let page = document();
     assert_eq!(
         page.published.iter().map(|series| series.label.as_str()).collect::<Vec<_>>(),
@@ -258,7 +258,7 @@ fn only_figures_of_metrics_that_were_taken_are_overlaid() {
 }
 
 #[test]
-fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
+fn hosts_stand_in_traffic_order_with_links_between() {
     let two = document().testbed;
     assert_eq!(two.rows.len(), 1);
     let places: Vec<_> = two.rows[0].hosts.iter().map(|host| (&host.name[..], &host.system[..])).collect();
@@ -388,7 +388,7 @@ fn figures_that_nobody_measured_harm_nothing() {
 }
 
 #[test]
-fn the_same_source_gives_the_same_bytes_and_no_text_leaves_its_place() {
+fn same_source_gives_same_bytes_with_text_escaped() {
     let mut hostile = findings();
     hostile.title = "</script><script>alert(1)</script>".to_owned();
     hostile.testbed_description = "\u{2028}<!--".to_owned();

@@ -195,7 +195,7 @@ mod tests {
     use crate::tests::fixtures::{costs, exact_counts, explanations};
 
     #[test]
-    fn a_waterfall_goes_from_one_arms_cost_to_the_others_without_a_gap() {
+    fn waterfall_joins_both_arms_costs_without_a_gap() {
         let rows = sampled_waterfall(&costs(), &["IPv4".to_owned(), "IPv6".to_owned()]);
         assert_eq!((rows[0].to, rows[rows.len() - 1].to), (900.0, 1022.0));
         for pair in rows.windows(2).take(rows.len() - 2) {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flame_graph_has_each_function_before_its_calls_with_all_that_these_cost() {
+    fn flame_graph_has_each_function_before_its_calls() {
         let flame = flame(&costs().stacks);
         let named: Vec<(usize, &str)> = flame
             .depth
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_counts_are_a_view_after_the_samples_of_the_same_pair() {
+    fn exact_counts_follow_the_samples_of_the_same_pair() {
         let mut all = explanations();
         all[0].exact = Some(Box::new(exact_counts()));
         let views = views(&all);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_costs_says_why_and_what_has_no_room_says_where_it_is() {
+    fn missing_costs_say_why_and_missing_room_says_where() {
         let all = views(&explanations());
         assert!(all[0].flame.is_some() && all[0].remarks.is_empty(), "{:?}", all[0]);
         assert_eq!(all[1].sentence, "Not explained: the time for it was over.");

@@ -72,7 +72,7 @@ pub(crate) fn found() -> RecordDiff {
 }
 
 #[test]
-fn text_and_markdown_say_what_differs_what_is_worse_and_what_is_not_compared() {
+fn text_and_markdown_tell_differences_and_omissions() {
     let [text, markdown] =
         [OutputFormat::Text, OutputFormat::Markdown].map(|format| between(&found(), &LOADS, format, WIDTH));
     for part in [
@@ -135,7 +135,7 @@ fn records_of_one_place_are_said_to_be() {
 }
 
 #[test]
-fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
+fn csv_has_a_row_for_each_figure_and_is_unrounded() {
     let found = found();
     let text = between(&found, &LOADS, OutputFormat::Csv, WIDTH);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -154,7 +154,7 @@ fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
 }
 
 #[test]
-fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
+fn csv_texts_are_no_formulas_unless_raw() {
     let mut found = found();
     found.figures[1].change = Change::Nothing("=1+x".to_owned());
     let text = between(&found, &LOADS, OutputFormat::Csv, WIDTH);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_its_heading_as_caption_and_nothing_that_latex_would_read() {
+    fn table_has_its_heading_as_caption_and_escapes_latex() {
         let mut found = Table::default();
         found.push("size", true, vec!["64 B".to_owned(), "[5cm]".to_owned(), "*".to_owned()]);
         let texts = ["5 & 6", "\\input{x}", "~^"];

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smallest_figure_gets_three_digits_and_largest_no_more_than_five() {
+    fn smallest_figure_has_three_digits_and_largest_five() {
         let exact = |figures: &[f64]| decimals(figures.iter().copied(), [0.0].into_iter());
         assert_eq!(exact(&[58.72, 95.1]), 1);
         assert_eq!(exact(&[81_274.0, 1_488_095.0]), 0);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn no_digits_are_shown_that_the_uncertainty_does_not_bear() {
+    fn no_digits_are_shown_beyond_the_uncertainty() {
         let decimals =
             |figure: f64, uncertainty: f64| decimals([figure].into_iter(), [uncertainty].into_iter());
         assert_eq!(decimals(2.15, 0.31), 2);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_has_no_sign_and_what_is_not_a_number_is_not_printed() {
+    fn zero_has_no_sign_and_non_numbers_are_not_printed() {
         assert_eq!(fixed(-0.001, 2), "0.00");
         assert_eq!(
             (signed(-0.001, 2), signed(0.001, 2), signed(0.006, 2)),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_shown_in_per_cent_and_their_differences_in_points() {
+    fn shares_are_in_per_cent_and_differences_in_points() {
         let loss = DisplayUnit::of(Metric::Loss);
         assert_eq!((loss.unit, loss.difference_unit), ("%", "points"));
         assert_eq!(loss.difference(Scale::Difference, 0.015), 1.5);

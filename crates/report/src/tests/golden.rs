@@ -38,7 +38,7 @@ fn markdown_says_the_same_in_pipe_tables() {
 }
 
 #[test]
-fn explanations_are_a_table_a_sentence_and_their_health_or_the_reason_for_none() {
+fn explanations_have_a_table_a_sentence_and_health() {
     let explained = Findings { explanations: explanations(), ..with(vec![]) };
     assert_snapshot!("explained", text(&explained));
     let json = render(&explained, OutputFormat::Json, WIDTH);
@@ -88,7 +88,7 @@ fn other_factors_have_their_own_rows_and_columns() {
 }
 
 #[test]
-fn without_a_link_rate_the_report_says_that_headers_explain_nothing() {
+fn headers_explain_nothing_without_a_link_rate() {
     let because = "no rate limit on the link: header sizes cannot explain the difference in throughput";
     let mut comparison = throughput(Transport::Tcp, 128);
     comparison.explained =
@@ -208,7 +208,7 @@ fn a_campaign_of_nothing_is_reported_without_figures() {
 }
 
 #[test]
-fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
+fn csv_texts_are_no_formulas_unless_raw() {
     let mut findings = with(vec![throughput(Transport::Tcp, 128)]);
     findings.comparisons[0].question.factor = Factor::Replica;
     findings.comparisons[0].question.baseline.replica = "=1+x".into();
@@ -225,7 +225,7 @@ fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
 }
 
 #[test]
-fn names_from_files_cannot_break_a_table_or_drive_the_terminal() {
+fn names_cannot_break_a_table_or_drive_the_terminal() {
     let mut findings = with(vec![throughput(Transport::Tcp, 128)]);
     findings.title = "a\u{1b}[2Jb\n# c ![i](http://e.example) <img>".into();
     findings.comparisons[0].question.factor = Factor::Replica;

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
+    fn csv_texts_are_no_formulas_unless_raw() {
         let runs = [run(0, RunStatus::Invalid(vec!["=1+x".to_owned()]))];
         let written = |format| String::from_utf8(tidy(&runs, format)).unwrap();
         let text = written(OutputFormat::Csv);

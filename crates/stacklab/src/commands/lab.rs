@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_program_is_named_with_where_programs_are_from() {
+    fn missing_program_is_named_with_its_origin() {
         let error = cannot_run("timeout", "router1", GUESTS_FILES, io::ErrorKind::NotFound.into()).printed();
         assert!(
             error.starts_with("there is no program `timeout` on router1: a virtual machine has"),

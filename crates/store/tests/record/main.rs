@@ -104,7 +104,7 @@ fn what_goes_in_comes_out() {
 }
 
 #[test]
-fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
+fn run_in_both_directions_keeps_its_four_sides_apart() {
     let (_folder, path) = record();
     let mut record = Record::open(&path).unwrap();
     let mut both = run(1, 0, RunStatus::Valid);
@@ -120,7 +120,7 @@ fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
 }
 
 #[test]
-fn runs_made_together_are_stored_together_or_not_at_all() {
+fn runs_made_together_are_stored_all_or_none() {
     let (_folder, path) = record();
     let mut record = Record::open(&path).unwrap();
     let together = [run(1, 0, RunStatus::Valid), run(1, 1, RunStatus::Valid)];
@@ -242,7 +242,7 @@ fn killed(folder: &TempDir, path: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_commit_that_a_kill_cut_short_is_undone_by_reading() {
+fn commit_cut_short_by_a_kill_is_undone_by_reading() {
     let (folder, path) = record();
     let before = std::fs::read(&path).unwrap();
     let killed = killed(&folder, &path);
@@ -253,7 +253,7 @@ fn a_commit_that_a_kill_cut_short_is_undone_by_reading() {
 }
 
 #[test]
-fn a_new_record_is_not_undone_by_the_journal_of_one_that_was_removed() {
+fn new_record_is_not_undone_by_a_removed_ones_journal() {
     let (folder, path) = record();
     let killed = killed(&folder, &path);
     std::fs::remove_file(&killed).unwrap();

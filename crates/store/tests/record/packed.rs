@@ -55,7 +55,7 @@ fn packed_numbers_out_of_bounds_are_refused() {
 }
 
 #[test]
-fn packed_columns_that_contradict_each_other_are_refused() {
+fn contradictory_packed_columns_are_refused() {
     let (_folder, path) = record();
     change(&path, "packed_delays", "delays", ["\"counts\":[2,1]", "\"counts\":[2]"]);
     assert!(read_all(&path).unwrap_err().to_string().contains("2 steps and 1 counts"));
@@ -66,7 +66,7 @@ fn packed_columns_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn data_that_unpacks_to_too_much_is_refused_with_its_place() {
+fn data_that_unpacks_to_too_much_is_refused() {
     for (table, column) in
         [("packed_reports", "reports"), ("packed_delays", "delays"), ("packed_slices", "slices")]
     {

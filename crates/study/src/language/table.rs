@@ -567,7 +567,7 @@ mod tests {
     use stacklab_model::{Cell, Io};
 
     #[test]
-    fn the_io_paths_of_the_language_are_the_models_and_the_programs_choice() {
+    fn io_paths_are_those_of_the_model_and_auto() {
         assert_eq!((IO[0], &IO[1..]), ("auto", Io::NAMES));
     }
 

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_taken_at_an_assumed_rate_or_at_the_links() {
+    fn packets_take_an_assumed_rate_or_that_of_the_link() {
         let only = [
             "factors.size=[1408]",
             "factors.transport=['udp']",

@@ -161,7 +161,7 @@ mod tests {
     use crate::topology::Node;
 
     #[test]
-    fn a_folder_goes_when_dropped_and_that_of_a_dead_process_with_the_next() {
+    fn folder_goes_on_drop_and_a_dead_ones_with_the_next() {
         // As a killed process leaves it: its locks have gone with it.
         let dead = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap().keep();
         fs::create_dir_all(dead.join("x")).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_told_without_what_moves_a_terminal() {
+    fn last_lines_are_told_without_terminal_controls() {
         let folder = tempfile::tempdir().unwrap();
         let console = folder.path().join("console");
         assert_eq!(last_words(&console), "");

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_module_that_is_on_disk_but_not_in_the_kernel_is_only_loadable() {
+    fn module_on_disk_but_not_loaded_is_only_loadable() {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
         for directory in ["proc/sys/kernel", "lib/modules/6.1.0", "sys/module"] {

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn one_core_is_divided_by_threads_and_one_processor_not_at_all() {
+    fn one_core_is_split_by_threads_and_one_processor_not() {
         assert_eq!(split(vec![(0, (0, 0)), (1, (0, 0))]), Some([vec![0], vec![1]]));
         assert_eq!(split(vec![(0, (0, 0)), (1, (0, 1))]), Some([vec![0], vec![1]]));
         assert_eq!(split(vec![(3, (0, 0))]), None);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headers_of_a_packet_are_read_from_outside_to_inside() {
+    fn packet_headers_are_read_from_outside_to_inside() {
         let frame = six_in_four();
         let found: Vec<String> = layers(&frame).iter().map(Layer::to_string).collect();
         assert_eq!(found, ["ipv4 198.18.0.1 > 198.18.0.2", "ipv6 2001:2:0:1::1 > 2001:2:0:2::1", "udp"]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mechanism_of_the_table_is_known_by_its_headers() {
+    fn every_mechanism_is_known_by_its_headers() {
         for mechanism in Mechanism::ALL {
             for family in Family::ALL {
                 let Some(headers) = mechanism.datagram_headers(*family) else {

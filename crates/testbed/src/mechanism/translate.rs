@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jool_is_taken_where_it_is_there_and_lets_everything_through() {
+    fn jool_is_chosen_where_present_and_lets_all_through() {
         use Translator::{Jool, Tayga};
         let chosen = |version: Option<&str>, asked, forward_only| {
             Translates::choose(version.map(str::to_owned), asked, forward_only).to_string()

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_has_its_address_asks_as_rfc_2131_has_it() {
+    fn client_with_an_address_asks_as_in_rfc_2131() {
         let query = inform(0x0102_0304, [198, 18, 0, 1]);
         assert_eq!(query.len(), MIN_LENGTH);
         assert_eq!(query[..16], [1, 1, 6, 0, 1, 2, 3, 4, 0, 0, 0, 0, 198, 18, 0, 1]);

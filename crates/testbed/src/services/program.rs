@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_unpacked_has_its_libraries_beside_it() {
+    fn unpacked_program_has_its_libraries_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
         std::fs::create_dir_all(at("usr/sbin")).unwrap();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn it_serves_both_families_and_takes_nothing_from_the_machine() {
+    fn serves_both_families_with_nothing_of_the_machine() {
         assert_eq!(
             of("dns+dhcp"),
             "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n\

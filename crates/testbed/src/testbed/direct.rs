@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_mtu_that_a_family_cannot_have_is_refused_before_anything_starts() {
+    fn impossible_mtu_is_refused_before_anything_starts() {
         for mtu in [0, 1279, 65536] {
             let link_config = LinkConfig { rate: None, mtu, offloads: true };
             let error = Testbed::build(&link_config, Path::new("/nonexistent"), &[""; 0]).unwrap_err();

@@ -107,7 +107,7 @@ fn keeps_the_rate(rate: Rate, family: Family, transport: Transport, payload: u32
 }
 
 #[test]
-fn a_shaped_link_keeps_the_rate_of_ethernet_for_datagrams() {
+fn shaped_link_keeps_the_ethernet_rate_for_datagrams() {
     // The smallest datagram is padded on the wire. The rate is low enough that the queue never runs empty, even on a
     // busy machine.
     for (family, size) in Family::ALL.iter().flat_map(|family| [1, 128, 1408].map(|size| (*family, size))) {

@@ -103,7 +103,7 @@ fn soon(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
-fn both_hosts_have_both_families_the_mtu_and_permanent_neighbours() {
+fn hosts_have_families_mtu_and_permanent_neighbours() {
     for mtu in [1280, 1500, 9000] {
         let testbed = build(&LinkConfig { mtu, ..PLAIN });
         let [sender, receiver] = testbed.hosts();
@@ -132,7 +132,7 @@ fn both_hosts_have_both_families_the_mtu_and_permanent_neighbours() {
 }
 
 #[test]
-fn the_machines_own_interfaces_and_settings_stay_as_they_are() {
+fn machine_interfaces_and_settings_stay_unchanged() {
     let before = own_settings();
     let testbed = build(&PLAIN);
     assert_eq!(own_settings(), before);
@@ -154,7 +154,7 @@ fn the_pipes_of_a_host_are_its_own() {
 }
 
 #[test]
-fn datagrams_cross_the_link_both_ways_in_both_families() {
+fn datagrams_cross_both_ways_in_both_families() {
     let testbed = build(&PLAIN);
     let [sender, receiver] = testbed.hosts();
     for family in Family::ALL {
@@ -213,7 +213,7 @@ fn mtu_and_queue_change_at_both_ends_and_go_back() {
 }
 
 #[test]
-fn every_thread_of_a_host_moves_between_its_half_and_all_processors() {
+fn threads_move_between_half_and_all_processors() {
     let mut testbed = Testbed::build(&PLAIN, Path::new("sh"), &["-c", "cat"]).unwrap();
     assert!(testbed.has_own_processors(), "this test needs two processors");
     let seen = |testbed: &Testbed| {
@@ -246,7 +246,7 @@ fn dropping_leaves_no_process_and_no_namespace() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_an_error_that_names_it() {
+fn missing_program_is_an_error_that_names_it() {
     let error = Testbed::build(&PLAIN, Path::new("/nonexistent/agent"), &[""; 0]).unwrap_err().to_string();
     for part in ["/nonexistent/agent", Role::Sender.name(), "No such file"] {
         assert!(error.contains(part), "`{part}` is missing in: {error}");
@@ -254,7 +254,7 @@ fn a_program_that_is_not_there_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_program_that_ends_at_once_is_an_error_and_leaves_nothing() {
+fn program_that_ends_at_once_is_an_error() {
     // The link cannot be built or used, whether its namespace is entered before or after the process ended.
     let mut failures = 0;
     for _ in 0..20 {

@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_under_way_and_answers_that_are_kept_have_a_bound() {
+    fn requests_under_way_and_kept_answers_are_bounded() {
         let responder = Responder::new(Vec::new());
         let mut agent = Agent::new(Permission::default());
         let mut asked = |id| {

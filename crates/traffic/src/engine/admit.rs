@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_peer_is_admitted_though_another_one_knows_the_token() {
+    fn only_a_peer_is_admitted_even_with_the_token() {
         for (transport, probe) in [
             (Transport::Udp, Probe::Stream),
             (Transport::Tcp, Probe::Stream),

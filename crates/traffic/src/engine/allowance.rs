@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_is_waited_for_and_a_late_schedule_catches_up() {
+    fn waits_for_what_was_spent_and_catches_up_when_late() {
         let allowance = Allowance::new(8e6);
         assert_eq!(allowance.lasts_ns(1_000_000), 1_000_000_000);
         allowance.spend(100_000);

@@ -40,7 +40,7 @@ fn trial(specs: &[TrialSpec]) -> Vec<[HostReport; 2]> {
 }
 
 #[test]
-fn arms_have_the_same_number_of_slices_which_do_not_overlap() {
+fn arms_have_equally_many_slices_without_overlap() {
     for (probe, pacing) in [
         (Probe::Stream, Pacing::Flood),
         (Probe::Stream, Pacing::Schedule(20_000.0)),
@@ -94,7 +94,7 @@ fn filling(message_bytes: u32, flows: u32) -> [TrialSpec; 2] {
 }
 
 #[test]
-fn the_end_of_a_slice_does_not_wait_for_a_segment_to_be_full() {
+fn end_of_a_slice_does_not_wait_for_a_full_segment() {
     for flows in [1, 3] {
         let reports = trial(&filling(10_000, flows));
         let arrived = reports.iter().flat_map(|[_, receiver]| &receiver.slices);
@@ -107,7 +107,7 @@ fn the_end_of_a_slice_does_not_wait_for_a_segment_to_be_full() {
 }
 
 #[test]
-fn what_fills_the_sockets_of_several_flows_leaves_in_the_same_turn() {
+fn what_fills_several_sockets_leaves_in_the_same_turn() {
     let specs = filling(128 << 10, 3).map(|mut spec| {
         // Less than a message.
         spec.tuning.send_buffer = Some(16 << 10);
@@ -130,7 +130,7 @@ fn what_fills_the_sockets_of_several_flows_leaves_in_the_same_turn() {
 }
 
 #[test]
-fn a_share_of_the_flood_rate_is_one_schedule_for_all_arms() {
+fn share_of_flood_rate_is_one_schedule_for_all_arms() {
     for transport in Transport::ALL.iter().copied() {
         let arm = |family, token| spec(family, transport, Probe::Stream, Pacing::Share(0.25), token);
         let reports = trial(&[arm(Family::Ipv4, 7), arm(Family::Ipv6, 8)]);

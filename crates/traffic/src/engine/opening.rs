@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_arrives_on_flows_that_the_receiver_opened() {
+    fn everything_arrives_on_flows_opened_by_the_receiver() {
         for family in Family::ALL.iter().copied() {
             for transport in Transport::ALL.iter().copied() {
                 for (probe, flows) in [(Probe::Stream, 1), (Probe::Stream, 5), (Probe::Echo, 1)] {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_of_flows_that_nobody_opened_are_sent_and_lost() {
+    fn datagrams_of_unopened_flows_are_sent_and_lost() {
         let own = Family::Ipv4.loopback();
         let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, 2);
         let nobody = std::net::UdpSocket::bind((own, 0)).unwrap().local_addr().unwrap();

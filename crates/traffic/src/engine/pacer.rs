@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_never_sends_early_and_sends_the_right_number() {
+    fn schedule_is_never_early_and_sends_the_right_number() {
         let mut pacer = Pacer::start(Pacing::Schedule(10_000.0), Length::Time(20_000_000));
         let start = pacer.start_ns;
         let mut sequence = 0;

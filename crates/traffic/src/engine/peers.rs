@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_local_address_is_the_coordinators_in_its_zone_only() {
+    fn link_local_address_is_a_peer_in_its_zone_only() {
         let scoped = |text: &str| text.parse::<ScopedAddr>().unwrap();
         let addresses = ["fe80::1%3", "fe80::2", "10.9.0.2"].map(scoped).to_vec();
         let peers = Peers { addresses, networks: vec!["::/0".parse().unwrap()] };

@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rests_grow_while_little_comes_and_shrink_when_much_does() {
+    fn rests_grow_with_few_arrivals_and_shrink_with_many() {
         let mut coalescer = Coalescer::default();
         let mut rests = |brought: &[usize]| -> Vec<u128> {
             let after = brought.iter().map(|brought| {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sockets_are_told_takes_effect_on_both_hosts() {
+    fn socket_options_take_effect_on_both_hosts() {
         for family in Family::ALL.iter().copied() {
             for transport in Transport::ALL.iter().copied() {
                 for probe in [Probe::Stream, Probe::Echo, Probe::Connect] {

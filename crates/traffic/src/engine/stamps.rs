@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_at_the_interface_is_a_part_of_the_programs() {
+    fn interface_round_trip_is_within_that_of_the_program() {
         for family in Family::ALL.iter().copied() {
             let side = echoed(family, Transport::Udp, Metric::RttInterface);
             let program = side.delays.unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interfaces_own_times_are_taken_where_it_has_told_of_all() {
+    fn interface_times_are_taken_only_if_complete() {
         let both = |kernel, interface| RecvMeta {
             software_rx_ns: Some(kernel),
             hardware_rx_ns: interface,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_taken_where_it_is_asked_for_and_only_of_datagrams() {
+    fn interface_time_is_taken_if_asked_and_for_datagrams() {
         assert!(echoed(Family::Ipv4, Transport::Udp, Metric::Rtt).interface_delays.is_none());
         assert!(echoed(Family::Ipv6, Transport::Tcp, Metric::RttInterface).interface_delays.is_none());
     }

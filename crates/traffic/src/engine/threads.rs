@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_one_thread_is_given_when_all_have_ended() {
+    fn error_of_one_thread_is_given_when_all_have_ended() {
         let done = on_each(&[0..1, 1..2][..1], |group| Ok(group.start)).unwrap();
         assert_eq!(done, [0]);
         let failed = on_each(&[0..1, 1..2], |group| match group.start {

@@ -80,7 +80,7 @@ fn a_paced_stream_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn a_timed_flood_counts_what_was_sent_and_what_arrived() {
+fn timed_flood_counts_what_was_sent_and_arrived() {
     each(Probe::Stream, Pacing::Flood, Length::Time(30_000_000), |transport, sender, receiver| {
         assert!(sender.sent.measured > 0);
         // On a busy machine the buffer may be full of the warm-up.
@@ -176,7 +176,7 @@ fn connections_open_one_after_another() {
 }
 
 #[test]
-fn a_receiver_whose_sender_never_comes_says_so_when_collected() {
+fn receiver_whose_sender_never_comes_says_so() {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             let spec = spec(family, transport, Io::Send, Probe::Stream, Pacing::Flood, Length::Packets(1));
@@ -212,7 +212,7 @@ fn long_messages_of_several_flows_keep_their_rate() {
 }
 
 #[test]
-fn a_receiver_that_reads_nothing_does_not_lengthen_a_timed_trial() {
+fn receiver_that_reads_nothing_prolongs_no_trial() {
     for flows in [1, 3] {
         let pacing = Pacing::Flood;
         let length = Length::Time(100_000_000);
@@ -276,7 +276,7 @@ fn zerocopy_flood(family: Family, flows: u32) -> [HostReport; 2] {
 }
 
 #[test]
-fn what_leaves_from_the_programs_memory_arrives_as_it_was() {
+fn zerocopy_messages_arrive_unchanged() {
     for family in Family::ALL.iter().copied() {
         let [sender, receiver] = zerocopy_flood(family, 1);
         let received = receiver.received;
@@ -286,7 +286,7 @@ fn what_leaves_from_the_programs_memory_arrives_as_it_was() {
 }
 
 #[test]
-fn flows_that_share_a_thread_do_not_leave_from_the_programs_memory() {
+fn flows_that_share_a_thread_do_not_use_zerocopy() {
     let [sender, receiver] = zerocopy_flood(Family::Ipv4, sys::allowed_processors().count() as u32 + 1);
     assert_eq!(sender.io, Some(Io::Sendmmsg), "the report says what was done");
     assert_eq!(sender.counters.get("socket.zerocopy"), 0);

@@ -234,7 +234,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn every_arm_has_one_turn_in_each_round_alone_and_the_order_varies() {
+    fn each_arm_has_one_turn_a_round_in_varying_order() {
         for arms in [1, 2, 5] {
             let turns = Turns::new(arms, 7);
             let taken = Mutex::new(Vec::new());

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_time_is_what_idle_and_stolen_time_leave_and_ticks_divide_it() {
+    fn busy_time_is_what_idle_and_stolen_time_leave() {
         let time = by_idle(150, [None, None]);
         assert_eq!((time.busy_ns(), time.idle_ns, time.source), (45, 150, Some(CpuSource::IdleTime)));
         assert_eq!((time.user_ns, time.system_ns, time.softirq_ns), (22, 10, 13));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn residency_counts_where_idle_time_does_not_contradict_it_by_more_than_a_step() {
+    fn residency_counts_unless_idle_time_contradicts_it() {
         for (residency, busy_ns) in [(157, 38), (160, 35), (140, 55)] {
             let time = by_idle(150, [Some(1000), Some(1000 + residency)]);
             assert_eq!((time.busy_ns(), time.source), (busy_ns, Some(CpuSource::IdleResidency)));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_two_threads_are_one_from_the_first_opening_to_the_last_closing() {
+    fn windows_of_two_threads_join_into_one() {
         let mut windows = [CpuWindow::new(CpuScope::Host), CpuWindow::new(CpuScope::Host)];
         windows.iter_mut().for_each(CpuWindow::open);
         windows.iter_mut().for_each(CpuWindow::close);

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_measured_than_a_percentile_takes_and_the_limit_allows() {
+    fn measures_enough_for_a_percentile_within_the_limit() {
         let stamps = arrival_stamps().unwrap().len();
         let rounds = round_trips(Transport::Udp, Family::Ipv6).unwrap().len();
         assert!(

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_socket_is_seen_and_nothing_is_sampled_unasked() {
+    fn socket_memory_is_seen_and_not_sampled_unasked() {
         let mut spec = spec(Family::Ipv4, Transport::Udp);
         let start = sys::now_ns();
         assert_eq!(SocketMemory::watch(&spec).peak_kib(start, u64::MAX), None);

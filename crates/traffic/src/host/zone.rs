@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_an_interface_of_this_host_by_name_or_index() {
+    fn zone_is_an_interface_of_this_host_by_name_or_index() {
         let (index, name) = sys::interface_indices().unwrap().remove(0);
         for zone in [name.clone(), index.to_string()] {
             let text = format!("fe80::1%{zone}");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_this_host_has_not_is_no_place_to_see_from() {
+    fn address_of_another_host_is_no_place_to_see_from() {
         let [there, other] = ["127.0.0.1", "192.0.2.77"].map(|text| text.parse().unwrap());
         let error = route_to(&there, Some(&other)).unwrap_err();
         assert!(error.to_string().contains("from 192.0.2.77 to 127.0.0.1"), "{error}");

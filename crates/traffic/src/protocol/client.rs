@@ -328,7 +328,7 @@ mod tests {
     static NEVER: AtomicBool = AtomicBool::new(false);
 
     #[test]
-    fn an_answer_that_does_not_parse_is_an_error_with_its_start() {
+    fn unparsable_answer_is_an_error_with_its_start() {
         let line = format!("{{\"id\":1,\"body\":{{\"fly\":\"{}\"}}}}\n", "x".repeat(200));
         let mut client = AgentClient::new("far", io::Cursor::new(line.clone()), io::sink(), &NEVER);
         let error = client.hello().unwrap_err();

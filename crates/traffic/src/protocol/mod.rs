@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_and_so_does_a_last_one_without_an_end() {
+    fn lines_are_whole_even_the_last_without_an_end() {
         assert_eq!(read(b"ab\n\nc", 2), [Ok("ab".into()), Ok(String::new()), Ok("c".into())]);
         assert_eq!(read(b"", 2), []);
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_behind_a_line_that_is_too_long_is_read_up_to_a_bound() {
+    fn rest_of_a_too_long_line_is_read_up_to_a_bound() {
         let input = [&b"abc\n"[..], &[b'x'; 100_000]].concat();
         let mut lines = Lines::new(&input[..], 2);
         assert!(lines.next().unwrap().is_err());

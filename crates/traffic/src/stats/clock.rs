@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_is_right_to_half_the_least_round_trip_however_unlike_the_ways_are() {
+    fn offset_is_right_to_half_the_least_round_trip() {
         let mut state = 3;
         for ahead in [0, 1_000_000_000_000, -4_000_000_000, 17] {
             for (there, back) in [(50_000, 50_000), (1, 99_999), (99_999, 0), (3_000_000, 7_000)] {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_within_the_bounds_is_not_taken_out_and_may_be_all_of_them() {
+    fn drift_within_the_bounds_is_not_taken_out() {
         // Growing delays are not drift.
         let drift = clocks(500, 1_000).drift(&minima(150e-6, 0.0));
         assert_eq!(drift, Drift { skew: 0.0, bound_ns: 1_500 });
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_beyond_the_bounds_is_the_hulls_as_far_as_both_comparisons_allow() {
+    fn drift_beyond_the_bounds_is_that_of_the_hull() {
         // 200 us in 10 s, with an error of 20 us: between 18 and 22 ppm.
         let clocks = clocks(200_000, 10_000);
         let found = clocks.drift(&minima(21e-6, 1_000_000.0));

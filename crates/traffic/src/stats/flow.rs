@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_the_mean_absolute_variation_of_rfc_5481s_example() {
+    fn jitter_is_mean_absolute_variation_as_in_rfc_5481() {
         // Delays 20 10 20 25 20 (lossless): variations 10 10 5 5.
         let delays = recorded(&[20, 10, 20, 25, 20]).unwrap();
         assert_eq!(delays.jitter_ns, Some(7.5));

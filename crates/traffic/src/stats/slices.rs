@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn late_messages_count_for_their_own_slice_and_missing_slices_are_empty() {
+    fn late_messages_count_for_their_own_slice() {
         let mut counter = counter();
         for (slice, arrived, delay) in
             [(0, 10, 5), (0, 20, 7), (0, 30, 9), (2, 100, 1), (0, 110, 90), (3, 200, 4)]

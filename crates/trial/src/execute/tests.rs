@@ -18,7 +18,7 @@ fn frozen(host: &str) -> AgentClient {
 }
 
 #[test]
-fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
+fn trial_limit_is_half_a_minute_beyond_its_length() {
     let path = fixtures::path(Family::Ipv4);
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slows_a_round_is_no_difference_and_a_disturbed_slice_has_no_weight() {
+    fn slow_round_and_disturbed_slice_make_no_difference() {
         // The machine wanders by a factor of ten; IPv6 is 4 % slower in each round.
         let levels = [1e5, 2e5, 5e5, 1e6, 3e5, 2e5, 1e5, 9e5, 4e5, 6e5];
         let slower: Vec<f64> = levels.iter().map(|level| level * 0.96).collect();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_an_arm_lacks_are_left_out_and_too_few_give_no_location() {
+    fn incomplete_rounds_are_left_out_and_few_give_none() {
         let few = found(&arms([&[1e5; 4], &[1e5; 9]]));
         assert!(few.iter().all(|arm| arm.values.keys().eq([&Metric::Stalls])));
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_all_arms_together_are_compared_with_the_plan() {
+    fn packets_of_all_arms_are_compared_with_the_plan() {
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
         some[0].2.sender.counters.0.insert("interface.tx_packets".to_owned(), 3000);
         let said = &found(&some)[1].contradictions;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_burst_of_a_token_bucket_is_no_throughput_of_the_link() {
+    fn token_bucket_burst_is_no_throughput_of_the_link() {
         let mut some = arms([&[1.05e5; 9], &[0.95e5; 9]]);
         for (_, spec, _) in &mut some {
             spec.bucket = Some(LinkBucket { messages_per_second: 1e5, burst: 100.0 });
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_waited_for_a_processor_are_counted_of_all_arms_together() {
+    fn slices_that_waited_are_counted_over_all_arms() {
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
         // Of 10 ms: just enough, and too much.
         (some[0].2.receiver.slices[2].waited_ns, some[1].2.receiver.slices[3].waited_ns) =

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn disturbed_slices_of_other_arms_do_not_spoil_a_comparison() {
+    fn disturbed_slices_of_others_spoil_no_comparison() {
         let [_, of_two] = log_ratio_of(2);
         for arms in [4, 8, 16] {
             let [mean, variance] = log_ratio_of(arms);

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variation_needs_enough_messages_for_its_percentile() {
+    fn variation_needs_enough_messages_for_a_percentile() {
         assert!(matches!(variation(&delays(&[(1_000_000, 999)])), Value::Missing(_)));
         let enough = delays(&[(1_000_000, 998), (3_000_000, 2)]);
         assert_eq!(variation(&enough), Value::Measured(2.0));

@@ -156,7 +156,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
 }
 
 #[test]
-fn a_short_window_is_coarse_where_busy_time_is_told_in_ticks() {
+fn short_window_is_coarse_where_time_is_in_ticks() {
     let spec = tcp();
     let warned = |source, window_ns| {
         let (mut sender, receiver) = host_reports(&spec);
@@ -171,7 +171,7 @@ fn a_short_window_is_coarse_where_busy_time_is_told_in_ticks() {
 }
 
 #[test]
-fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_and_a_half() {
+fn transfer_time_ratio_is_over_what_the_link_needs() {
     let mut spec = tcp();
     spec.message_bytes = 1448;
     let rate = Some(Rate(500_000_000));
@@ -209,7 +209,7 @@ fn few_arrivals_have_the_rate_of_the_time_of_sending() {
 }
 
 #[test]
-fn a_stream_whose_messages_are_cut_has_the_rate_of_its_bytes() {
+fn stream_with_cut_messages_has_the_rate_of_its_bytes() {
     let rate = of(&tcp(), None, Metric::MessageRate, |_, receiver| {
         let received = &mut receiver.received;
         (received.measured, received.bytes, received.cut_bytes) = (1, 128, 64);
@@ -234,7 +234,7 @@ fn efficiency_and_buffer_delay_come_from_tcp_info() {
 }
 
 #[test]
-fn the_index_of_fairness_is_one_when_even_and_a_share_when_one_takes_all() {
+fn fairness_is_one_when_even_and_a_share_for_one_flow() {
     let shared =
         |flows: &[u64]| measured(Metric::Fairness, |_, receiver| receiver.flow_bytes = flows.to_vec());
     assert_eq!(shared(&[7, 7, 7, 7]), Value::Measured(1.0));
@@ -247,7 +247,7 @@ fn the_index_of_fairness_is_one_when_even_and_a_share_when_one_takes_all() {
 }
 
 #[test]
-fn pacing_error_is_the_schedules_and_missing_without_one() {
+fn pacing_error_is_missing_without_a_schedule() {
     let late = |sender: &mut HostReport, _: &mut HostReport| {
         sender.pacing_error = Some(Delays {
             buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
@@ -266,7 +266,7 @@ fn pacing_error_is_the_schedules_and_missing_without_one() {
 }
 
 #[test]
-fn socket_memory_is_the_larger_hosts_and_missing_where_one_was_not_sampled() {
+fn socket_memory_is_the_larger_hosts_or_missing() {
     let mut asked = spec(Family::Ipv6, Transport::Udp);
     asked.probe.metrics = vec![Metric::MemorySockets];
     let memory = |spec: &TrialSpec, kib: [Option<u64>; 2]| {

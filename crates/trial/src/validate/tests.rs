@@ -37,7 +37,7 @@ fn reasons(change: impl FnOnce(&mut TrialSpec, &mut HostReport, &mut HostReport)
 }
 
 #[test]
-fn a_port_may_be_another_behind_a_translator_with_state_only() {
+fn port_may_change_only_behind_a_stateful_translator() {
     let spec = spec(Family::Ipv4, Transport::Udp);
     let (sender, mut receiver) = host_reports(&spec);
     receiver.endpoint.peer.set_port(receiver.endpoint.peer.port() + 1);
@@ -118,7 +118,7 @@ fn split_or_joined_datagrams_are_found() {
 }
 
 #[test]
-fn what_another_stream_adds_to_the_interfaces_is_no_contradiction() {
+fn other_stream_on_the_interfaces_is_no_contradiction() {
     for transport in Transport::ALL {
         let spec = spec(Family::Ipv6, *transport);
         let (mut sender, mut receiver) = host_reports(&spec);
@@ -142,7 +142,7 @@ fn what_another_stream_adds_to_the_interfaces_is_no_contradiction() {
 }
 
 #[test]
-fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
+fn on_a_shared_link_fragments_tell_of_cut_datagrams() {
     let spec = spec(Family::Ipv4, Transport::Udp);
     let (mut sender, receiver) = host_reports(&spec);
     sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
@@ -160,7 +160,7 @@ fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
 }
 
 #[test]
-fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
+fn contradiction_of_the_other_direction_is_named_so() {
     let spec = spec(Family::Ipv6, Transport::Udp);
     let both = crate::transfers::of(&path(Family::Ipv6), &spec, Direction::Both);
     let there = ends(&spec);
@@ -275,7 +275,7 @@ fn family_size_and_packets_are_compared_with_the_plan() {
 }
 
 #[test]
-fn payload_is_what_is_left_of_the_bytes_of_an_interface() {
+fn payload_is_what_headers_leave_of_interface_bytes() {
     for (family, transport, each) in [
         (Family::Ipv4, Transport::Udp, 14_u32 + 20 + 8),
         (Family::Ipv6, Transport::Udp, 14 + 40 + 8),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_on_an_idle_channel_is_sent_at_the_next_slot() {
+    fn frame_on_an_idle_channel_is_sent_at_the_next_slot() {
         let mut contender = contender();
         assert_eq!(contender.access_ns(0), None);
         arrive(&mut contender, 40_000, 0);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_follow_each_other_have_all_of_the_time() {
+    fn consecutive_windows_account_for_all_time() {
         let log = log(1000);
         let edges: Vec<u64> = (0..=100).map(|number| 1000 + number * number * 1000).collect();
         let windows: Vec<[u64; 2]> = edges.windows(2).map(|pair| [pair[0], pair[1]]).collect();

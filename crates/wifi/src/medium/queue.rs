@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_were_lost_come_first_and_bound_the_window() {
+    fn lost_frames_come_first_and_bound_the_window() {
         let mut queue = queue(&[(TO_1, AGGREGATED); 120]);
         let radio = Radio::new(RadioSettings::default()).unwrap();
         let (frames, _) = queue.take(&radio).unwrap();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn wpa3_is_sae_and_requires_protected_management_frames() {
+    fn wpa3_is_sae_with_protected_management_frames() {
         let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap();
         let text = config(&WifiSpec::with_security(Security::Wpa3(passphrase)), Path::new("/run/ap"));
         let keys =
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_point_bridges_a_wire_only_if_there_is_one() {
+    fn access_point_bridges_a_wire_only_if_there_is_one() {
         let usual = WifiSettings::default();
         assert!(!open(usual.clone()).contains("bridge"));
         assert!(open(WifiSettings { receiver: Attachment::Wired, ..usual }).ends_with("\nbridge=br0\n"));

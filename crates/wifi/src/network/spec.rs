@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_passphrase_is_printable_and_long_enough_and_not_shown() {
+    fn passphrase_is_printable_long_enough_and_hidden() {
         let text = |text: &str| Passphrase::try_from(text.to_owned());
         let good = text("sixteen bytes ok").unwrap();
         assert_eq!(good.text(), "sixteen bytes ok");

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_another_security_is_told_from_a_missing_one() {
+    fn network_of_other_security_is_not_a_missing_one() {
         let found = |flags: &str| {
             format!(
                 "bssid / frequency / signal level / flags / ssid\n02:00:00:00:00:03\t2412\t-50\t{flags}\tstacklab\n"

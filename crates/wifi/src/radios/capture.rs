@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_has_blocks_of_whole_words_and_a_header_for_each_frame() {
+    fn capture_has_word_blocks_and_a_header_per_frame() {
         let frame = |control, cookie| Frame {
             transmitter: [2, 0, 0, 0, 0, 1],
             bytes: [&[control, 0, 0, 0, 2, 0, 0, 0, 0, 3][..], &[0; 17]].concat(),

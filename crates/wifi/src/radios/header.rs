@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_protected_management_frames_are_known_by_lengths() {
+    fn protected_management_sessions_are_known_by_lengths() {
         let back = |tid| frame([0x88, 0x42], ACCESS_POINT, STATION, &[tid, 0, 0xaa]);
         let mut sessions = Sessions::default();
         assert_eq!(sessions.kind(&data(0)), FrameKind::Single);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_dropped_leaves_no_gap_in_a_session() {
+    fn dropped_frame_leaves_no_gap_in_a_session() {
         let numbered = |from: Address, number: u16| {
             let mut frame = data(5);
             frame.transmitter = from;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn management_control_and_empty_frames_have_a_basic_rate() {
+    fn management_control_and_null_frames_have_basic_rate() {
         let mut sessions = Sessions::default();
         let mut of = |control: u8| {
             let frame = frame([control, 0], STATION, ACCESS_POINT, &[0; 8]);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_of_this_process_are_listed_over_both_families() {
+    fn own_sockets_are_listed_over_both_families() {
         for place in ["127.0.0.1:0", "[::1]:0"] {
             let listener = TcpListener::bind(place).unwrap();
             let before = list_sockets("self").len();

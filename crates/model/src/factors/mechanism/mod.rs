@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_each_definition_are_those_of_its_headers() {
+    fn bytes_of_each_definition_are_those_of_its_headers() {
         for mechanism in Mechanism::ALL {
             assert!(!mechanism.definition().carries.is_empty() && !mechanism.link_families().is_empty());
             for family in Family::ALL {

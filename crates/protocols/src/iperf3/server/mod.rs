@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_limits_is_refused_and_by_its_name() {
+    fn what_exceeds_the_limits_is_refused_by_name() {
         let limits = ServerLimits { clients: 1, longest: Duration::from_secs(10), most_bits_per_second: 1e6 };
         let tcp = || Parameters::new(Transport::Tcp, 1000);
         let refused = |parameters: Parameters| limits.check(&parameters).map_err(|(refusal, _)| refusal);

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_or_network_of_ipv6_takes_a_part_of_the_places() {
+    fn one_address_or_ipv6_network_has_limited_places() {
         let registry = registry(32);
         // A host has as many addresses of its network of IPv6 as it likes.
         for (own, other) in [
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_is_the_test_s_that_waits_for_one_from_this_address() {
+    fn greeting_goes_to_the_test_that_awaits_its_address() {
         let registry = registry(2);
         let from: SocketAddr = "192.0.2.1:7".parse().unwrap();
         registry.greeted(from, &crate::iperf3::greeting());

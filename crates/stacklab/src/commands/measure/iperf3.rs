@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_served_before_is_asked_again_where_it_refuses() {
+    fn server_that_served_before_is_retried_on_refusal() {
         let refused = || ClientError::Io {
             attempted: "connect",
             at: "server".to_owned(),

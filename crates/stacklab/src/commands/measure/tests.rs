@@ -129,7 +129,7 @@ fn hosts_on_one_machine_share_its_processors() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_with_the_way_out() {
+fn conflicting_options_are_refused_with_the_way_out() {
     for (line, word) in [
         ("udp host -l 16", "use -l 32 or more"),
         ("udp host -l 65508", "-l 65507 is the most"),
@@ -170,7 +170,7 @@ fn what_cannot_be_read_is_refused_by_name() {
 }
 
 #[test]
-fn families_at_a_low_rate_have_trials_in_turns_with_enough_messages() {
+fn slow_families_take_turns_with_enough_messages() {
     for fast in ["udp host -b 50M", "udp host", "tcp host -b 50M"] {
         assert_eq!(arms_at_low_rate(&request(fast)).unwrap(), None, "{fast}");
     }
@@ -202,7 +202,7 @@ fn each_family_has_its_own_source_address() {
 }
 
 #[test]
-fn both_families_are_compared_by_a_study_without_the_load_of_a_shared_machine() {
+fn families_are_compared_without_shared_machine_load() {
     for (line, arms, metrics) in [
         ("connect host --against ipv4", arms_of_connections(10_000_000_000), &[Metric::ConnectTime][..]),
         (

@@ -9,7 +9,7 @@ fn schedule(text: &str) -> ArmSchedule {
 }
 
 #[test]
-fn arms_are_interleaved_where_nothing_speaks_against_it() {
+fn arms_are_interleaved_unless_something_forbids_it() {
     assert_eq!(schedule(STUDY), ArmSchedule::TokenPassing(None));
     let sliced = schedule(&with("[blocks]", "[blocks]\nslice = \"5ms\""));
     assert_eq!(sliced, ArmSchedule::TokenPassing(Some(5_000_000)));

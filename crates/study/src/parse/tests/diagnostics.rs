@@ -4,7 +4,7 @@ use crate::parse::tests::{STUDY, adjusted, errors, with};
 use insta::assert_snapshot;
 
 #[test]
-fn a_misspelt_key_is_shown_with_its_line_and_the_nearest_name() {
+fn misspelt_key_is_shown_with_line_and_nearest_name() {
     assert_snapshot!(errors(&with("mtu = 1500", "mtuu = 1500")), @r#"
     error: there is no key `testbed.mtuu`
      --> study.toml:3:1
@@ -72,7 +72,7 @@ fn an_empty_file_lacks_what_a_study_needs() {
 }
 
 #[test]
-fn a_size_that_fits_one_family_and_not_the_other_is_refused() {
+fn size_that_fits_only_one_family_is_refused() {
     assert_snapshot!(errors(&with("1408", "1440")), @r#"
     error: 1440 bytes do not fit one TCP segment over ipv6 at an MTU of 1500
      --> study.toml:8:14
@@ -83,7 +83,7 @@ fn a_size_that_fits_one_family_and_not_the_other_is_refused() {
 }
 
 #[test]
-fn two_places_that_contradict_each_other_are_both_shown() {
+fn both_contradicting_places_are_shown() {
     assert_snapshot!(errors(&with("min = 6", "min = 60")), @r#"
     error: `blocks.min` is 60 and `blocks.max` is 12
       --> study.toml:13:7

@@ -13,7 +13,7 @@ fn too_large_a_matrix_is_refused_before_it_is_made() {
 }
 
 #[test]
-fn settings_are_crossed_with_all_else_and_keep_their_levels_as_written() {
+fn settings_are_crossed_and_keep_levels_as_written() {
     let text = with("size = [128, 1408]", "size = [128]\nmtu = [9_000, 1500]\nio = [\"auto\", \"send\"]")
         .replace("\"tcp\", \"udp\"", "\"tcp\"")
         .replace(

@@ -46,7 +46,7 @@ fn a_scale_that_the_study_lacks_is_refused() {
 }
 
 #[test]
-fn settings_are_merged_over_file_and_scale_in_their_order() {
+fn settings_are_merged_over_file_and_scale_in_order() {
     let text = format!("{STUDY}[scale.quick]\nblocks.max = 40\n");
     let settings = [
         "blocks.max=30",
@@ -67,7 +67,7 @@ fn settings_are_merged_over_file_and_scale_in_their_order() {
 }
 
 #[test]
-fn a_setting_that_sets_nothing_is_refused_with_its_place() {
+fn setting_of_nothing_is_refused_with_its_place() {
     let table: &[(&str, &[&str])] = &[
         ("blocks.min", &["this sets nothing", "KEY=VALUE"]),
         ("blocks.min=", &["not TOML", "--set:1:12"]),

@@ -38,7 +38,7 @@ length = { packets = 100 }
 }
 
 #[test]
-fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
+fn paced_stream_is_a_flood_share_if_arms_interleave() {
     let paced = "[probe.paced]\nmetrics = [\"jitter\"]\nlength = { time = \"1s\" }\n";
     let runs = |rate: &str, arms: &str| with("[blocks]", &format!("{paced}{rate}[blocks]\n{arms}"));
     let pacing = |text: &str| study(text).probe(Probe::Paced).unwrap().pacing;

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use stacklab_model::{Family, RoutedKind, Topology, Translator};
 
 #[test]
-fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
+fn system_pairs_have_every_mechanism_and_all_routers() {
     let rows = |factors: &str| -> Vec<String> {
         let text = routed(factors);
         let said = |row: &RoutedKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
@@ -44,7 +44,7 @@ fn a_translator_that_is_asked_for_is_a_rows_own() {
 }
 
 #[test]
-fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
+fn translator_that_translates_nothing_is_refused() {
     assert_snapshot!(errors(&routed("mechanism = [\"native\"]\ntranslator = [\"jool\"]")), @r#"
     error: no mechanism of this study translates
       --> study.toml:10:15
@@ -75,7 +75,7 @@ fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
 }
 
 #[test]
-fn a_link_local_address_has_the_interface_of_its_machine() {
+fn link_local_address_has_its_machines_interface() {
     let with_address = |address: &str| {
         let os = "ssh:user@fe80::7%eth0";
         let machine = |os: &str, more: &str| format!("[[host]]\nos = \"{os}\"\ninterface = \"ens3\"\n{more}");

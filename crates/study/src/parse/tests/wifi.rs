@@ -19,7 +19,7 @@ fn network(text: &str) -> WifiConfig {
 }
 
 #[test]
-fn what_is_not_said_of_a_network_is_the_models_default() {
+fn unsaid_network_keys_are_the_models_defaults() {
     assert_eq!(network(&wifi("", "")), WifiConfig::default());
     assert_eq!(network(&wifi("wifi = {}", "")), WifiConfig::default());
     assert_eq!(study(STUDY).networks(), []);
@@ -42,7 +42,7 @@ fn every_key_of_a_network_is_read() {
 }
 
 #[test]
-fn cells_that_differ_in_a_key_have_networks_of_their_own() {
+fn cells_that_differ_in_a_key_have_their_own_networks() {
     let networks = study(&wifi(
         "wifi = { mcs = 7 }",
         "wifi.security = [\"open\", \"wpa2\"]\nwifi.channel_width = [20, 40]\nwifi.basic_rate = [\"1 Mbit/s\"]\nwifi.clock = [\"real\"]",
@@ -64,7 +64,7 @@ fn cells_that_differ_in_a_key_have_networks_of_their_own() {
 }
 
 #[test]
-fn what_80211n_does_not_have_is_refused_with_what_it_has() {
+fn what_80211n_lacks_is_refused_with_what_it_has() {
     assert_snapshot!(errors(&wifi("wifi = { channel_width = 20, mcs = 32 }", "")), @r#"
     error: MCS 32 exists at 40 MHz only and is not supported
      --> study.toml:4:36
@@ -107,7 +107,7 @@ fn what_80211n_does_not_have_is_refused_with_what_it_has() {
 }
 
 #[test]
-fn what_cannot_be_had_on_wifi_is_refused_where_it_is_written() {
+fn what_wifi_cannot_have_is_refused_where_written() {
     assert_snapshot!(errors(&wifi("", "os = [\"namespace\", \"gvisor\"]")), @r#"
     error: `factors.os` cannot be set on Wi-Fi
       --> study.toml:10:20

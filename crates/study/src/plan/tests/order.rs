@@ -72,7 +72,7 @@ fn both_families_come_first_about_equally_often() {
 }
 
 #[test]
-fn without_comparisons_the_families_stand_side_by_side() {
+fn families_are_side_by_side_without_comparisons() {
     let study = Study { comparisons: Vec::new(), ..quickstart() };
     assert!(side_by_side(&Plan::new(&study, 1).block(0), Factor::Family));
 }
@@ -95,7 +95,7 @@ fn the_order_of_the_quickstart_never_changes() {
 }
 
 #[test]
-fn a_trial_is_left_out_when_all_its_questions_are_settled() {
+fn trial_is_left_out_when_its_questions_are_settled() {
     let study = quickstart();
     let plan = Plan::new(&study, 1);
     let questions = study.questions();

@@ -8,7 +8,7 @@ use crate::{Input, parse};
 use stacklab_model::{ArmSchedule, Factor, Family, Probe, Question, StopReason, Trial};
 
 #[test]
-fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
+fn compared_cells_and_self_comparisons_run_together() {
     let plan = Plan::new(&interleaved(), 1);
     let block = plan.block(0);
     let together: Vec<&[Trial]> = plan.together(&block).collect();
@@ -33,7 +33,7 @@ fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
 }
 
 #[test]
-fn cells_beside_the_matrix_take_turns_with_those_like_them() {
+fn cells_beside_the_matrix_take_turns_with_like_ones() {
     let text = include_str!("../../../../../studies/soorty2013linux.toml");
     let study = parse(&Input::file("soorty2013linux.toml", text)).unwrap();
     let plan = Plan::new(&study, 1);
@@ -50,7 +50,7 @@ fn cells_beside_the_matrix_take_turns_with_those_like_them() {
 }
 
 #[test]
-fn arms_of_several_comparisons_are_in_one_trial_that_has_room_for_them() {
+fn several_comparisons_share_a_trial_with_room() {
     let text = |sizes: &str| {
         format!(
             r#"
@@ -96,7 +96,7 @@ metrics = ["rtt"]
 }
 
 #[test]
-fn arms_against_themselves_end_with_the_last_question_of_their_kind() {
+fn self_arms_end_with_the_last_question_of_their_kind() {
     let study = interleaved();
     let plan = Plan::new(&study, 1);
     let questions = study.questions();
@@ -148,7 +148,7 @@ metrics = ["throughput"]
 }
 
 #[test]
-fn what_one_testbed_cannot_hold_at_once_is_measured_apart() {
+fn what_one_testbed_cannot_hold_is_measured_apart() {
     for (factor, baseline, candidate, together) in
         [("size", "64", "512", true), ("replica", "a", "b", true), ("transport", "tcp", "udp", true)]
     {

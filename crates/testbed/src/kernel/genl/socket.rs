@@ -173,7 +173,7 @@ mod tests {
     use crate::kernel::genl::message::attribute;
 
     #[test]
-    fn the_kernel_knows_its_controller_and_no_invented_family() {
+    fn kernel_knows_its_controller_and_no_invented_family() {
         let mut socket = Socket::open("nlctrl").unwrap();
         assert_eq!(socket.family, CONTROLLER);
         assert_eq!(Socket::open("stacklab").unwrap_err().to_string(), "this kernel has no stacklab");

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_lasts_as_long_as_timers_need_and_holds_two_frames() {
+    fn burst_outlasts_timers_and_holds_two_frames() {
         let burst = |rate: &str| burst_ns(&Bucket::new(rate.parse().unwrap(), 1500).unwrap());
         assert_eq!(burst("100 Mbit/s"), BURST_NS);
         assert_eq!(burst("8 Mbit/s"), 2 * 1514 * 1000);

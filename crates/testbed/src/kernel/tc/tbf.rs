@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_burst_is_16_kib_and_grows_with_the_rate_and_the_frame() {
+    fn burst_is_16_kib_and_grows_with_rate_and_frame() {
         assert_eq!(bucket("8 bit/s", 1500).burst, 16 << 10);
         assert_eq!(bucket("1 Gbit/s", 9000).burst, 16 << 10);
         assert_eq!(bucket("1 Gbit/s", 9000).limit, 200 << 10);

@@ -48,7 +48,7 @@ fn refused(limits: Limits, request: &Request) -> Option<String> {
 }
 
 #[test]
-fn an_agent_sends_only_to_its_coordinator_or_where_it_may() {
+fn agent_sends_only_to_its_coordinator_or_as_allowed() {
     assert_eq!(refused(limited(), &send("10.9.0.2", |_| {})), None);
     assert_eq!(refused(limited(), &send("[2001:db8::2]", |_| {})), None);
     assert_eq!(refused(limited(), &send("[::ffff:10.9.0.2]", |_| {})), None);
@@ -80,7 +80,7 @@ fn an_agent_sends_only_to_its_coordinator_or_where_it_may() {
 }
 
 #[test]
-fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
+fn link_local_address_is_of_the_coordinators_zone() {
     let own = vec![ip("fe80::1%3"), ip("10.9.0.1")];
     let peers =
         Peers { addresses: vec![ip("fe80::2%3"), ip("10.9.0.2")], networks: vec!["::/0".parse().unwrap()] };
@@ -305,7 +305,7 @@ fn send_from(from: &ScopedAddr, to: &ScopedAddr, waiting: Option<u64>) -> Reques
 }
 
 #[test]
-fn an_agent_behind_a_translator_of_families_takes_part_with_the_address_that_it_has() {
+fn agent_behind_a_translator_uses_its_own_address() {
     // Own address, how the coordinator names it, the coordinator as seen here, and as it names itself.
     for [own, named, seen, itself] in [
         ["10.0.2.2", "fd64::a00:202", "198.18.0.7", "fd01::2"],

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn several_messages_go_and_come_in_one_call_each_with_its_arrival_time() {
+    fn messages_of_one_call_have_their_own_arrival_times() {
         let (sender, receiver) = pair();
         sys::set(&receiver, SocketOption::RxTimestamps).unwrap();
         let mut out = Batch::new(4, 100);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_is_always_ready_keeps_no_other_one_waiting() {
+    fn always_ready_socket_keeps_no_other_waiting() {
         let pairs: Vec<_> = (0..2).map(|_| UnixStream::pair().unwrap()).collect();
         let sockets: Vec<Socket> = pairs
             .iter()

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_delay_is_the_second_number_unless_nothing_is_counted() {
+    fn run_delay_is_the_second_number_unless_all_are_zero() {
         assert_eq!(run_delay("113448 411159 2\n"), Some(411_159));
         // A thread that runs for the first time.
         assert_eq!(run_delay("0 0 1\n"), Some(0));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn residency_is_that_of_all_states_of_the_processors_asked_for_at_each_reading() {
+    fn residency_sums_all_states_of_the_asked_processors() {
         let folder = Folder::new("idle", &[&["1\n", "20\n"], &["300\n", "4000\n"]]);
         let states = IdleStates::below(&folder.0);
         assert_eq!(states.residency_ns(&[]), Some(4_321_000));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_idle_states_or_with_too_many_has_no_residency() {
+    fn too_many_or_no_idle_states_give_no_residency() {
         let many = Folder::new("many", &[&["1"; MAX_STATES], &["1"]]);
         let none = Folder::new("none", &[]);
         for folder in [&none.0, &many.0, Path::new("/nowhere")] {

@@ -201,7 +201,7 @@ mod tests {
 
     /// No test interface has hardware timestamps: this is what the kernel would write for one that does.
     #[test]
-    fn a_hardware_timestamp_is_read_beside_the_software_one() {
+    fn hardware_timestamp_is_read_beside_the_software_one() {
         #[repr(C)]
         struct Control {
             header: libc::cmsghdr,

@@ -58,7 +58,7 @@ fn a_stream_that_stood_still_says_for_how_long() {
 }
 
 #[test]
-fn a_stream_of_another_protocol_stood_still_for_longer_than_its_schedule() {
+fn foreign_stream_stands_still_beyond_its_schedule() {
     let (mut spec, ..) = stream();
     let of = |spec: &TrialSpec, pause_ns| standstill_of_stream(spec, pause_ns, 5_000_000_000, 10_000);
     assert_eq!(of(&spec, 240_000_000), None);

@@ -65,7 +65,7 @@ fn a_frame_on_an_idle_channel_takes_the_worked_time() {
 }
 
 #[test]
-fn a_frame_to_a_group_reaches_all_others_once_and_is_not_acknowledged() {
+fn group_frame_reaches_all_once_and_unacknowledged() {
     let mut medium = medium(usual(), 1);
     let mut frame = single(3, AP, Receiver::Group);
     frame.bytes = 80;
@@ -81,7 +81,7 @@ fn a_frame_to_a_group_reaches_all_others_once_and_is_not_acknowledged() {
 }
 
 #[test]
-fn frames_that_begin_together_collide_and_are_sent_again() {
+fn frames_that_begin_together_collide_and_are_resent() {
     let mut medium = medium(usual(), 1);
     medium.submit(0, single(1, STATION_1, Receiver::Node(AP))).unwrap();
     medium.submit(0, single(2, STATION_2, Receiver::Node(AP))).unwrap();

@@ -31,7 +31,7 @@ fn bianchi(senders: u32, alone: Saturation, payload: u32) -> f64 {
 }
 
 #[test]
-fn one_saturated_station_agrees_with_the_formula_within_one_per_cent() {
+fn one_station_fits_the_formula_within_one_per_cent() {
     println!("Mbit/s of UDP payload, formula and medium");
     for security in [Security::Open, Security::Wpa2] {
         for family in [Family::Ipv4, Family::Ipv6] {
@@ -58,7 +58,7 @@ fn one_saturated_station_agrees_with_the_formula_within_one_per_cent() {
 }
 
 #[test]
-fn several_saturated_stations_agree_with_bianchi_within_three_per_cent() {
+fn several_stations_fit_bianchi_within_three_per_cent() {
     let edca = BEST_EFFORT(Role::Station);
     println!("Mbit/s of UDP payload and share of collisions, Bianchi and medium");
     for stations_count in [2, 3, 5] {
@@ -91,7 +91,7 @@ fn several_saturated_stations_agree_with_bianchi_within_three_per_cent() {
 /// message takes two exchanges. What the access point's queue does not hold was sent in vain: the more, the fewer
 /// aggregates the queue has room for.
 #[test]
-fn two_hops_carry_half_of_two_senders_less_what_the_access_point_drops() {
+fn two_hops_carry_half_of_two_senders_less_drops() {
     println!(
         "Mbit/s of UDP payload over two hops: half of the formula, of Bianchi; medium, with drops counted"
     );
