@@ -4,21 +4,17 @@
 use crate::FleetError;
 use crate::store::{AgentInfo, BlockKey, Class};
 use crate::study::FleetStudy;
-use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{CpuScope, RunRecord};
 use stacklab_store::HostRow;
-use stacklab_testbed::write_message;
-use stacklab_traffic::protocol::{Lines, printable};
+use stacklab_traffic::protocol::printable;
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::io::{BufReader, Read, Write};
 use std::time::Duration;
 
 /// Maximum length of a request, bytes: it has the text of a study.
 pub(crate) const MAX_REQUEST_LENGTH: usize = 1 << 20;
 /// Maximum length of an answer, bytes: it has the runs of a block.
-const MAX_ANSWER_LENGTH: usize = 64 << 20;
+pub(crate) const MAX_ANSWER_LENGTH: usize = 64 << 20;
 
 /// The longest lease that an agent grants: far more than the longest block takes, and not beyond what clocks can add.
 const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -165,42 +161,6 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
     Err(FleetError::Usage(format!(
         "`{name}` cannot be the name of {what}: use up to {MAX_NAME_LENGTH} letters, digits, - and _"
     )))
-}
-
-/// A conversation with an agent: one request, then its answer. Fails after a silence of `limit`, or if the agent says
-/// that it failed.
-pub(crate) fn ask(
-    wire: &dyn Wire,
-    agent: &str,
-    request: &Request,
-    limit: Duration,
-) -> Result<Answer, FleetError> {
-    talk(wire, agent, request, limit).map(|(answer, ..)| answer)
-}
-
-/// As [`ask`]. Returns the rest of the stream, too.
-pub(crate) fn talk(
-    wire: &dyn Wire,
-    agent: &str,
-    request: &Request,
-    limit: Duration,
-) -> Result<(Answer, impl Read + Send + use<>, Box<dyn Write + Send>), FleetError> {
-    let failed = |what: &str, error: &dyn Display| FleetError::agent(agent, format!("{what}: {error}"));
-    let (reader, mut writer) = wire.open(agent, limit)?;
-    write_message(&mut writer, request).map_err(|error| failed("it takes no request", &error))?;
-    let mut reader = BufReader::new(reader);
-    let line = Lines::new(&mut reader, MAX_ANSWER_LENGTH).next();
-    let line = line.ok_or_else(|| FleetError::agent(agent, "it ended before it answered"))?;
-    let line = line.map_err(|error| failed("it does not answer", &error))?;
-    match Answer::read(&line).map_err(|error| failed("its answer is not one of this version", &error))? {
-        Answer::Failed { agent, reason } => Err(FleetError::Agent { agent, reason }),
-        answer => Ok((answer, reader, writer)),
-    }
-}
-
-/// An answer that is none to the request.
-pub(crate) fn other_answer(agent: &str) -> FleetError {
-    FleetError::agent(agent, "its answer is to another question")
 }
 
 #[cfg(test)]

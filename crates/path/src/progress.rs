@@ -1,9 +1,7 @@
 //! What is said while hosts are measured: on a terminal a line that is written again, elsewhere one each five seconds.
 
 use crate::findings::Rounds;
-use crate::watch::Settings;
 use stacklab_model::{Family, printable_text};
-use stacklab_report::OutputFormat;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
@@ -17,9 +15,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(settings: &Settings<'_>, rounds: Option<u64>) -> Self {
-        let is_silent = settings.watch || settings.format == OutputFormat::Csv;
-        let rounds = rounds.filter(|_| !is_silent);
+    /// Shows progress through this number of rounds, and nothing without one.
+    pub(crate) fn new(rounds: Option<u64>) -> Self {
         Progress { rounds, is_terminal: stderr().is_terminal(), next: Instant::now() + LINE_INTERVAL }
     }
 

@@ -74,7 +74,8 @@ pub fn measure(
         Prober { pace: pace(), tls: configure_tls(), resolvers: settings.resolvers, request_bytes };
     let exporter = settings.metrics.map(exporter).transpose()?;
     let mut looks = Vec::new();
-    let mut progress = Progress::new(settings, rounds);
+    let prints_rounds = settings.watch || settings.format == OutputFormat::Csv;
+    let mut progress = Progress::new(rounds.filter(|_| !prints_rounds));
     for mut target in targets {
         progress.show(0, &looks);
         prober.choose_addresses(&mut target).map_err(|_| PathError::Interrupted)?;

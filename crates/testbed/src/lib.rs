@@ -34,6 +34,7 @@ pub mod kernel {
     /// Queueing disciplines at an end of a link.
     pub mod tc {
         pub mod htb;
+        pub(crate) mod part;
         pub(crate) mod queue;
         pub(crate) mod tbf;
     }

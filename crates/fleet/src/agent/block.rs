@@ -1,9 +1,10 @@
 //! One block of a pair, measured by its sender.
 
 use crate::FleetError;
-use crate::message::{Answer, BlockResult, JoinOrder, Order, Request, other_answer, talk};
+use crate::message::{Answer, BlockResult, JoinOrder, Order, Request};
 use crate::store::AgentInfo;
 use crate::wire::Wire;
+use crate::wire::conversation::{other_answer, talk};
 use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
 use stacklab_model::{CpuScope, SELF_ARMS};
 use stacklab_traffic::host::zone::route_to;

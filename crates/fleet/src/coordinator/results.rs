@@ -4,11 +4,12 @@
 use crate::FleetError;
 use crate::checked::{CheckedStudy, MAX_AHEAD, Times};
 use crate::coordinator::{ALIVE, Coordinator, Event, ns};
-use crate::message::{Answer, BlockResult, Presence, Request, ask};
+use crate::message::{Answer, BlockResult, Presence, Request};
 use crate::pairs::now_ns;
 use crate::store::{BlockKey, Committed, Lease};
 use crate::study::study_of;
 use crate::wire::Wire;
+use crate::wire::conversation::ask;
 use stacklab_analysis::block_summary;
 use std::sync::mpsc::Sender;
 use std::time::Duration;

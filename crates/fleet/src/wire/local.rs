@@ -1,8 +1,9 @@
 //! Agents on this machine: each listens on a Unix socket in one folder. Namespaces of the machine share it.
 
 use crate::FleetError;
-use crate::message::{Answer, Presence, Request, ask};
+use crate::message::{Answer, Presence, Request};
 use crate::wire::Wire;
+use crate::wire::conversation::ask;
 use stacklab_testbed::Streams;
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;

@@ -1,5 +1,6 @@
 //! How a coordinator and agents reach each other: byte streams, over Unix sockets on one machine or over NATS.
 
+pub(crate) mod conversation;
 pub mod local;
 pub mod nats;
 pub(crate) mod nats_stream;

@@ -9,6 +9,7 @@
 //! | T4 | the session-sender, when the answer arrives; in no packet |
 
 mod clients;
+mod key;
 mod packet;
 mod reflector;
 pub mod report;
@@ -17,7 +18,8 @@ mod sessions;
 mod time;
 mod tlv;
 
-pub use packet::{Answer, Codec, Probe, SENDER_TTL, StampKey};
+pub use key::StampKey;
+pub use packet::{Answer, Codec, Probe, SENDER_TTL};
 pub use reflector::{Arrived, PendingAnswer, Reflector, Reflectors, key, place};
 pub use session::{PeerClock, SessionFigures, StampSession};
 

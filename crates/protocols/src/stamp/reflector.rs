@@ -2,7 +2,8 @@
 
 use crate::stamp::PORT;
 use crate::stamp::clients::RateLimit;
-use crate::stamp::packet::{Answer, Codec, StampKey};
+use crate::stamp::key::StampKey;
+use crate::stamp::packet::{Answer, Codec};
 use crate::stamp::sessions::Sessions;
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};

@@ -1,6 +1,6 @@
 //! TLVs behind a test packet (RFC 8972, section 4): flags, type, length and value each.
 
-use crate::stamp::packet::{CODE_BYTES, StampKey};
+use crate::stamp::key::{CODE_BYTES, StampKey};
 
 const HEAD: usize = 4;
 const PADDING: u8 = 1;

@@ -2,7 +2,7 @@
 //! hosts: in them nothing becomes a link, a picture, HTML, a mention of somebody, or another block.
 
 use crate::rendering::document::{Block, plain};
-use crate::rendering::text::fill;
+use crate::rendering::grid::draw_table;
 use comfy_table::presets::ASCII_MARKDOWN;
 
 pub(super) fn render(blocks: &[Block]) -> String {
@@ -19,7 +19,7 @@ fn block(block: &Block) -> String {
         }
         Block::List(points) => points.iter().map(|point| format!("- {}\n", paragraph(point))).collect(),
         Block::Table(table) => {
-            let mut text = fill(table, ASCII_MARKDOWN, (1, 1), inline);
+            let mut text = draw_table(table, ASCII_MARKDOWN, (1, 1), inline);
             for (i, note) in table.footnotes.0.iter().enumerate() {
                 let gap = if i == 0 { "\n" } else { "" };
                 text += &format!("{gap}- [{}] {}\n", i + 1, inline(note));

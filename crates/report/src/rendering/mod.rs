@@ -4,6 +4,7 @@ pub(crate) mod csv;
 pub(crate) mod distance;
 pub(crate) mod document;
 pub(crate) mod format;
+mod grid;
 pub(crate) mod latex;
 mod markdown;
 pub(crate) mod numbers;

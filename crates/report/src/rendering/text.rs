@@ -1,9 +1,10 @@
 //! The document as plain text for a terminal.
 
-use crate::rendering::document::{Block, Table, Width, plain};
+use crate::rendering::document::{Block, Width, plain};
 use crate::rendering::format::OutputFormat;
+use crate::rendering::grid::draw_table;
 use crate::rendering::{csv, latex, markdown};
-use comfy_table::{CellAlignment, LineStyle, TableStyle};
+use comfy_table::{LineStyle, TableStyle};
 
 /// A document as text, Markdown, LaTeX, or the CSV of its tables.
 pub(crate) fn render(blocks: &[Block], format: OutputFormat, width: Width) -> String {
@@ -45,7 +46,7 @@ pub fn text(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
                 for (i, part) in table.within(tables).iter().enumerate() {
                     text += if i > 0 { "\n" } else { "" };
                     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-                    text += &fill(part, style, (0, 1), plain);
+                    text += &draw_table(part, style, (0, 1), plain);
                 }
                 for (i, note) in table.footnotes.0.iter().enumerate() {
                     text += &wrap(&plain(note), width, &format!(" [{}] ", i + 1), "     ");
@@ -54,27 +55,6 @@ pub fn text(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
         }
     }
     text
-}
-
-/// The table in a style, with this many spaces before and after each cell, every cell passed through `write`. No line
-/// ends in spaces.
-pub(super) fn fill(
-    table: &Table,
-    style: TableStyle,
-    padding: (u16, u16),
-    write: impl Fn(&str) -> String,
-) -> String {
-    let mut drawn = comfy_table::Table::new();
-    drawn.load_style(style);
-    drawn.set_header(table.columns.iter().map(|(title, _)| write(title)));
-    for row in &table.rows {
-        drawn.add_row(row.iter().map(|cell| write(cell)));
-    }
-    for (column, (_, right)) in drawn.column_iter_mut().zip(&table.columns) {
-        column.set_padding(padding);
-        column.set_cell_alignment(if *right { CellAlignment::Right } else { CellAlignment::Left });
-    }
-    drawn.trim_fmt() + "\n"
 }
 
 /// Breaks a paragraph between words, but not before a per cent sign; `first` precedes its first line, `rest` the

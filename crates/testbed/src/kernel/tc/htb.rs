@@ -11,7 +11,7 @@
 
 use crate::TestbedError;
 use crate::kernel::genl::message::attribute;
-use crate::kernel::tc::queue::Part;
+use crate::kernel::tc::part::Part;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, rate_of_frames, words};
 use stacklab_model::Rate;
 use std::{fs, io};

@@ -4,6 +4,7 @@
 use crate::kernel::genl::message::attribute;
 use crate::kernel::netlink::{index, interface, with_netlink};
 use crate::kernel::tc::htb;
+use crate::kernel::tc::part::Part;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, words};
 use crate::{Attempt, Fault};
 use futures_util::StreamExt;
@@ -19,21 +20,6 @@ use stacklab_model::ETHERNET_HEADER_BYTES;
 
 /// Attribute of linux/rtnetlink.h.
 const TCA_OPTIONS: u16 = 2;
-
-/// A queueing discipline to create, or a class of the discipline before it.
-pub(crate) struct Part {
-    pub kind: &'static str,
-    pub is_class: bool,
-    pub options: Vec<u8>,
-    /// The step, as text that follows `cannot` and precedes the interface's name.
-    pub attempted: String,
-}
-
-impl Part {
-    pub(crate) fn discipline(kind: &'static str, options: Vec<u8>, attempted: &str) -> Self {
-        Part { kind, is_class: false, options, attempted: attempted.to_owned() }
-    }
-}
 
 /// Creates disciplines at an interface of the calling thread's namespace, each inside the one before it. The first is
 /// `1:`, with `1:1` inside, the second `2:`, and so on.
