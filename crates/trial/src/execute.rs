@@ -1,6 +1,6 @@
 //! Executes the transfers of a trial on two agents.
 
-use crate::slots::{LEAD_NS, SlotLengths, Slots};
+use crate::slots::{LEAD_NS, Pair, SlotLengths, Slots};
 use crate::transfers::{Transfer, TransferRole};
 use stacklab_model::{Ends, Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
 use stacklab_traffic::foreign::now_ns;
@@ -9,9 +9,6 @@ use stacklab_traffic::timing::{SLACK, longest};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-
-/// The agents of the first and the second host.
-pub(crate) type Pair<'a> = [&'a mut AgentClient; 2];
 
 /// How the senders of a trial share the time.
 #[derive(Clone, Copy)]

@@ -1,10 +1,9 @@
 //! Interleaved trials whose arms are on separate testbeds: each arm's sender has its time slots.
 
-use crate::execute::Pair;
 use crate::path::Path;
 use crate::transfers::Transfer;
 use stacklab_model::{Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
-use stacklab_traffic::protocol::{AgentError, Timetable};
+use stacklab_traffic::protocol::{AgentClient, AgentError, Timetable};
 use stacklab_traffic::timing::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
 use std::time::Duration;
 
@@ -22,6 +21,9 @@ const MIN_GAP_NS: u64 = 3_000_000;
 const MAX_GAP_NS: u64 = 250_000_000;
 /// Clocks drift apart by no more than this share of a trial: a slot has as much of it to spare.
 const DRIFT: u64 = 5_000;
+
+/// The agents of the first and the second host.
+pub(crate) type Pair<'a> = [&'a mut AgentClient; 2];
 
 /// What is known of the paths of all arms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! After the warm-up, neither loop allocates memory, however many messages pass.
 
 use crate::engine::count::{ArrivalCounter, SharedState};
-use crate::engine::flows;
 use crate::engine::header::{Header, Phase};
+use crate::engine::own_socket;
 use crate::engine::receive_loop::receive;
 use crate::engine::receiver::Reflect;
 use crate::engine::rx::RxBatch;
@@ -23,7 +23,7 @@ const LONG_TRIAL: u64 = 100_000;
 /// Memory that the loops allocated: by the sender since the warm-up, by the receiver since before the first message.
 fn asked(spec: &TrialSpec) -> [u64; 2] {
     let address = std::net::SocketAddr::new(spec.family.loopback(), 0);
-    let socket = flows::open(spec, address).unwrap();
+    let socket = own_socket::open(spec, address).unwrap();
     if spec.transport == Transport::Tcp {
         socket.listen(64).unwrap();
     }

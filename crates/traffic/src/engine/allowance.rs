@@ -1,7 +1,7 @@
 //! The highest rate of all that an agent sends. Messages of streams, round trips, opening datagrams and end markers of
 //! all its trials take from one allowance, so that no shape of a trial passes the operator's `--max-rate`.
 
-use crate::engine::phases::end_markers;
+use crate::engine::header::end_markers;
 use crate::sys::{self, Nanos};
 use stacklab_model::{HEADER_BYTES, Pacing, Transport, TrialSpec};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

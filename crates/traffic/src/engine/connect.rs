@@ -1,7 +1,7 @@
 //! The connect probe: TCP connections opened one after another.
 
 use crate::engine::admit::{Listener, is_peer};
-use crate::engine::flows::{self, unreached};
+use crate::engine::own_socket::{self, unreached};
 use crate::engine::pacer::Pacer;
 use crate::engine::socket_options;
 use crate::host::cpu::CpuWindow;
@@ -28,7 +28,7 @@ pub(crate) fn open_connections(
     to: SocketAddr,
     stop: Option<&AtomicBool>,
 ) -> Result<HostReport, EngineError> {
-    let before = host::counters(&flows::interface_of(from)?);
+    let before = host::counters(&own_socket::interface_of(from)?);
     let mut sent = Sent::default();
     let mut last = None;
     if spec.probe.warmup_ns > 0 {
@@ -47,7 +47,7 @@ pub(crate) fn open_connections(
     let last = last
         .ok_or_else(|| io::Error::other("the time was over before the first connection"))
         .attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?;
-    let endpoint = flows::observe(&last, None)?;
+    let endpoint = own_socket::observe(&last, None)?;
     Ok(HostReport {
         sent,
         delays: times.finish(),
@@ -73,7 +73,7 @@ fn open_phase(
     let mut pacer = Pacer::start(Pacing::Flood, length).stopped_by(stop);
     let mut opened = 0;
     while pacer.next_slot(opened, 1).is_some() {
-        let socket = flows::open(spec, from)?;
+        let socket = own_socket::open(spec, from)?;
         let connected = || -> io::Result<u64> {
             // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
             socket.set_linger(Some(Duration::ZERO))?;
@@ -126,7 +126,7 @@ pub(crate) fn accept_connections(
             error => error.map(drop).attempt(|| "accept a connection".to_owned())?,
         }
     }
-    let endpoint = flows::observe(socket, peer)?;
+    let endpoint = own_socket::observe(socket, peer)?;
     Ok(HostReport {
         received,
         counters: host::counters_since(before, &endpoint.interface, &[socket]),

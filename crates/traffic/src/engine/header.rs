@@ -11,9 +11,12 @@
 //! | 24-31 | when a reflector received it, nanoseconds of the reflector's clock; 0 before |
 
 use crate::sys::Nanos;
-use stacklab_model::HEADER_BYTES;
+use stacklab_model::{HEADER_BYTES, Transport};
 
 const LEN: usize = HEADER_BYTES as usize;
+
+/// Number of end markers on a lossy transport.
+const UDP_MARKERS: u8 = 3;
 
 /// What a message belongs to, in the order of the numbers on the wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,6 +134,11 @@ impl ForeignFormat {
     pub fn is_unframed(self) -> bool {
         matches!(self, ForeignFormat::Bytes)
     }
+}
+
+/// Number of end markers on each flow.
+pub(crate) fn end_markers(transport: Transport) -> u8 {
+    if transport == Transport::Udp { UDP_MARKERS } else { 1 }
 }
 
 #[cfg(test)]

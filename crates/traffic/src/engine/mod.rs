@@ -11,6 +11,7 @@ pub(crate) mod header;
 #[cfg(test)]
 mod interleaved_tests;
 pub(crate) mod opening;
+pub(crate) mod own_socket;
 pub(crate) mod pacer;
 pub(crate) mod peers;
 pub(crate) mod phases;

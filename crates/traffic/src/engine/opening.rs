@@ -6,6 +6,7 @@ use crate::engine::admit::{Listener, is_peer, peeked};
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::flows::{self, bare_header, connect_all, is_nothing};
 use crate::engine::header::{Header, Phase};
+use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receiver::{Receiver, take};
 use crate::engine::socket::Channel;
@@ -53,7 +54,7 @@ impl WaitingSender {
         let own = zone::socket_addr(address, 0).attempt(|| format!("listen on {address}"))?;
         sys::raise_file_limit(spec.flows.into())
             .attempt(|| format!("admit {}", count(spec.flows, "flow")))?;
-        let (socket, listening) = flows::listen(&spec, own, ports)?;
+        let (socket, listening) = own_socket::listen(&spec, own, ports)?;
         let ended = Arc::new(AtomicBool::new(false));
         let ender = Ender(Arc::clone(&ended));
         let thread = thread::spawn({
@@ -88,7 +89,7 @@ impl WaitingSender {
         if spec.transport == Transport::Tcp {
             let opened: Vec<Channel> = opened.into_iter().flatten().collect();
             if opened.len() < spec.flows as usize {
-                let hint = flows::firewall_hint(spec.transport, address.port());
+                let hint = own_socket::firewall_hint(spec.transport, address.port());
                 let opened = opened.len();
                 let flows = count(spec.flows, "flow");
                 let text = format!("the other host opened {opened} of {flows} to {address}; {hint}");
@@ -147,7 +148,7 @@ fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
 
 /// A socket at the sender's port, connected to the receiver's of one flow.
 fn connected(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
-    let socket = flows::bound(spec, own, true)?;
+    let socket = own_socket::bound(spec, own, true)?;
     let to = match (own, to) {
         // A link-local receiver is in the zone of this address.
         (SocketAddr::V6(own), SocketAddr::V6(mut to)) if to.ip().is_unicast_link_local() => {
@@ -169,7 +170,7 @@ pub(crate) fn receiver(
 ) -> Result<Receiver, EngineError> {
     let attempt = || format!("open flows from {address} to {sender}");
     let (from, to) = zone::ends(address, sender).attempt(attempt)?;
-    let before = host::counters(&flows::interface_of(from)?);
+    let before = host::counters(&own_socket::interface_of(from)?);
     let clock = StampClock::new();
     sys::raise_file_limit(spec.flows.into()).attempt(attempt)?;
     let memory = SocketMemory::watch(&spec);
@@ -177,7 +178,7 @@ pub(crate) fn receiver(
         flows::await_opening(&spec, allowance, None);
     }
     let channels = connect_all(&spec, from, to)?;
-    let own = flows::observe(&channels[0].socket, None)?.local;
+    let own = own_socket::observe(&channels[0].socket, None)?.local;
     Ok(Receiver::start(own, move |ended| {
         sys::precise_timers();
         let strays = match spec.transport {

@@ -5,7 +5,7 @@ mod in_turns;
 pub use in_turns::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
 
 use crate::engine::allowance::{Allowance, MAX_OVERHEAD, overhead_bytes};
-use crate::engine::header::{Header, Phase};
+use crate::engine::header::{Header, Phase, end_markers};
 use crate::engine::pacer::PacingError;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
 use crate::engine::socket::Channel;
@@ -14,7 +14,7 @@ use crate::engine::tx::{FlowEnd, TxBatch};
 use crate::host::cpu::CpuWindow;
 use crate::sys::{self, Nanos, RunDelay};
 use crate::timing::longest;
-use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
+use stacklab_model::{Length, Pacing, Probe, Sent, Slice, TrialSpec};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -22,8 +22,7 @@ use std::{io, thread};
 
 /// How long what is on the way may take to arrive when a trial or a slice ends. A deep queue may take longer.
 pub const END_LIMIT: Duration = Duration::from_secs(5);
-/// Number of end markers on a lossy transport, and the pause between two.
-const UDP_MARKERS: u8 = 3;
+/// The pause between two end markers on a lossy transport.
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
 /// How often a sender looks whether its path is empty.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
@@ -248,11 +247,6 @@ impl<'a> Sending<'a> {
         self.done.zerocopy = self.tx.finish(self.done.ends_ns)?;
         Ok(self.done)
     }
-}
-
-/// Number of end markers on each flow.
-pub(crate) fn end_markers(transport: Transport) -> u8 {
-    if transport == Transport::Udp { UDP_MARKERS } else { 1 }
 }
 
 /// A share of the flood rate, and nobody flooded.

@@ -1,15 +1,16 @@
 //! The receiving host of a trial: listens and accepts the sender, or opens the flows to it; counts or echoes, reports.
 
 use crate::engine::admit::Listener;
+use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::header::{Header, Phase};
+use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receive_loop::{Sink, receive, stop_if};
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::stamps::StampClock;
 use crate::engine::threads::{self, Ender};
-use crate::engine::{connect, flows};
 use crate::host::cpu::{self, CpuWindow};
 use crate::host::{self, SocketMemory, zone};
 use crate::stats::flow::{Arrival, SequenceWindow};
@@ -52,12 +53,12 @@ impl Receiver {
         let given = address.into();
         let address = zone::socket_addr(&given, 0).attempt(|| format!("listen on {given}"))?;
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
-        let before = host::counters(&flows::interface_of(address)?);
+        let before = host::counters(&own_socket::interface_of(address)?);
         let clock = StampClock::new();
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into())
             .attempt(|| format!("admit {}", stacklab_model::count(spec.flows, "flow")))?;
-        let (socket, listening) = flows::listen(&spec, address, ports)?;
+        let (socket, listening) = own_socket::listen(&spec, address, ports)?;
         Ok(Self::start(listening, move |ended| {
             let spec = &spec;
             let peers = peers.as_ref();
@@ -91,7 +92,7 @@ fn attend(listener: Listener<'_>, before: &Counters, clock: StampClock) -> Atten
     if spec.probe.probe == Probe::Connect {
         return Ok((connect::accept_connections(listener, before)?, Vec::new()));
     }
-    let unmet = flows::observe(socket, None)?;
+    let unmet = own_socket::observe(socket, None)?;
     let memory = SocketMemory::watch(spec);
     let (channels, strays) = listener.admit()?;
     if channels.is_empty() {
@@ -114,7 +115,7 @@ pub(super) fn take(
     let shared = channels.len() < spec.flows as usize;
     let peer =
         if shared { sys::peek_sender(&first.socket).ok().and_then(|peer| peer.as_socket()) } else { None };
-    let endpoint = flows::observe(&first.socket, peer)?;
+    let endpoint = own_socket::observe(&first.socket, peer)?;
     let listening = endpoint.local;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);

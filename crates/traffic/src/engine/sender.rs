@@ -4,6 +4,7 @@ use crate::engine::allowance::Allowance;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::flows::{self, connect_all};
 use crate::engine::opening::WaitingSender;
+use crate::engine::own_socket;
 use crate::engine::pacer::PacingError;
 use crate::engine::phases::{Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
@@ -70,7 +71,7 @@ pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineEr
     }
     // Before the trial's packets; those that opened the flows are not the sender's.
     let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
-    let before = host::counters(&flows::interface_of(from)?);
+    let before = host::counters(&own_socket::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {}", count(spec.flows, "flow")))?;
     let mut channels = match opened {
@@ -142,7 +143,7 @@ fn on_flows(
     if let Some(turn) = turn {
         turn.complete();
     }
-    let endpoint = flows::observe(&first.socket, None)?;
+    let endpoint = own_socket::observe(&first.socket, None)?;
     let mut sent = report.sent;
     for (channel, end) in channels.iter().zip(&report.ends) {
         let left = drain(channel, spec.transport, report.ends_ns);

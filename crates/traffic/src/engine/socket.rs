@@ -1,7 +1,8 @@
 //! A socket with a message size, which both loops use through a `TxBatch` and an `RxBatch`.
 
 use crate::engine::header::{ForeignFormat, Header};
-use crate::engine::{flows, socket_options};
+use crate::engine::own_socket;
+use crate::engine::socket_options;
 use crate::sys::{self, Batch, Nanos, SEND_LIMIT, SocketOption};
 use crate::{Attempt, EngineError, timing};
 use socket2::Socket;
@@ -52,11 +53,13 @@ impl Channel {
         to: SocketAddr,
         limit: Duration,
     ) -> Result<Self, EngineError> {
-        let socket = flows::open(spec, from)?;
+        let socket = own_socket::open(spec, from)?;
         // No time at all would be a wrong argument.
         let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)
-            .and_then(|at| socket.connect_timeout(&at, limit).map_err(|error| flows::unreached(error, to)))
+            .and_then(|at| {
+                socket.connect_timeout(&at, limit).map_err(|error| own_socket::unreached(error, to))
+            })
             .and_then(|()| socket_options::set_pacing(&socket, spec))
             .attempt(|| format!("connect {} from {} to {to}", spec.transport, ScopedAddr::from(from)))?;
         Channel::new(spec, socket)

@@ -2,14 +2,15 @@
 //! thread. Who opens them, and who says when they end, is the caller's.
 
 use crate::engine::header::Phase;
+use crate::engine::own_socket;
 use crate::engine::phases::wait_until_empty;
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::{CONNECT_LIMIT, Channel, tcp_total};
+use crate::engine::socket_options;
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
-use crate::engine::{flows, socket_options};
 use crate::host::cpu::CpuWindow;
 use crate::host::{self, zone};
 use crate::sys::{self, Nanos, SocketOption};
@@ -91,7 +92,7 @@ impl Stream {
 
     /// The socket as the kernel reports it.
     pub fn endpoint(&self) -> Result<Endpoint, EngineError> {
-        flows::observe(&self.channel.socket, None)
+        own_socket::observe(&self.channel.socket, None)
     }
 
     /// Segments that the kernel sent again; `None` for datagrams, or where the system does not count them.
@@ -211,7 +212,7 @@ impl OwnHost {
     /// Begins to observe the interface that has an address, before a socket is opened.
     pub fn begin(address: &ScopedAddr) -> Result<Self, EngineError> {
         let at = zone::socket_addr(address, 0).attempt(|| format!("look for {address}"))?;
-        let interface = flows::interface_of(at)?;
+        let interface = own_socket::interface_of(at)?;
         let before = host::counters(&interface);
         Ok(OwnHost { interface, before, cpu: CpuWindow::new(CpuScope::Host) })
     }

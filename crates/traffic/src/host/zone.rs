@@ -1,7 +1,7 @@
 //! Addresses of this host: zones of link-local ones (RFC 4007), which only here become the index that the kernel takes;
 //! the route to another host; and where a program listens, as its user writes it.
 
-use crate::engine::flows;
+use crate::engine::own_socket;
 use crate::{Attempt, EngineError, sys};
 use socket2::{Domain, Socket, Type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -113,14 +113,14 @@ pub fn route_to(to: &ScopedAddr, from: Option<&ScopedAddr>) -> Result<Route, Eng
             socket.bind(&own.into())?;
         }
         socket.connect(&there.into())?;
-        let own = flows::local_addr(&socket)?;
+        let own = own_socket::local_addr(&socket)?;
         Ok((socket, own))
     };
     let (socket, own) = seen().attempt(|| match from {
         Some(from) => format!("find a route from {from} to {to}"),
         None => format!("find a way to {to}"),
     })?;
-    let interface = flows::interface_of(own)?;
+    let interface = own_socket::interface_of(own)?;
     let mtu = sys::interface_mtu(&socket, &interface).attempt(|| format!("read the MTU of {interface}"))?;
     let address = match to.zone() {
         Some(zone) => ScopedAddr::new(own.ip(), Some(zone)),

@@ -1,0 +1,140 @@
+//! A trial's sockets at the host's own address: opened, bound, listening, and observed.
+
+use crate::engine::peers::DataPorts;
+use crate::engine::socket_options;
+use crate::{Attempt, EngineError, sys};
+use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_model::{Endpoint, Family, ScopedAddr, Transport, TrialSpec};
+use std::io;
+use std::net::SocketAddr;
+
+const BACKLOG: i32 = 1024;
+
+/// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
+pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
+    bound(spec, address, false).attempt(|| format!("open a {} socket on {address}", spec.transport))
+}
+
+/// The same, at a port that other sockets of the trial have too if it is shared.
+pub(crate) fn bound(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::Result<Socket> {
+    let (kind, protocol) = match spec.transport {
+        Transport::Tcp => (Type::STREAM, Protocol::TCP),
+        Transport::Udp => (Type::DGRAM, Protocol::UDP),
+    };
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket_options::set(&socket, spec)?;
+    if shared {
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&address.into()).map_err(|error| match (error.kind(), address.port()) {
+        (io::ErrorKind::AddrInUse, 0) => no_free_port(error),
+        _ => error,
+    })?;
+    Ok(socket)
+}
+
+/// A socket that listens at one of the ports, and its address.
+pub(crate) fn listen(
+    spec: &TrialSpec,
+    address: SocketAddr,
+    ports: &DataPorts,
+) -> Result<(Socket, SocketAddr), EngineError> {
+    let listening = |port: u16| -> io::Result<(Socket, SocketAddr)> {
+        let mut at = address;
+        at.set_port(port);
+        // Connections of the trial before may still be closing at a fixed port.
+        let shared = cfg!(unix) && port != 0 && spec.transport == Transport::Tcp;
+        let socket = bound(spec, at, shared)?;
+        sys::set_timeouts(&socket)?;
+        if spec.transport == Transport::Tcp {
+            socket_options::set_listening(&socket, spec)?;
+            socket.listen(BACKLOG)?;
+        }
+        let address = local_addr(&socket)?;
+        Ok((socket, address))
+    };
+    ports
+        .first_free(listening)
+        .attempt(|| format!("listen for {} on {}", spec.transport, ScopedAddr::from(address)))
+}
+
+pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
+    format!(
+        "does a firewall on the way drop {transport} to port {port}? Let it through, or have the agent listen on an open one: `stacklab agent --listen --data-port PORT`"
+    )
+}
+
+/// Adds to the error of a connection what may be in its way.
+pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
+    use io::ErrorKind::*;
+    // How Linux says that the limit of a blocking call has passed.
+    const EINPROGRESS: i32 = 115;
+    let kind = match error.raw_os_error() {
+        Some(EINPROGRESS) if cfg!(target_os = "linux") => TimedOut,
+        _ => error.kind(),
+    };
+    let hint = firewall_hint(Transport::Tcp, to.port());
+    match kind {
+        TimedOut | WouldBlock => io::Error::new(kind, format!("no answer; {hint}")),
+        AddrNotAvailable => no_free_port(error),
+        HostUnreachable | NetworkUnreachable | PermissionDenied | ConnectionRefused => {
+            io::Error::new(kind, format!("{error}; {hint}"))
+        }
+        _ => error,
+    }
+}
+
+/// Adds to the error of a system that finds no port what to do.
+fn no_free_port(error: io::Error) -> io::Error {
+    let range = if cfg!(windows) {
+        "`netsh int ipv4 set dynamicport`"
+    } else {
+        "net.ipv4.ip_local_port_range, for both families"
+    };
+    let text = format!(
+        "{error}; this host may have no free port left for it: use fewer flows (-P), end other programs' connections, or widen its port range ({range})"
+    );
+    io::Error::new(error.kind(), text)
+}
+
+pub(crate) fn local_addr(socket: &Socket) -> io::Result<SocketAddr> {
+    socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
+}
+
+/// The name of the interface that holds an address; its port does not matter.
+pub(crate) fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
+    let found = sys::interface_of(address).attempt(|| "list the interfaces".to_owned())?;
+    found
+        .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "no interface has it"))
+        .attempt(|| format!("find the interface of {}", ScopedAddr::from(address)))
+}
+
+/// Reads the socket's state from the kernel. `peer` is the source of its messages if it is not connected.
+pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, EngineError> {
+    let seen = || match socket.protocol()? {
+        Some(Protocol::TCP) => Ok((Transport::Tcp, local_addr(socket)?)),
+        Some(Protocol::UDP) => Ok((Transport::Udp, local_addr(socket)?)),
+        other => Err(io::Error::other(format!("a socket of protocol {other:?}"))),
+    };
+    let (transport, local) = seen().attempt(|| "look at the trial's own socket".to_owned())?;
+    let family = Family::of(local.ip());
+    let connected = socket.peer_addr().ok().and_then(|address| address.as_socket());
+    let nobody = SocketAddr::new(family.unspecified(), 0);
+    let interface = interface_of(local)?;
+    Ok(Endpoint {
+        family,
+        transport,
+        local,
+        peer: connected.or(peer).unwrap_or(nobody),
+        interface_mtu: sys::interface_mtu(socket, &interface)
+            .attempt(|| format!("read the MTU of {interface}"))?,
+        path_mtu: sys::path_mtu(socket, family).ok(),
+        offloads: sys::offloads(socket, &interface),
+        interface,
+        congestion_control: (transport == Transport::Tcp).then(|| sys::congestion_control(socket)).flatten(),
+        options: socket_options::read_back(socket, family, transport),
+    })
+}
