@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { linkLines } from "../src/testbed/Drawing";
+import { linkLines } from "../src/testbed/links";
 import { clipped, several, wrapped } from "../src/testbed/words";
 
 const mechanisms = ["native", "6in4", "6to4", "6rd", "gre4", "gre6", "4in6", "nat64", "siit", "464xlat", "wireguard4", "wireguard6"];

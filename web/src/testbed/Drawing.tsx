@@ -1,21 +1,16 @@
 // Hosts as boxes with the links between them.
 import type { LinkView, DrawingView } from "../document";
+import { linkLines } from "./links";
 import { TallDrawing } from "./TallDrawing";
-import { clipped, several, wrapped } from "./words";
+import { clipped } from "./words";
 
 const [BOX, GAP, TOP, TALL, LINE] = [190, 200, 22, 66, 17];
-/** Letters that fit a box, a bold name in it, and the space above or below a link. */
-const [IN_BOX, IN_NAME, ON_LINK] = [27, 23, 28];
+/** Letters that fit a box, and a bold name in it. */
+const [IN_BOX, IN_NAME] = [27, 23];
 
 /** The full label of a link. */
 function said({ mechanisms, facts }: LinkView): string {
   return [...mechanisms, ...facts].join(", ");
-}
-
-/** The line above a link (its mechanisms, else its first fact) and the lines below it. */
-export function linkLines({ mechanisms, facts }: LinkView): { above: string; below: readonly string[] } {
-  if (mechanisms.length > 0) return { above: several(mechanisms, ON_LINK), below: wrapped(facts, ON_LINK) };
-  return { above: clipped(facts[0] ?? "", ON_LINK), below: wrapped(facts.slice(1), ON_LINK) };
 }
 
 export function Drawing({ row, isNarrow }: { row: DrawingView; isNarrow: boolean }) {

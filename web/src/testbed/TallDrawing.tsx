@@ -1,6 +1,6 @@
 // Hosts as boxes below each other, for a screen that is narrower than two of them.
 import type { DrawingView } from "../document";
-import { linkLines } from "./Drawing";
+import { linkLines } from "./links";
 import { clipped } from "./words";
 
 const [BOX, TALL, LINE, TOP] = [190, 66, 17, 8];
