@@ -24,9 +24,15 @@ impl Key {
         Key(random::<16>().chunks(4).map(hex).collect::<Vec<_>>().join("-"))
     }
 
-    /// A key as its text; white space around it does not count. `place` says in the error where it is from.
+    /// A key as its text, one word of ASCII; white space and a byte order mark around it do not count. `place` says in
+    /// the error where it is from.
     pub fn of(text: &str, place: &str) -> Result<Self, String> {
-        let text = text.trim();
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if let Some(fault) = find_fault(text) {
+            return Err(format!(
+                "the key in {place} {fault}: a key is one word of ASCII characters, and nothing else"
+            ));
+        }
         let length = text.chars().count();
         if length < MIN_LENGTH {
             return Err(format!(
@@ -84,6 +90,23 @@ impl Key {
         }
         mac
     }
+}
+
+/// What a text has that no key has, as files have it that were written for a shell or with a word processor.
+fn find_fault(text: &str) -> Option<String> {
+    if let Some(odd) = text.chars().find(|letter| !letter.is_ascii()) {
+        return Some(format!("has the character U+{:04X}", u32::from(odd)));
+    }
+    if text.lines().nth(1).is_some() {
+        return Some("has more than one line".to_owned());
+    }
+    if let Some(odd) = text.chars().find(|letter| !letter.is_ascii_graphic()) {
+        return Some(if odd == ' ' { "has a space in it".to_owned() } else { format!("has {odd:?} in it") });
+    }
+    if text.starts_with(&format!("{VARIABLE}=")) {
+        return Some(format!("begins with {VARIABLE}="));
+    }
+    text.starts_with(['"', '\'']).then(|| "is in quotes".to_owned())
 }
 
 /// The text of a file that only its owner may read. A missing file is created with the text that `make` returns.
@@ -177,6 +200,25 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(Key::given(Some(&path)).unwrap().unwrap().reveal(), text);
         }
+    }
+
+    #[test]
+    fn key_with_anything_beside_it_is_refused() {
+        let key = "0123abcd-4567cdef-89ab0123-cdef4567";
+        for (text, fault) in [
+            (format!("# host1\n{key}\n"), "more than one line"),
+            (format!("{key}\n{key}\n"), "more than one line"),
+            (format!("STACKLAB_KEY={key}"), "begins with STACKLAB_KEY="),
+            (format!("\"{key}\""), "in quotes"),
+            (format!("{key} # host1"), "a space in it"),
+            (format!("{key}\tb"), "'\\t' in it"),
+            (format!("\u{200b}{key}"), "U+200B"),
+            (key.replace('-', "\u{2013}"), "U+2013"),
+        ] {
+            let refused = Key::of(&text, "key.txt").err().unwrap_or_default();
+            assert!(refused.contains("key.txt") && refused.contains(fault), "{text}: {refused}");
+        }
+        assert_eq!(Key::of(&format!("\u{feff}{key}\r\n"), VARIABLE).unwrap().reveal(), key);
     }
 
     #[cfg(unix)]

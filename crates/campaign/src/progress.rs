@@ -99,7 +99,11 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 self.verdicts = match &schedule.differences[..] {
-                    [] => format!("{settled} of {} settled{}", count(questions, "comparison"), self.verdicts),
+                    [] => format!(
+                        "{settled} of {} settled, the others at the end{}",
+                        count(questions, "comparison"),
+                        self.verdicts
+                    ),
                     few => few
                         .iter()
                         .map(|(metric, effect)| difference(*metric, effect))
@@ -109,7 +113,7 @@ impl Progress {
                 self.draw(bar);
             }
             None => eprintln!(
-                "{:>5} s  {}: {}, {settled} of {} settled{}",
+                "{:>5} s  {}: {}, {settled} of {} settled, the others at the end{}",
                 self.started.elapsed().as_secs(),
                 self.block,
                 count(trials.len(), "trial"),

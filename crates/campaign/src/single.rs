@@ -104,6 +104,19 @@ pub fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     first.map_or(Ok(()), |(_, why)| Err(CampaignError::Usage(why)))
 }
 
+/// Bytes of a request's messages; an error if a datagram of the family cannot hold them.
+pub fn check_size(request: &MeasureRequest, family: Family) -> Result<u32, CampaignError> {
+    let MeasureRequest { probe, transport, size_of, .. } = *request;
+    let size = request.size.unwrap_or(default_size(probe, transport, size_of));
+    let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
+    if transport == Transport::Udp && size > most {
+        return Err(CampaignError::Usage(format!(
+            "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
+        )));
+    }
+    Ok(size)
+}
+
 /// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine; `token`
 /// is a number that other measurements do not have.
 pub fn plan(
@@ -114,13 +127,7 @@ pub fn plan(
     token: u32,
 ) -> Result<(Trial, TrialSpec), CampaignError> {
     let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
-    let size = request.size.unwrap_or(default_size(probe, transport, size_of));
-    let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
-    if transport == Transport::Udp && size > most {
-        return Err(CampaignError::Usage(format!(
-            "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
-        )));
-    }
+    let size = check_size(request, family)?;
     let pacing = request.pace.of(size);
     if let Pacing::Schedule(per_second) = pacing
         && per_second < SLOWEST

@@ -1,10 +1,11 @@
 //! The kinds of table that papers print: both arms and their difference in per cent by a formula with a name, and the
 //! standard deviations.
 
+use crate::findings::comparisons::fitted;
 use crate::findings::groups::{Group, groups};
 use crate::rendering::document::{Block, Table, Width};
 use crate::rendering::format::OutputFormat;
-use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed};
+use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed, signed};
 use crate::rendering::text::render;
 use stacklab_model::{Comparison, Difference, Estimate, Findings};
 
@@ -18,7 +19,10 @@ pub fn paper(findings: &Findings, difference: Difference, format: OutputFormat, 
 fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
     let mut blocks = vec![
         Block::Title(findings.title.clone()),
-        Block::Text(format!("Difference ({difference}): {}.", difference.definition())),
+        Block::Text(format!(
+            "Difference ({difference}): {}; negative where the second arm is lower.",
+            difference.definition()
+        )),
     ];
     for group in groups(findings) {
         let unit = DisplayUnit::of(group.metric).unit;
@@ -32,20 +36,28 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
 
 fn means(group: &Group, difference: Difference) -> Table {
     let shown = DisplayUnit::of(group.metric);
-    let mut table = arms(group, |estimate| estimate.mean);
+    let both: Vec<[Estimate; 2]> = group.rows.iter().map(|row| fitted(row)).collect();
+    let mut table = arms(group, &both, |estimate| estimate.mean);
     let unit = if difference == Difference::Points { shown.unit } else { "%" };
-    let apart = group.rows.iter().map(|row| {
-        let a = row.baseline_estimate.mean?;
-        let b = row.candidate_estimate.mean?;
-        difference.of(shown.factor * a, shown.factor * b)
-    });
-    let column = apart.map(|apart| apart.map_or(NONE.to_owned(), |apart| fixed(apart, 2))).collect();
+    let mut column = Vec::new();
+    for [baseline, candidate] in &both {
+        let apart = baseline.mean.zip(candidate.mean).and_then(|(a, b)| {
+            let apart = difference.of(shown.factor * a, shown.factor * b)?;
+            Some(apart.copysign(b - a))
+        });
+        column.push(apart.map_or(NONE.to_owned(), |apart| signed(apart, 2)));
+    }
     table.push(format!("difference ({difference}), {unit}"), true, column);
     table
 }
 
 fn spreads(group: &Group) -> Table {
-    let mut table = arms(group, |estimate| estimate.sd);
+    let both: Vec<[Estimate; 2]> = group
+        .rows
+        .iter()
+        .map(|row| [row.baseline_estimate.clone(), row.candidate_estimate.clone()])
+        .collect();
+    let mut table = arms(group, &both, |estimate| estimate.sd);
     let n = |row: &&Comparison| {
         let a = row.baseline_estimate.n;
         let b = row.candidate_estimate.n;
@@ -55,18 +67,23 @@ fn spreads(group: &Group) -> Table {
     table
 }
 
-fn arms(group: &Group, figure: fn(&Estimate) -> Option<f64>) -> Table {
+/// A row for each comparison, with this figure of both arms.
+fn arms(group: &Group, estimates: &[[Estimate; 2]], figure: fn(&Estimate) -> Option<f64>) -> Table {
     let mut table = Table::default();
     table.push("", false, group.rows.iter().map(|row| group.row_label(row)).collect());
     let factor = DisplayUnit::of(group.metric).factor;
-    let of = |estimate: &Estimate| figure(estimate).map(|figure| factor * figure);
-    let both = group.rows.iter().flat_map(|row| [of(&row.baseline_estimate), of(&row.candidate_estimate)]);
-    let places = decimals(both.flatten(), std::iter::empty());
-    let write = |figure: Option<f64>| figure.map_or(NONE.to_owned(), |figure| fixed(figure, places));
-    let column =
-        |arm: fn(&Comparison) -> &Estimate| group.rows.iter().map(|row| write(of(arm(row)))).collect();
-    table.push(&group.baseline, true, column(|row| &row.baseline_estimate));
-    table.push(&group.candidate, true, column(|row| &row.candidate_estimate));
+    let figures: Vec<[Option<f64>; 2]> = estimates
+        .iter()
+        .map(|both| both.each_ref().map(|estimate| figure(estimate).map(|figure| factor * figure)))
+        .collect();
+    let places = decimals(figures.iter().flatten().flatten().copied(), std::iter::empty());
+    for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
+        let mut column = Vec::new();
+        for both in &figures {
+            column.push(both[arm].map_or(NONE.to_owned(), |figure| fixed(figure, places)));
+        }
+        table.push(title, true, column);
+    }
     table
 }
 
@@ -80,11 +97,10 @@ mod tests {
     fn difference_follows_the_named_formula() {
         let findings = findings();
         let row = &findings.comparisons[0];
-        let a = row.baseline_estimate.mean.unwrap();
-        let b = row.candidate_estimate.mean.unwrap();
+        let [a, b] = row.fitted.unwrap();
         for difference in Difference::ALL {
             let text = paper(&findings, *difference, OutputFormat::Csv, WIDTH);
-            let expected = fixed(difference.of(a, b).unwrap(), 2);
+            let expected = signed(difference.of(a, b).unwrap().copysign(b - a), 2);
             assert!(text.contains(&format!("difference ({difference})")), "{text}");
             assert!(text.contains(&expected), "{expected} is not in {text}");
         }

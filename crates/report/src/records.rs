@@ -84,7 +84,7 @@ pub(crate) fn document(found: &RecordDiff, loads: &RecordLoads) -> Vec<Block> {
         blocks.push(Block::List(alone));
     }
     blocks.push(Block::Heading("Summary".to_owned()));
-    blocks.push(Block::List(tables.iter().map(DiffTable::summary).chain(failing(found)).collect()));
+    blocks.push(Block::List(tables.iter().map(DiffTable::summary).chain(failing(found, loads)).collect()));
     blocks
 }
 
@@ -129,7 +129,7 @@ fn answer(found: &RecordDiff) -> String {
 }
 
 /// The allowance, and the figures that fail it.
-fn failing(found: &RecordDiff) -> Option<String> {
+fn failing(found: &RecordDiff, loads: &RecordLoads) -> Option<String> {
     let allowed = 100.0 * found.allowed?;
     let allowed = (allowed * 1e6).round() / 1e6;
     let failing = found.figures.iter().filter(|row| row.fails);
@@ -138,6 +138,11 @@ fn failing(found: &RecordDiff) -> Option<String> {
     let figures = count(failing.len(), "figure");
     let names = failing.join(", ");
     Some(match failing.len() {
+        0 if loads.warning().is_some() => {
+            format!(
+                "no figure fails for being worse by more than {allowed} %: other load differs between A and B"
+            )
+        }
         0 => format!("no figure of B is surely worse by more than {allowed} %"),
         _ => format!("{figures} of B worse by more than {allowed} %, or gone: {names}"),
     })

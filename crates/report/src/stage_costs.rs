@@ -130,9 +130,18 @@ pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
         [] => "no stage differs by more than chance".to_owned(),
         parts => parts.join(", "),
     };
-    if differing.is_empty() && !busy.differs() {
+    if differing.is_empty() && !busy.differs() && busy.difference_ns.abs() <= costs.half_width_ns(busy) {
         return plain(&format!(
             "{}: no difference seen between {candidate} and {baseline} ({:+.0} ± {:.0} ns of CPU time per message).",
+            explanation.context_label(),
+            busy.difference_ns,
+            costs.half_width_ns(busy)
+        ));
+    }
+    if differing.is_empty() && !busy.differs() {
+        return plain(&format!(
+            "{}: {:+.0} ± {:.0} ns of CPU time per message between {candidate} and {baseline}, which is not sure among so \
+             many figures: {why}.",
             explanation.context_label(),
             busy.difference_ns,
             costs.half_width_ns(busy)

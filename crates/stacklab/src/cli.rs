@@ -71,7 +71,7 @@ Examples:
   stacklab report my.stacklab --format html --out my.html
   stacklab report my.stacklab --figure list
   stacklab report my.stacklab --figure throughput-tcp-payload --format pdf --out throughput.pdf
-  stacklab report my.stacklab --format latex       tables as papers print them
+  stacklab report my.stacklab --format latex       tables for a paper
   stacklab report my.stacklab --format markdown --difference lower")]
     Report(report::ReportOptions),
     /// Export a record as rows for other programs, one per run and metric

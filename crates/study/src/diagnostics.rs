@@ -115,6 +115,18 @@ impl StudyErrors {
     pub fn count(&self) -> usize {
         self.list.len() + self.more
     }
+
+    /// What is wrong, without the places in a file: of a study that nobody wrote.
+    pub fn describe(&self) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        for Problem { title, label, .. } in &self.list {
+            let text = if label.is_empty() { title.clone() } else { format!("{title}: {label}") };
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        stacklab_model::printable_lines(&texts.join("; "))
+    }
 }
 
 impl fmt::Display for StudyErrors {

@@ -8,8 +8,10 @@ use crate::rendering::numbers::{
     DisplayUnit, Distance, NONE, aligned, decimals, difference_heading, difference_places, differences,
     fixed, percent, signed,
 };
-use stacklab_model::{Better, Comparison, Control, CpuScope, Estimate, Explained, Interval, Metric, Scale};
-use std::collections::BTreeSet;
+use stacklab_model::{
+    Better, Cell, Comparison, Control, CpuScope, Estimate, Explained, Findings, Interval, Metric, Scale,
+};
+use std::collections::{BTreeSet, HashMap};
 
 /// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
 fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
@@ -174,6 +176,19 @@ pub(crate) fn push_pair(
 pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
     let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
     at(estimates, row.fitted, row.question.metric)
+}
+
+/// The estimates of cells at the figures that fit the difference, of those that one comparison of the metric has: what
+/// stands beside a difference must not contradict it. A cell of several comparisons has its mean over runs.
+pub(crate) fn fit_cells(findings: &Findings) -> HashMap<(Metric, &Cell), Estimate> {
+    let mut fitting: HashMap<(Metric, &Cell), Option<Estimate>> = HashMap::new();
+    for row in &findings.comparisons {
+        for (cell, estimate) in row.question.cells().into_iter().zip(fitted(row)) {
+            let is_other = fitting.contains_key(&(row.question.metric, cell));
+            fitting.insert((row.question.metric, cell), if is_other { None } else { Some(estimate) });
+        }
+    }
+    fitting.into_iter().filter_map(|(key, estimate)| Some((key, estimate?))).collect()
 }
 
 /// Where no arm had an event there is no difference, and an interval without width would not be true.

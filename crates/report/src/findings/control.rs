@@ -2,7 +2,7 @@
 //! depends on it.
 
 use crate::findings::groups::{control_arms, level};
-use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, fixed, signed};
+use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, fixed};
 use stacklab_model::{Control, Factor};
 
 /// What stands in the column of verdicts.
@@ -19,18 +19,11 @@ pub(crate) fn sign(control: &Control) -> String {
     }
     let unit = DisplayUnit::of(control.metric);
     let distance = Distance::from(&control.effect);
-    if distance.is_too_wide(&unit) {
-        return TOO_WIDE.to_owned();
+    match unit.difference_unit {
+        "points" => distance.describe(&unit, " pt"),
+        "events" => distance.describe(&unit, ""),
+        name => distance.describe(&unit, &format!(" {name}")),
     }
-    let half = distance.half_width(&unit);
-    let decimals = decimals(half);
-    let [estimate, ..] = distance.within(&unit);
-    let unit = match unit.difference_unit {
-        "points" => " pt",
-        "events" => "",
-        unit => &format!(" {unit}"),
-    };
-    format!("{} ± {}{unit}", signed(estimate, decimals), fixed(half, decimals))
 }
 
 fn decimals(width: f64) -> usize {

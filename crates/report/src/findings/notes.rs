@@ -2,7 +2,7 @@
 
 use crate::findings::heading::{OTHER_LOAD, once};
 use crate::rendering::document::Block;
-use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
+use crate::rendering::numbers::{DisplayUnit, Distance};
 use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning, count, read_other_load};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,16 +51,19 @@ pub(crate) fn points(findings: &Findings) -> Vec<String> {
 
 fn stop_reasons(findings: &Findings) -> Vec<String> {
     let why = [
-        (StopReason::Cap, "at the most blocks allowed"),
-        (StopReason::Budget, "when the time allowed was used up"),
-        (StopReason::Unfinished, "because the campaign ended before (interrupted, or still running)"),
+        (StopReason::Cap, "at the most blocks allowed: the test at the end decides them"),
+        (StopReason::Budget, "when the time allowed was used up: the test at the end decides them"),
+        (
+            StopReason::Unfinished,
+            "because the campaign ended before (interrupted, or still running): nothing is claimed of them",
+        ),
     ];
     let stopped = |stop_reason: StopReason| {
         findings.comparisons.iter().filter(|c| c.stop_reason == stop_reason).count()
     };
     let all = count(findings.comparisons.len(), "comparison");
     let stopped = why.map(|(reason, why)| (stopped(reason), why)).into_iter().filter(|(n, _)| *n > 0);
-    stopped.map(|(n, why)| format!("{n} of {all} stopped {why}, before a verdict was settled")).collect()
+    stopped.map(|(n, why)| format!("{n} of {all} stopped {why}")).collect()
 }
 
 /// A time whose length no longer matters: the study is too large.
@@ -130,13 +133,10 @@ fn same_arm(findings: &Findings) -> Vec<String> {
     let check = |metric: Metric, transport: Transport, effect: &Effect, p: f64| {
         let unit = DisplayUnit::of(metric);
         let distance = Distance::from(effect);
-        let [estimate, ..] = distance.within(&unit);
-        let half = distance.half_width(&unit);
-        let decimals = if half < 0.1 { 2 } else { 1 };
-        let [estimate, half] = [signed(estimate, decimals), fixed(half, decimals)];
         let label = metric.label();
         let transport = transport.name().to_uppercase();
-        let text = format!("{label} {transport} {estimate} ± {half} {}", unit.difference_unit);
+        let text = distance.describe(&unit, &format!(" {}", unit.difference_unit));
+        let text = format!("{label} {transport} {text}");
         compared.contains(&metric).then_some((text, p < 0.05))
     };
     let by_label = findings.same_arm.iter();

@@ -1,6 +1,6 @@
 //! Factors, cells and metrics, numbered, and their estimates.
 
-use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::findings::comparisons::{definition, fit_cells, mean_decimals, means};
 use crate::findings::groups;
 use crate::page::document::{
     CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries, rounded,
@@ -128,26 +128,37 @@ impl<'a> Index<'a> {
         self.cells.iter().map(view).collect()
     }
 
-    /// Every estimate, with the same decimals within a metric, transport and meaning of size.
+    /// Every estimate, with the same decimals within a metric, transport and meaning of size. Those of a comparison are
+    /// the figures of its table in the text.
     pub(super) fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
+        let fitting = fit_cells(findings);
         let tables = groups::by_table(&findings.cells, |estimate| (estimate.metric, &estimate.cell), false);
         let mut views = Vec::new();
         for (metric, _, rows) in tables {
             let shown = self.shown(metric);
-            let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
+            let mut estimates = Vec::new();
+            for row in &rows {
+                estimates.push(fitting.get(&(row.metric, &row.cell)).unwrap_or(&row.estimate));
+            }
             let places = mean_decimals(estimates.iter().copied(), &shown);
-            for row in rows {
-                let text = means(&[&row.estimate], &shown, places, &mut Footnotes::default()).remove(0);
-                views.extend(self.estimate(row, &shown, without_mark(&text)));
+            for (row, estimate) in rows.iter().zip(estimates) {
+                let text = means(&[estimate], &shown, places, &mut Footnotes::default()).remove(0);
+                views.extend(self.estimate(row, estimate, &shown, without_mark(&text)));
             }
         }
         views.sort_by_key(|view| (view.metric, view.cell));
         views
     }
 
-    fn estimate(&self, row: &CellEstimate, shown: &DisplayUnit, text: String) -> Option<EstimateView> {
+    fn estimate(
+        &self,
+        row: &CellEstimate,
+        estimate: &Estimate,
+        shown: &DisplayUnit,
+        text: String,
+    ) -> Option<EstimateView> {
         let of = |figure: Option<f64>| figure.map(|figure| shown.factor * figure);
-        let Estimate { n, mean, sd, median, interval, ref missing, .. } = row.estimate;
+        let Estimate { n, mean, sd, median, interval, ref missing, .. } = *estimate;
         Some(EstimateView {
             cell: self.cell(&row.cell)?,
             metric: self.metric(row.metric)?,
@@ -203,8 +214,10 @@ fn factors<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<(Factor, Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::tests::document;
     use crate::page::tests::run;
     use crate::tests::fixtures::findings;
+    use stacklab_model::Comparison;
     use stacklab_model::RunStatus;
 
     #[test]
@@ -222,5 +235,42 @@ mod tests {
         assert_eq!(plain, ["transport", "family", "size_of", "size"]);
         assert!(is_listed, "the list of runs names the cell");
         assert!(names("second machine").0.contains(&"replica".to_owned()));
+    }
+
+    #[test]
+    fn every_estimate_and_comparison_is_in_shown_units() {
+        let found = findings();
+        let page = document();
+        assert_eq!(
+            [page.estimates.len(), page.comparisons.len()],
+            [found.cells.len(), found.comparisons.len()]
+        );
+        for estimate in &found.cells {
+            let metric = page.metrics.iter().position(|view| view.name == estimate.metric.name()).unwrap();
+            let cell = page.cells.iter().position(|view| view.label == estimate.cell.label()).unwrap();
+            let view = page.estimates.iter().find(|view| (view.metric, view.cell) == (metric, cell)).unwrap();
+            let (unit, factor) = match estimate.metric {
+                Metric::Loss => ("%", 100.0),
+                Metric::Rtt => ("us", 1000.0),
+                Metric::Throughput => ("Mbit/s", 1.0),
+                _ => (&page.metrics[metric].unit[..], 1.0),
+            };
+            assert_eq!(page.metrics[metric].unit, unit);
+            let is_arm = |row: &&Comparison| {
+                row.question.metric == estimate.metric && row.question.cells().contains(&&estimate.cell)
+            };
+            let of_cell: Vec<&Comparison> = found.comparisons.iter().filter(is_arm).collect();
+            let mean = match of_cell[..] {
+                // The figure that fits the difference, as in the table of the text.
+                [Comparison { fitted: Some(fitted), question, .. }] => {
+                    Some(fitted[usize::from(question.candidate == estimate.cell)])
+                }
+                _ => estimate.estimate.mean,
+            };
+            assert_eq!(view.mean, mean.map(|mean| factor * mean));
+            assert_eq!((view.n, &view.missing), (estimate.estimate.n, &estimate.estimate.missing));
+            // No mark of a footnote that is not there.
+            assert!(!view.shown.contains('['), "{}", view.shown);
+        }
     }
 }

@@ -144,30 +144,6 @@ pub(crate) fn document() -> Page {
 }
 
 #[test]
-fn every_estimate_and_comparison_is_in_shown_units() {
-    let found = findings();
-    let page = document();
-    assert_eq!([page.estimates.len(), page.comparisons.len()], [found.cells.len(), found.comparisons.len()]);
-    for estimate in &found.cells {
-        let metric = page.metrics.iter().position(|view| view.name == estimate.metric.name()).unwrap();
-        let cell = page.cells.iter().position(|view| view.label == estimate.cell.label()).unwrap();
-        let view = page.estimates.iter().find(|view| (view.metric, view.cell) == (metric, cell)).unwrap();
-        let (unit, factor) = match estimate.metric {
-            Metric::Loss => ("%", 100.0),
-            Metric::Rtt => ("us", 1000.0),
-            Metric::Throughput => ("Mbit/s", 1.0),
-            _ => (&page.metrics[metric].unit[..], 1.0),
-        };
-        assert_eq!(page.metrics[metric].unit, unit);
-        assert_eq!(view.mean, estimate.estimate.mean.map(|mean| factor * mean));
-        assert_eq!(view.low, estimate.estimate.interval.map(|interval| factor * interval.low));
-        assert_eq!((view.n, &view.missing), (estimate.estimate.n, &estimate.estimate.missing));
-        // No mark of a footnote that is not there.
-        assert!(!view.shown.contains('['), "{}", view.shown);
-    }
-}
-
-#[test]
 fn a_verdict_is_told_by_arm_strength_and_words() {
     let page = document();
     let of = |metric: &str, size: u32| {

@@ -1,6 +1,6 @@
 //! How far two arms are apart, in words and figures.
 
-use crate::rendering::numbers::{DisplayUnit, NONE, aligned, factor, is_factor, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, aligned, factor, fixed, is_factor, signed};
 use stacklab_model::{Effect, Scale, Unpaired};
 
 /// An interval whose ends differ by this factor says nothing.
@@ -9,6 +9,9 @@ const MAX_FACTOR: f64 = 100.0;
 const MAX_POINTS: f64 = 100.0;
 /// What stands in the place of such an interval.
 pub(crate) const TOO_WIDE: &str = "too wide";
+
+/// Up to this half width, per cent, the interval of a ratio is nearly the same on both sides of the estimate.
+const MAX_EVEN_PERCENT: f64 = 20.0;
 
 /// How far two arms are apart: the estimate, and both ends of its 95 % interval.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +65,21 @@ impl Distance {
                 unit.difference_unit == "points" && self.half_width(unit) >= MAX_POINTS && low < high
             }
         }
+    }
+
+    /// `+0.2 ± 1.2 %` with the unit behind it; both ends where the interval is so wide that it is not the same on both
+    /// sides: `[-40.1, +128.3] %`.
+    pub(crate) fn describe(&self, unit: &DisplayUnit, behind: &str) -> String {
+        if self.is_too_wide(unit) {
+            return TOO_WIDE.to_owned();
+        }
+        let [estimate, low, high] = self.within(unit);
+        let half = self.half_width(unit);
+        let decimals = if half < 0.1 { 2 } else { 1 };
+        if self.scale == Scale::Ratio && half > MAX_EVEN_PERCENT {
+            return format!("[{}, {}]{behind}", signed(low, decimals), signed(high, decimals));
+        }
+        format!("{} ± {}{behind}", signed(estimate, decimals), fixed(half, decimals))
     }
 
     /// In three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above 100 %.
@@ -123,6 +141,18 @@ pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
 mod tests {
     use super::*;
     use stacklab_model::Metric;
+
+    #[test]
+    fn uneven_intervals_are_told_by_their_ends() {
+        let unit = DisplayUnit::of(Metric::Rtt);
+        for (ends, text) in [
+            ([1.002, 0.99, 1.014], "+0.2 ± 1.2 %"),
+            ([1.168, 0.6, 2.28], "[-40.0, +128.0] %"),
+            ([1.0, 0.001, 2.0], "too wide"),
+        ] {
+            assert_eq!(Distance::new(Scale::Ratio, ends).describe(&unit, " %"), text);
+        }
+    }
 
     #[test]
     fn heading_of_differences_names_factors() {

@@ -26,7 +26,7 @@ pub(crate) struct ReportOptions {
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
     /// text (the default), markdown, csv (raw-csv: without formula escaping) or
-    /// json; html (one self-contained file); latex (only tables of --difference)
+    /// json; html (one self-contained file); latex (the tables)
     #[arg(long, value_name = "FORMAT", value_parser = format(REPORT))]
     pub format: Option<OutputFormat>,
     /// Print tables, hosts, checks and terms on a terminal too; files and pipes always get them
@@ -63,6 +63,8 @@ pub(crate) struct ExportOptions {
     pub out: Option<PathBuf>,
 }
 
+/// The formats of a whole report but HTML, which is of the record.
+const PRINTED: &[&str] = &["text", "markdown", "csv", "raw-csv", "json", "latex"];
 /// The formats of published tables.
 const TABLES: &[&str] = &["text", "markdown", "latex", "csv"];
 
@@ -87,15 +89,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         _ if options.stages => stages(options, among(format, DOCUMENT)?, width)?,
         None if is_brief(options) => brief_with_hint(&findings()?, &options.record),
         None if format == OutputFormat::Html => html(&document(&Record::read(&options.record)?, ROOM)?)?,
-        None if format != OutputFormat::Latex => {
-            let format = among(format, DOCUMENT)?;
-            render(&findings()?, format, width)
-        }
-        difference => {
-            let format = among(format, TABLES)?;
-            let difference = difference.unwrap_or(Difference::Symmetric);
-            paper(&findings()?, difference, format, width)
-        }
+        None => render(&findings()?, among(format, PRINTED)?, width),
+        Some(difference) => paper(&findings()?, difference, among(format, TABLES)?, width),
     };
     out(text.as_bytes())
 }

@@ -10,7 +10,7 @@ use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
 use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
-use stacklab_campaign::single::{MeasureRequest, PathSample, SlowTrials, trials_in_turns};
+use stacklab_campaign::single::{MeasureRequest, PathSample, SlowTrials, check_size, trials_in_turns};
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_campaign::trial::clock::one_machine;
 use stacklab_campaign::{CampaignError, measure};
@@ -64,7 +64,7 @@ impl Comparison {
     /// Checks the study, and that its record can be made.
     pub(super) fn new(common: &CommonOptions, study_text: String) -> Result<Self, Failure> {
         let source = StudySource { name: "measure.toml".to_owned(), text: study_text };
-        let study = source.check(None, &[])?;
+        let study = check(&source)?;
         if let Some(path) = common.out.as_ref().filter(|path| path.exists()) {
             return Err(StoreError::Exists(path.clone()).into());
         }
@@ -119,6 +119,29 @@ impl Comparison {
     }
 }
 
+/// The shortest comparison, nanoseconds.
+const MIN_TIME_NS: u64 = 1_000_000_000;
+
+fn check_size_and_time(request: &MeasureRequest) -> Result<(), Failure> {
+    for family in Family::ALL {
+        check_size(request, *family)?;
+    }
+    match request.length {
+        Length::Time(..MIN_TIME_NS) => Err(Failure::usage("--against compares for at least a second: -t 1")),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the study that the options make: what is wrong is said of the options, since nobody wrote a file.
+fn check(source: &StudySource) -> Result<Study, Failure> {
+    source.check(None, &[]).map_err(|error| match error {
+        CampaignError::Study(errors) => {
+            Failure::usage(format!("these options make no comparison of the families: {}", errors.describe()))
+        }
+        other => other.into(),
+    })
+}
+
 /// Why the families are not compared: one of them loses everything, or nothing has a figure of both.
 fn unanswered(comparisons: &[Compared]) -> Option<String> {
     let loses_all = |compared: &Compared| {
@@ -146,7 +169,9 @@ pub(super) fn against(
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     // Wrong options are found before a host is asked.
-    study_text(common, request, baseline, Arms::Interleaved, true)?;
+    check_size_and_time(request)?;
+    let text = study_text(common, request, baseline, Arms::Interleaved, true)?;
+    check(&StudySource { name: "measure.toml".to_owned(), text })?;
     arms_at_low_rate(request)?;
     let (mut rigs, _local) = connect(common, Ways::find(common)?, interrupted)?;
     let arms = arms(common, request, baseline, &mut rigs)?;
@@ -217,7 +242,7 @@ fn arms(
     }
     let began = Instant::now();
     let text = study_text(common, request, baseline, Arms::Look, true)?;
-    let study = StudySource { name: "measure.toml".to_owned(), text }.check(None, &[])?;
+    let study = check(&StudySource { name: "measure.toml".to_owned(), text })?;
     let plan = Plan::new(&study, new_seed());
     let trial_ns = trial_ns(time_ns);
     let mut shown = Vec::new();
