@@ -1,7 +1,7 @@
 //! What RFC 8305 asks of a client, each with what the client does. Of the draft of its successor: HTTPS records.
 
-use crate::observe::Run;
 use crate::reaction::other_family;
+use crate::run::Run;
 use crate::runs::{Delay, ScenarioRuns, format_delay, runs_of};
 use crate::scenario::{BOTH, family_label, path_scenario, record_scenario, record_type};
 use crate::times::format_time;
@@ -222,7 +222,7 @@ fn judge_https(runs: &[Run]) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::samples::{query, run};
+    use crate::run::samples::{query, run};
     use Family::{Ipv4, Ipv6};
 
     fn delay(figures: &[Option<f64>]) -> Found {

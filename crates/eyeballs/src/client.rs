@@ -1,10 +1,9 @@
 //! The client: a command, which is started in the calling thread's namespaces and killed at the limit, or the built-in
 //! reference.
 
-use crate::observe::RunEnd;
 use crate::progress::Progress;
 use crate::reference;
-use crate::times::in_ms;
+use crate::run::observe::Exit;
 use crate::{EyeballsError, Settings};
 use nix::unistd::gettid;
 use stacklab_testbed::{Process, clear, spawn_in_namespace};
@@ -49,7 +48,7 @@ pub(crate) enum Client<'a> {
 
 /// How a client ended, and its last words.
 pub(crate) struct Ended {
-    pub end: RunEnd,
+    pub exit: Exit,
     pub output: String,
 }
 
@@ -66,10 +65,9 @@ impl Client<'_> {
             Client::Reference(delay) => {
                 let fetched = reference::fetch(host, *delay, settings.limit);
                 let exit_code = Some(i32::from(fetched.is_err()));
-                let end =
-                    RunEnd { exit_code, signal: None, is_killed: false, took_ms: in_ms(began.elapsed()) };
+                let exit = Exit { exit_code, signal: None, is_killed: false, took: began.elapsed() };
                 let output = fetched.err().map(|reason| reason.to_string()).unwrap_or_default();
-                Ok(Ended { end, output })
+                Ok(Ended { exit, output })
             }
             Client::Command { words, bundle } => {
                 let command = build_command(words, host, *bundle);
@@ -109,18 +107,18 @@ fn run_command(
     let mut process = spawn_in_namespace(std::process::id(), &mut command, &[])
         .map_err(|fault| EyeballsError::Client(format!("{fault}; check the command after `--`")))?;
     let status = wait(&mut process, began, settings, progress);
-    let took_ms = in_ms(began.elapsed());
+    let took = began.elapsed();
     drop(process);
     // What has left the group of the command ends with it, too.
     clear(&[gettid().as_raw().unsigned_abs()]);
     let status = status?;
-    let end = RunEnd {
+    let exit = Exit {
         exit_code: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
         is_killed: status.is_none(),
-        took_ms,
+        took,
     };
-    Ok(Ended { end, output: read_end(&mut output) })
+    Ok(Ended { exit, output: read_end(&mut output) })
 }
 
 /// Waits until the command has ended; `None` if it had to be killed at the limit.

@@ -4,7 +4,7 @@
 //! client on a working network needs would say nothing.
 
 use crate::measurement::Measurement;
-use crate::observe::{Run, attempt_delay_ms};
+use crate::run::{Run, attempt_delay_ms};
 use crate::runs::{ScenarioRuns, runs_of};
 use crate::scenario::path_scenario;
 use serde::Serialize;

@@ -11,7 +11,7 @@
 //! | `network` | namespaces, wire, resolver and servers |
 //! | `client` | the command, and its end |
 //! | `reference` | the built-in client with a known delay |
-//! | `observe` | a run, from the logs of wire and resolver |
+//! | `run` | a run, from the logs of wire and resolver |
 //! | `measure` | the runs of all scenarios |
 //! | `runs`, `measurement` | what they gave |
 //! | `summary`, `reaction`, `clauses` | what the runs say of the client |
@@ -25,11 +25,11 @@ pub mod fuzzing;
 mod measure;
 mod measurement;
 mod network;
-mod observe;
 mod print;
 mod progress;
 mod reaction;
 mod reference;
+mod run;
 mod runs;
 mod scenario;
 mod summary;
@@ -39,8 +39,8 @@ pub use clauses::{Clause, ClauseVerdict};
 pub use compare::{Comparison, DelayDiff};
 pub use measure::{Settings, compare, measure};
 pub use measurement::{Measurement, ReferenceCheck};
-pub use observe::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Run, RunEnd};
 pub use print::{comparison_to_json, describe, describe_comparison, to_json};
+pub use run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
 pub use runs::{Delay, ScenarioRuns};
 pub use scenario::ScenarioSet;
 pub use summary::{Reaction, Summary};

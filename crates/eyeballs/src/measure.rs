@@ -5,8 +5,9 @@ use crate::compare::{Comparison, compare_delays};
 use crate::measurement::{Measurement, ReferenceCheck};
 use crate::network::Network;
 use crate::network::dns::Zone;
-use crate::observe::{Run, attempt_delay_ms, observe};
 use crate::progress::Progress;
+use crate::run::observe::{Logs, observe};
+use crate::run::{Run, attempt_delay_ms};
 use crate::runs::ScenarioRuns;
 use crate::scenario::{Scenario, ScenarioSet, list, path_scenario};
 use crate::summary::summarize;
@@ -183,11 +184,13 @@ impl Lab<'_> {
         self.network.wire.set(scenario.paths);
         let zone = Zone { name: host.clone(), a: scenario.a.clone(), aaaa: scenario.aaaa.clone() };
         self.network.dns.set(zone);
+        let began = self.network.clock.now();
         let ended = client.run(&host, self.settings, &mut self.progress)?;
         thread::sleep(SETTLING);
         let queries = self.network.dns.take_log();
         let packets = self.network.wire.take_log();
-        Ok(Observed { run: observe(&host, &queries, &packets, ended.end), output: ended.output })
+        let logs = Logs { queries: &queries, packets: &packets, began };
+        Ok(Observed { run: observe(&host, &logs, &ended.exit), output: ended.output })
     }
 }
 

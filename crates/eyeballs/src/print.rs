@@ -3,7 +3,7 @@
 use crate::clauses::Clause;
 use crate::compare::{Comparison, DelayDiff, MARGIN_MS};
 use crate::measurement::{MAX_REFERENCE_ERROR_MS, Measurement, ReferenceCheck};
-use crate::observe::Run;
+use crate::run::Run;
 use crate::runs::{Delay, ScenarioRuns, format_delay};
 use crate::scenario::family_label;
 use crate::summary::Summary;

@@ -1,7 +1,7 @@
 //! What a client does when the family that it tries first fails: the end of each run, and of a scenario's runs
 //! together.
 
-use crate::observe::Run;
+use crate::run::Run;
 use crate::scenario::family_label;
 use crate::times::format_time;
 use stacklab_analysis::statistics::median;
@@ -100,7 +100,7 @@ pub(crate) fn describe_fallback(runs: &[Run], family: Family) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::samples::run;
+    use crate::run::samples::run;
     use Family::{Ipv4, Ipv6};
 
     #[test]

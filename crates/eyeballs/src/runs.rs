@@ -1,6 +1,6 @@
 //! The runs of each scenario, and a time in several runs.
 
-use crate::observe::Run;
+use crate::run::Run;
 use crate::times::{MAX_EXACT_MS, NONE};
 use serde::Serialize;
 use stacklab_analysis::statistics::median;

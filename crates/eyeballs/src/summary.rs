@@ -2,8 +2,8 @@
 //! family fails.
 
 use crate::clauses::{Clause, judge};
-use crate::observe::{Run, attempt_delay_ms};
 use crate::reaction::describe_fallback;
+use crate::run::{Run, attempt_delay_ms};
 use crate::runs::{Delay, ScenarioRuns, runs_of};
 use crate::scenario::{BOTH, path_scenario};
 use serde::Serialize;

@@ -64,6 +64,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A client's network, as long as the thread lives that runs in it.
 pub(crate) struct Network {
+    /// That of the logs of wire and resolver.
+    pub clock: Clock,
     pub wire: Arc<Wire>,
     pub dns: Arc<Dns>,
     /// The file in which the client's programs find the authority of the server's certificate, if they have one.
@@ -116,5 +118,5 @@ fn build_client(server: ServerSide) -> Result<Network, Fault> {
     let uplink = create_uplink("client", MTU, &CLIENT)?;
     let dns = Dns::start(clock)?;
     let wire = Wire::start(clock, uplink, server.uplink).attempt("start the wire")?;
-    Ok(Network { wire, dns, bundle })
+    Ok(Network { clock, wire, dns, bundle })
 }

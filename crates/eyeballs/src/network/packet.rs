@@ -30,9 +30,15 @@ impl Flags {
         self.0 & (Flags::SYN | Flags::ACK) == Flags::SYN | Flags::ACK
     }
 
-    #[cfg(test)]
+    /// The end of a connection, or its refusal.
     pub(crate) fn is_reset(self) -> bool {
         self.0 & Flags::RST != 0
+    }
+
+    /// Those of a segment that refuses a connection.
+    #[cfg(test)]
+    pub(crate) fn make_refusal() -> Self {
+        Flags(Flags::REFUSAL)
     }
 
     /// Of a segment that refuses a connection.

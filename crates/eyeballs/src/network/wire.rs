@@ -6,6 +6,7 @@ use crate::network::packet::{Flags, Headers, Payload, family_of};
 use crate::network::{Clock, lock};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use serde::Serialize;
 use stacklab_model::Family;
 use stacklab_testbed::kernel::sys::run_first;
 use std::collections::BTreeMap;
@@ -82,6 +83,8 @@ pub(crate) struct Logged {
     pub at: Duration,
     /// When it left at the other end; `None` if the wire did not pass it.
     pub delivered: Option<Duration>,
+    /// What the wire answered at once in the place of the network.
+    pub refused: Option<RefusedBy>,
     /// Where it entered.
     pub from: End,
     pub client: SocketAddr,
@@ -100,6 +103,31 @@ impl Logged {
             Payload::Tcp { flags, .. } if self.from == from => Some(flags),
             _ => None,
         }
+    }
+}
+
+/// What refuses a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedBy {
+    /// A TCP segment with RST.
+    Reset,
+    /// An ICMP error.
+    Icmp,
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Passed,
+    Lost,
+    /// Answered by the wire in the place of the network.
+    Refused(RefusedBy),
+}
+
+impl Fate {
+    fn pass_if(is_passed: bool) -> Self {
+        if is_passed { Fate::Passed } else { Fate::Lost }
     }
 }
 
@@ -207,20 +235,21 @@ impl Carrier {
         let Some(family) = family_of(packet) else { return };
         let path = lock(&self.wire.paths).of(family);
         let headers = Headers::parse(packet);
-        let is_passed = match path.fault {
-            None => true,
+        let fate = match path.fault {
+            None => Fate::Passed,
             Some(fault) => self.meet(fault, from, packet, headers.as_ref()),
         };
+        let is_passed = fate == Fate::Passed;
         let due = at + path.delay;
         if let Some(headers) = headers {
             let (client, server) = match from {
                 End::Client => (headers.source, headers.destination),
                 End::Server => (headers.destination, headers.source),
             };
-            let delivered = is_passed.then_some(due);
             lock(&self.wire.log).push(Logged {
                 at,
-                delivered,
+                delivered: if is_passed { Some(due) } else { None },
+                refused: if let Fate::Refused(by) = fate { Some(by) } else { None },
                 from,
                 client,
                 server,
@@ -235,29 +264,30 @@ impl Carrier {
         }
     }
 
-    /// Does to a packet what a fault does. Returns whether the packet passes.
-    fn meet(&mut self, fault: PathFault, from: End, packet: &[u8], headers: Option<&Headers>) -> bool {
+    /// Does to a packet what a fault does.
+    fn meet(&mut self, fault: PathFault, from: End, packet: &[u8], headers: Option<&Headers>) -> Fate {
         match fault {
-            PathFault::Drop => false,
-            PathFault::BlackHole(most) => packet.len() <= most,
+            PathFault::Drop => Fate::Lost,
+            PathFault::BlackHole(most) => Fate::pass_if(packet.len() <= most),
             PathFault::NoData => match headers.map(|headers| headers.payload) {
-                Some(Payload::Tcp { bytes, .. }) => bytes == 0,
-                _ => true,
+                Some(Payload::Tcp { bytes, .. }) => Fate::pass_if(bytes == 0),
+                _ => Fate::Passed,
             },
-            PathFault::Reset | PathFault::Unreachable(_) if from == End::Server => true,
+            PathFault::Reset | PathFault::Unreachable(_) if from == End::Server => Fate::Passed,
             PathFault::Reset => match headers.and_then(refuse) {
                 Some(refusal) => {
                     let _ = self.client.write(&refusal);
-                    false
+                    Fate::Refused(RefusedBy::Reset)
                 }
-                None => true,
+                None => Fate::Passed,
             },
-            PathFault::Unreachable(reason) => {
-                if let Some(headers) = headers {
+            PathFault::Unreachable(reason) => match headers {
+                Some(headers) => {
                     let _ = self.client.write(&report_unreachable(packet, headers, reason));
+                    Fate::Refused(RefusedBy::Icmp)
                 }
-                false
-            }
+                None => Fate::Lost,
+            },
         }
     }
 }

@@ -1,87 +1,28 @@
-//! A run as the wire and the resolver saw it. Times are milliseconds after the first query for the host.
+//! Reads a run from the logs of wire and resolver.
 
 use crate::network::dns::{Query, QueryType};
-use crate::network::packet::Payload;
+use crate::network::packet::{Flags, Payload};
 use crate::network::wire::{End, Logged};
+use crate::run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
 use crate::times::in_ms;
-use serde::Serialize;
 use stacklab_model::Family;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The port of HTTPS, over QUIC too.
 const HTTPS: u16 = 443;
 
-/// A run of a client.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Run {
-    /// The name that it connected to, which no other run has.
-    pub host: String,
-    /// The queries for the name, as they came.
-    pub queries: Vec<LoggedQuery>,
-    /// Connections that it tried to open, as they began.
-    pub attempts: Vec<Attempt>,
-    /// The first data that came from a server; absent if none came.
-    pub first_byte: Option<FirstByte>,
-    /// The first UDP datagram to port 443 of each family, which begins QUIC.
-    pub quic: Vec<FirstDatagram>,
-    /// How the client ended.
-    pub end: RunEnd,
-}
-
-/// A query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LoggedQuery {
-    /// `A`, `AAAA`, `HTTPS`, or the number of another type.
-    pub record: String,
-    /// When it came.
-    pub at_ms: f64,
-    /// When it was answered; absent if the answer was lost.
-    pub answered_ms: Option<f64>,
-    /// Whether it came over TCP.
-    pub over_tcp: bool,
-}
-
-/// A connection that a client tried to open.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Attempt {
-    /// Its family.
-    pub family: Family,
-    /// The server's address.
-    pub address: IpAddr,
-    /// The server's port.
-    pub port: u16,
-    /// When its first SYN entered the wire.
-    pub at_ms: f64,
-    /// SYNs, with repetitions.
-    pub syns: usize,
-    /// When the server's answer to the SYN reached the client; absent if none did.
-    pub established_ms: Option<f64>,
-}
-
-/// The first data of a server.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FirstByte {
-    /// The family that carried it.
-    pub family: Family,
-    /// When it reached the client.
-    pub at_ms: f64,
-}
-
-/// The first datagram of a family to port 443.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FirstDatagram {
-    /// Its family.
-    pub family: Family,
-    /// When it entered the wire.
-    pub at_ms: f64,
-    /// All datagrams of the family from the client.
-    pub datagrams: usize,
+/// What a run left in the logs.
+pub(crate) struct Logs<'a> {
+    pub queries: &'a [Query],
+    pub packets: &'a [Logged],
+    /// When the client was started.
+    pub began: Duration,
 }
 
 /// How a client ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RunEnd {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exit {
     /// Its exit code, if it ended by itself.
     pub exit_code: Option<i32>,
     /// The signal that ended it, if it was not ours.
@@ -89,20 +30,14 @@ pub struct RunEnd {
     /// Whether it was killed at the limit.
     pub is_killed: bool,
     /// From its start to its end.
-    pub took_ms: f64,
+    pub took: Duration,
 }
 
-impl Run {
-    /// The first attempt of a family.
-    pub(crate) fn first_attempt(&self, family: Family) -> Option<&Attempt> {
-        self.attempts.iter().find(|attempt| attempt.family == family)
-    }
-}
-
-/// Reads the logs of a run.
-pub(crate) fn observe(host: &str, queries: &[Query], packets: &[Logged], end: RunEnd) -> Run {
+/// Reads the logs of a client's run.
+pub(crate) fn observe(host: &str, logs: &Logs<'_>, ended: &Exit) -> Run {
+    let Logs { queries, packets, began } = *logs;
     let first = queries.iter().map(|query| query.at).min();
-    let origin = first.or_else(|| packets.first().map(|packet| packet.at)).unwrap_or_default();
+    let origin = first.or_else(|| packets.first().map(|packet| packet.at)).unwrap_or(began);
     let connections = list_connections(packets, origin);
     Run {
         host: host.to_owned(),
@@ -110,8 +45,13 @@ pub(crate) fn observe(host: &str, queries: &[Query], packets: &[Logged], end: Ru
         first_byte: find_first_byte(packets, &connections, origin),
         attempts: connections.into_iter().map(|connection| connection.attempt).collect(),
         quic: list_datagrams(packets, origin),
-        end,
+        end: describe_end(ended, began, origin),
     }
+}
+
+fn describe_end(ended: &Exit, began: Duration, origin: Duration) -> RunEnd {
+    let Exit { exit_code, signal, is_killed, took } = *ended;
+    RunEnd { exit_code, signal, is_killed, took_ms: in_ms(took), at_ms: after(origin, began + took) }
 }
 
 fn after(origin: Duration, at: Duration) -> f64 {
@@ -148,15 +88,9 @@ fn list_connections(packets: &[Logged], origin: Duration) -> Vec<Connection> {
     let mut found: Vec<Connection> = Vec::new();
     for packet in packets {
         let known = found.iter_mut().find(|connection| connection.has(packet));
-        let is_syn = packet.tcp_flags(End::Client).is_some_and(|flags| flags.is_syn());
+        let is_syn = packet.tcp_flags(End::Client).is_some_and(Flags::is_syn);
         match known {
-            Some(known) if is_syn => known.attempt.syns += 1,
-            Some(known) => {
-                let is_answer = packet.tcp_flags(End::Server).is_some_and(|flags| flags.is_syn_ack());
-                if is_answer && known.attempt.established_ms.is_none() {
-                    known.attempt.established_ms = packet.delivered.map(|delivered| after(origin, delivered));
-                }
-            }
+            Some(known) => known.attempt.add(packet, is_syn, origin),
             None if is_syn => found.push(begin_connection(packet, origin)),
             None => {}
         }
@@ -171,9 +105,38 @@ fn begin_connection(syn: &Logged, origin: Duration) -> Connection {
         port: syn.server.port(),
         at_ms: after(origin, syn.at),
         syns: 1,
+        repeated_ms: Vec::new(),
         established_ms: None,
+        refused: find_refusal(syn, origin),
     };
     Connection { client: syn.client, attempt }
+}
+
+impl Attempt {
+    /// Adds a packet that follows the first SYN.
+    fn add(&mut self, packet: &Logged, is_syn: bool, origin: Duration) {
+        if is_syn {
+            self.syns += 1;
+            self.repeated_ms.push(after(origin, packet.at));
+        }
+        if self.established_ms.is_none() {
+            self.refused = self.refused.or(find_refusal(packet, origin));
+        }
+        let is_answer = packet.tcp_flags(End::Server).is_some_and(Flags::is_syn_ack);
+        if is_answer && self.established_ms.is_none() {
+            self.established_ms = packet.delivered.map(|delivered| after(origin, delivered));
+        }
+    }
+}
+
+/// The refusal that answers a packet of the client, or that a packet of the server is.
+fn find_refusal(packet: &Logged, origin: Duration) -> Option<Refusal> {
+    if let Some(by) = packet.refused {
+        return Some(Refusal { by, at_ms: after(origin, packet.at) });
+    }
+    let is_reset = packet.tcp_flags(End::Server).is_some_and(Flags::is_reset);
+    let delivered = packet.delivered.filter(|_| is_reset)?;
+    Some(Refusal { by: RefusedBy::Reset, at_ms: after(origin, delivered) })
 }
 
 /// The first data of a server in one of the run's connections. A server may repeat data of an earlier run, whose client
@@ -209,54 +172,18 @@ fn list_datagrams(packets: &[Logged], origin: Duration) -> Vec<FirstDatagram> {
     found
 }
 
-/// Runs for tests.
-/// The time between the first attempts of both families, ms; `None` if there were not both.
-pub(crate) fn attempt_delay_ms(run: &Run) -> Option<f64> {
-    let six = run.first_attempt(Family::Ipv6)?.at_ms;
-    let four = run.first_attempt(Family::Ipv4)?.at_ms;
-    Some(((four - six).abs() * 1e3).round() / 1e3)
-}
-
-#[cfg(test)]
-pub(crate) mod samples {
-    use super::*;
-
-    /// A run that ended well, with attempts at these times and data over this family.
-    pub(crate) fn run(attempts: &[(Family, f64)], data: Option<Family>) -> Run {
-        let mut listed = Vec::new();
-        for (family, at_ms) in attempts {
-            let address = family.loopback();
-            listed.push(Attempt {
-                family: *family,
-                address,
-                port: 80,
-                at_ms: *at_ms,
-                syns: 1,
-                established_ms: None,
-            });
-        }
-        Run {
-            host: "r1.eyeballs.test".to_owned(),
-            queries: Vec::new(),
-            attempts: listed,
-            first_byte: data.map(|family| FirstByte { family, at_ms: 300.0 }),
-            quic: Vec::new(),
-            end: RunEnd { exit_code: Some(0), signal: None, is_killed: false, took_ms: 300.0 },
-        }
-    }
-
-    pub(crate) fn query(record: &str, at_ms: f64, answered_ms: f64) -> LoggedQuery {
-        LoggedQuery { record: record.to_owned(), at_ms, answered_ms: Some(answered_ms), over_tcp: false }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::network::packet::{Headers, sample_syn};
+    use crate::run::attempt_delay_ms;
 
-    fn end() -> RunEnd {
-        RunEnd { exit_code: Some(0), signal: None, is_killed: false, took_ms: 1.0 }
+    fn make_exit() -> Exit {
+        Exit { exit_code: Some(0), signal: None, is_killed: false, took: Duration::from_millis(330) }
+    }
+
+    fn read(queries: &[Query], packets: &[Logged]) -> Run {
+        observe("a", &Logs { queries, packets, began: Duration::from_millis(995) }, &make_exit())
     }
 
     fn syn(at_ms: u64, client: &str, server: &str) -> Logged {
@@ -265,7 +192,7 @@ mod tests {
         let at = Duration::from_millis(at_ms);
         let client = client.parse().unwrap();
         let server = server.parse().unwrap();
-        Logged { at, delivered: None, from: End::Client, client, server, payload }
+        Logged { at, delivered: None, refused: None, from: End::Client, client, server, payload }
     }
 
     fn data(at_ms: u64, of: &Logged) -> Logged {
@@ -288,15 +215,38 @@ mod tests {
         let four = syn(1_260, "192.0.2.1:40001", "198.51.100.1:80");
         let stale = syn(900, "192.0.2.1:39999", "198.51.100.1:80");
         let packets = [data(1_005, &stale), six, four, data(1_270, &four), again];
-        let run = observe("a", &[query], &packets, end());
+        let run = read(&[query], &packets);
         assert_eq!(run.attempts.len(), 2);
         assert_eq!(
             (run.attempts[0].family, run.attempts[0].at_ms, run.attempts[0].syns),
             (Family::Ipv6, 10.0, 2)
         );
+        assert_eq!(run.attempts[0].repeated_ms, [1_010.0]);
         assert_eq!((run.attempts[1].family, run.attempts[1].at_ms), (Family::Ipv4, 260.0));
+        assert_eq!((run.end.took_ms, run.end.at_ms), (330.0, 325.0));
         // When it leaves the wire; data of another run's connection are not its first byte.
         assert_eq!(run.first_byte, Some(FirstByte { family: Family::Ipv4, at_ms: 320.0 }));
         assert_eq!(attempt_delay_ms(&run), Some(250.0));
+    }
+
+    #[test]
+    fn an_attempt_has_the_refusal_of_its_syn() {
+        let refused = syn(1_000, "[2001:db8:1::1]:40000", "[2001:db8:2::1]:80");
+        let refused = Logged { refused: Some(RefusedBy::Icmp), ..refused };
+        let closed = syn(1_002, "192.0.2.1:40001", "198.51.100.1:81");
+        let Payload::Tcp { sequence, .. } = closed.payload else { panic!("{closed:?}") };
+        let payload = Payload::Tcp { flags: Flags::make_refusal(), sequence, bytes: 0 };
+        let delivered = Some(closed.at + Duration::from_millis(3));
+        let reset = Logged { delivered, from: End::Server, payload, ..closed };
+        let run = read(&[], &[refused, closed, reset]);
+        assert_eq!(run.attempts[0].refused, Some(Refusal { by: RefusedBy::Icmp, at_ms: 0.0 }));
+        assert_eq!(run.attempts[1].refused, Some(Refusal { by: RefusedBy::Reset, at_ms: 5.0 }));
+        assert_eq!(run.attempts[1].established_ms, None);
+    }
+
+    #[test]
+    fn a_silent_client_has_its_end_after_its_start() {
+        let run = read(&[], &[]);
+        assert_eq!((run.end.took_ms, run.end.at_ms), (330.0, 330.0));
     }
 }
