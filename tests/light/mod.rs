@@ -6,6 +6,7 @@ mod chaos;
 mod commands;
 mod container;
 mod documented;
+mod eyeballs;
 mod firewalls;
 mod fleet;
 mod hardening;

@@ -17,6 +17,7 @@
 //! | `summary`, `reaction`, `clauses` | what the runs say of the client |
 //! | `compare` | two clients |
 //! | `print`, `times` | the tables |
+//! | `page` | the page with timelines |
 
 mod clauses;
 mod client;
@@ -25,6 +26,7 @@ pub mod fuzzing;
 mod measure;
 mod measurement;
 mod network;
+mod page;
 mod print;
 mod progress;
 mod reaction;
@@ -39,6 +41,7 @@ pub use clauses::{Clause, ClauseVerdict};
 pub use compare::{Comparison, DelayDiff};
 pub use measure::{Settings, compare, measure};
 pub use measurement::{Measurement, ReferenceCheck};
+pub use page::{comparison_to_html, to_html};
 pub use print::{comparison_to_json, describe, describe_comparison, to_json};
 pub use run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
 pub use runs::{Delay, ScenarioRuns};

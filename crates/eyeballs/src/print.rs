@@ -22,16 +22,33 @@ pub fn to_json(measurement: &Measurement) -> String {
 
 /// The measurement as text for a terminal of this width, or as Markdown.
 pub fn describe(measurement: &Measurement, is_markdown: bool, width: Width) -> String {
-    let blocks = vec![
-        Block::Title(printable_text(&measurement.command.join(" "))),
+    let mut blocks = vec![Block::Title(describe_command(measurement))];
+    blocks.extend(list_summary(measurement));
+    blocks.extend(list_tables(measurement));
+    document_text(&blocks, is_markdown, width)
+}
+
+/// The command on one line.
+pub(crate) fn describe_command(measurement: &Measurement) -> String {
+    printable_text(&measurement.command.join(" "))
+}
+
+/// What a client does in a few figures and sentences.
+pub(crate) fn list_summary(measurement: &Measurement) -> Vec<Block> {
+    vec![
         Block::Text(describe_reference(&measurement.reference)),
         Block::Facts(list_facts(&measurement.summary)),
         Block::List(list_reactions(&measurement.summary)),
+    ]
+}
+
+/// The clauses and the networks, and how they were measured.
+pub(crate) fn list_tables(measurement: &Measurement) -> Vec<Block> {
+    vec![
         Block::Table(table_clauses(&measurement.summary.clauses)),
         Block::Table(table_scenarios(&measurement.scenarios)),
         Block::Text(describe_method(measurement)),
-    ];
-    document_text(&blocks, is_markdown, width)
+    ]
 }
 
 /// A comparison as JSON, unrounded.
@@ -41,11 +58,16 @@ pub fn comparison_to_json(comparison: &Comparison) -> String {
 
 /// A comparison as text for a terminal of this width, or as Markdown.
 pub fn describe_comparison(comparison: &Comparison, is_markdown: bool, width: Width) -> String {
+    document_text(&list_comparison(comparison), is_markdown, width)
+}
+
+/// Both commands, and the difference of each delay.
+pub(crate) fn list_comparison(comparison: &Comparison) -> Vec<Block> {
     let Comparison { baseline, candidate, delays } = comparison;
     let mut blocks = vec![
         Block::Facts(vec![
-            ("baseline", printable_text(&baseline.command.join(" "))),
-            ("candidate", printable_text(&candidate.command.join(" "))),
+            ("baseline", describe_command(baseline)),
+            ("candidate", describe_command(candidate)),
         ]),
         Block::Text(describe_reference(&baseline.reference)),
         Block::Table(table_delays(delays)),
@@ -59,7 +81,7 @@ pub fn describe_comparison(comparison: &Comparison, is_markdown: bool, width: Wi
          needs 14 runs (--repeat). {}",
         describe_method(baseline)
     )));
-    document_text(&blocks, is_markdown, width)
+    blocks
 }
 
 fn table_delays(delays: &[DelayDiff]) -> Table {
@@ -224,7 +246,8 @@ fn format_end(runs: &[Run]) -> String {
     }
 }
 
-fn describe_end(run: &Run) -> String {
+/// How a run ended, in a few words.
+pub(crate) fn describe_end(run: &Run) -> String {
     match (run.end.exit_code, run.end.signal) {
         (Some(0), _) => "done".to_owned(),
         (Some(code), _) => format!("exit code {code}"),

@@ -139,7 +139,7 @@ fn changes_lines(c: char) -> bool {
 }
 
 /// Text for XML and HTML, without control characters.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     plain(text)
         .replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -5,6 +5,7 @@ pub(crate) mod distance;
 pub(crate) mod document;
 pub(crate) mod format;
 mod grid;
+pub(crate) mod html;
 pub(crate) mod latex;
 mod markdown;
 pub(crate) mod numbers;

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::sources::new_seed;
 use stacklab_eyeballs::{
-    EyeballsError, ScenarioSet, Settings, compare, comparison_to_json, describe, describe_comparison,
-    measure, to_json,
+    EyeballsError, ScenarioSet, Settings, compare, comparison_to_html, comparison_to_json, describe,
+    describe_comparison, measure, to_html, to_json,
 };
 use stacklab_report::OutputFormat;
 use stacklab_testbed::Privilege;
@@ -32,8 +32,8 @@ pub(crate) struct EyeballsOptions {
     /// Seed of the order of runs; default: a new one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// text, markdown or json
-    #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "markdown", "json"]), default_value = "text")]
+    /// text, markdown, json, or html: a page with a timeline of each network
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "markdown", "json", "html"]), default_value = "text")]
     pub format: OutputFormat,
     /// With `--against -- COMMAND` at the end: exit with code 8 if the second command is slower than the first by more
     /// than this, and by more than 5 ms: worse=5%
@@ -77,6 +77,7 @@ pub(crate) fn eyeballs(options: &EyeballsOptions) -> Result<(), Failure> {
     let measurement = measure(&settings).map_err(failure)?;
     print_text(&match options.format {
         OutputFormat::Json => to_json(&measurement),
+        OutputFormat::Html => to_html(&measurement),
         format => describe(&measurement, format == OutputFormat::Markdown, width()),
     })
 }
@@ -110,6 +111,7 @@ fn compare_with(
     let comparison = compare(settings, candidate).map_err(failure)?;
     print_text(&match options.format {
         OutputFormat::Json => comparison_to_json(&comparison),
+        OutputFormat::Html => comparison_to_html(&comparison),
         format => describe_comparison(&comparison, format == OutputFormat::Markdown, width()),
     })?;
     let Some(FailOn { worse }) = options.fail_on else { return Ok(()) };
