@@ -1,8 +1,9 @@
-//! `stacklab eyeballs`: its page.
+//! `stacklab eyeballs`: its page, and what an ordinary user needs.
 
 use crate::support;
 
-use support::program::{Program, code, require_root, require_tool};
+use serde_json::Value;
+use support::program::{Outcome, Program, code, require_root, require_tool};
 
 /// All networks: both families, eight faults of each family's path, three of each record's answer, one record alone, a
 /// dead address of each family, and NAT64.
@@ -29,4 +30,45 @@ fn the_page_has_a_timeline_of_each_network() {
     assert!(dropped.contains(">IPv6, 2001:db8:2::1</text>"), "{dropped}");
     assert!(dropped.contains("no answer</text>"), "{dropped}");
     assert!(!page.contains("<script"), "the command's words stay text");
+}
+
+/// Measures curl as the user "nobody" where /dev/net/tun has this mode.
+fn measure_as_nobody(program: &Program, mode: &str) -> Outcome {
+    require_root();
+    require_tool("curl", "curl");
+    require_tool("setpriv", "util-linux");
+    // The device is one of the test, so that the machine's keeps its mode.
+    let script = "set -e; mkdir devices; mount -t tmpfs -o mode=755 tmpfs devices
+        mknod -m $0 devices/tun c 10 200; mount --bind devices/tun /dev/net/tun
+        exec setpriv --reuid=65534 --regid=65534 --clear-groups $STACKLAB eyeballs --repeat 1 --limit 5 \
+            --format json -- curl -sS -o /dev/null 'http://{host}/'";
+    let mut command = program.script(&["unshare", "--mount", "sh", "-c"], script);
+    command.arg(mode);
+    Outcome::of(command)
+}
+
+#[test]
+fn an_ordinary_user_measures_a_client() {
+    let program = Program::new();
+    let outcome = measure_as_nobody(&program, "666").expect(code::DONE).says(&["in a user namespace"]);
+    let measured: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    for scenario in measured["scenarios"].as_array().unwrap() {
+        let run = &scenario["runs"][0];
+        assert_eq!(run["end"]["exit_code"], 0, "{scenario}");
+        if scenario["name"] == "ipv6-drop" {
+            assert!(run["attempts"][0]["established_ms"].is_null(), "{scenario}");
+        }
+    }
+    let summary = &measured["summary"];
+    assert_eq!(summary["first_family"], "ipv6");
+    // curl's 200 ms. Without a priority of real time the wire may date one of both SYNs late.
+    let delay = summary["attempt_delay"]["median_ms"].as_f64().unwrap();
+    assert!((150.0..600.0).contains(&delay), "{delay}");
+}
+
+#[test]
+fn says_how_a_user_gets_the_device() {
+    let program = Program::new();
+    let outcome = measure_as_nobody(&program, "600").expect(code::TESTBED);
+    outcome.says(&["/dev/net/tun: Permission denied", "sudo chmod 666 /dev/net/tun", "run as root (sudo)"]);
 }
