@@ -72,3 +72,35 @@ fn says_how_a_user_gets_the_device() {
     let outcome = measure_as_nobody(&program, "600").expect(code::TESTBED);
     outcome.says(&["/dev/net/tun: Permission denied", "sudo chmod 666 /dev/net/tun", "run as root (sudo)"]);
 }
+
+/// Asks for the HTTPS record (type 65), and connects to its hint of IPv6 (key 6 of RFC 9460) without an AAAA query.
+const HINTED: &str = "
+import socket, struct, sys
+name = b''.join(bytes([len(label)]) + label.encode() for label in sys.argv[1].split('.')) + b'\\0'
+resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+resolver.settimeout(2)
+resolver.sendto(struct.pack('!6H', 1, 0x100, 1, 0, 0, 0) + name + struct.pack('!2H', 65, 1), ('127.0.0.1', 53))
+reply = resolver.recv(4096)
+hint = reply.index(struct.pack('!2H', 6, 16)) + 4
+address = socket.inet_ntop(socket.AF_INET6, reply[hint:hint + 16])
+connection = socket.create_connection((address, 80), 2)
+connection.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')
+while connection.recv(4096): pass
+";
+
+#[test]
+fn a_client_connects_to_the_hint_of_https() {
+    require_root();
+    require_tool("python3", "python3");
+    let program = Program::new();
+    let options = ["eyeballs", "--repeat", "2", "--limit", "3", "--format", "json", "--"];
+    let outcome = program.run(&[&options[..], &["python3", "-c", HINTED, "{host}"]].concat());
+    let measured: Value = serde_json::from_str(&outcome.expect(code::DONE).stdout).unwrap();
+    let clauses = measured["summary"]["clauses"].as_array().unwrap();
+    let clause = clauses.iter().find(|clause| clause["asks"] == "query HTTPS records too").unwrap();
+    assert_eq!(clause["verdict"], "yes");
+    let found = clause["found"].as_str().unwrap();
+    assert!(found.starts_with("queried in 2 of 2 runs, SYN to port 80 "), "{found}");
+    let runs = measured["scenarios"][0]["runs"].as_array().unwrap();
+    assert!(runs.iter().all(|run| run["first_byte"]["family"] == "ipv6"), "{runs:?}");
+}

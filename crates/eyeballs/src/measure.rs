@@ -4,7 +4,7 @@ use crate::client::{Client, HOST};
 use crate::compare::{Comparison, compare_delays};
 use crate::measurement::{Measurement, ReferenceCheck};
 use crate::network::Network;
-use crate::network::dns::Zone;
+use crate::network::zone::Zone;
 use crate::progress::Progress;
 use crate::run::observe::{Logs, observe};
 use crate::run::{Run, attempt_delay_ms};

@@ -1,8 +1,8 @@
 //! The scenarios: what the path and the resolver do to each family.
 
 use crate::network::answer::Unreachable;
-use crate::network::dns::{Outcome, Records};
 use crate::network::wire::{PathFault, Paths};
+use crate::network::zone::{Outcome, Records};
 use crate::network::{DEAD_IPV4, DEAD_IPV6, SERVER_IPV4, SERVER_IPV6, TRANSLATED};
 use stacklab_model::Family;
 use std::net::IpAddr;

@@ -1,9 +1,10 @@
 //! The resolver on the client's loopback interface: it knows one name at a time, answers as the scenario says, over UDP
 //! and TCP and on an address of each family, and logs the queries for that name.
 
+use crate::network::zone::{Answer, Outcome, QueryType, Records, Zone};
 use crate::network::{Clock, lock};
-use simple_dns::rdata::{A, AAAA, RData};
-use simple_dns::{CLASS, Packet, PacketFlag, QTYPE, RCODE, ResourceRecord, TYPE};
+use simple_dns::rdata::RData;
+use simple_dns::{CLASS, Packet, PacketFlag, RCODE, ResourceRecord};
 use stacklab_model::Family;
 use stacklab_testbed::{Attempt, Fault};
 use std::io::{self, Read, Write};
@@ -16,64 +17,6 @@ const PORT: u16 = 53;
 /// The longest query that is read, bytes.
 const MAX_QUERY: usize = 4_096;
 const TTL_SECONDS: u32 = 60;
-
-/// What becomes of a query.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The addresses, or that there is none.
-    #[default]
-    Answered,
-    /// No answer.
-    Lost,
-    /// The answer that the server failed.
-    Failed,
-}
-
-/// The records of one type, and how they are answered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Records {
-    pub addresses: Vec<IpAddr>,
-    pub delay: Duration,
-    pub outcome: Outcome,
-}
-
-/// A name with its records.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Zone {
-    pub name: String,
-    pub a: Records,
-    pub aaaa: Records,
-}
-
-/// The type of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QueryType {
-    Address(Family),
-    Https,
-    Other(u16),
-}
-
-impl QueryType {
-    fn of(kind: QTYPE) -> Self {
-        match kind {
-            QTYPE::TYPE(TYPE::A) => QueryType::Address(Family::Ipv4),
-            QTYPE::TYPE(TYPE::AAAA) => QueryType::Address(Family::Ipv6),
-            QTYPE::TYPE(TYPE::HTTPS) => QueryType::Https,
-            other => QueryType::Other(other.into()),
-        }
-    }
-}
-
-impl Zone {
-    /// The records of a query's type; none of another type than an address.
-    fn records(&self, kind: QueryType) -> Records {
-        match kind {
-            QueryType::Address(Family::Ipv4) => self.a.clone(),
-            QueryType::Address(Family::Ipv6) => self.aaaa.clone(),
-            QueryType::Https | QueryType::Other(_) => Records::default(),
-        }
-    }
-}
 
 /// A query for the name.
 #[derive(Debug, Clone, Copy)]
@@ -174,18 +117,18 @@ impl Dns {
         let kind = QueryType::of(question.qtype);
         let zone = lock(&self.zone);
         if !question.qname.to_string().eq_ignore_ascii_case(&zone.name) {
-            let bytes = encode(&packet, RCODE::NameError, &[])?;
+            let bytes = encode(&packet, RCODE::NameError, Vec::new())?;
             return Some(Reply { bytes, delay: Duration::ZERO });
         }
-        let records = zone.records(kind);
-        let answered = (records.outcome != Outcome::Lost).then_some(at + records.delay);
+        let Answer { outcome, delay, data } = zone.answer(kind);
+        let answered = if outcome == Outcome::Lost { None } else { Some(at + delay) };
         lock(&self.log).push(Query { at, answered, kind, over_tcp });
-        let bytes = match records.outcome {
+        let bytes = match outcome {
             Outcome::Lost => return None,
-            Outcome::Failed => encode(&packet, RCODE::ServerFailure, &[])?,
-            Outcome::Answered => encode(&packet, RCODE::NoError, &records.addresses)?,
+            Outcome::Failed => encode(&packet, RCODE::ServerFailure, Vec::new())?,
+            Outcome::Answered => encode(&packet, RCODE::NoError, data)?,
         };
-        Some(Reply { bytes, delay: records.delay })
+        Some(Reply { bytes, delay })
     }
 }
 
@@ -203,17 +146,13 @@ fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Re
     thread::Builder::new().name("dns".to_owned()).spawn(work).map(drop)
 }
 
-fn encode(query: &Packet<'_>, code: RCODE, addresses: &[IpAddr]) -> Option<Vec<u8>> {
+fn encode(query: &Packet<'_>, code: RCODE, data: Vec<RData<'static>>) -> Option<Vec<u8>> {
     let mut reply = Packet::new_reply(query.id());
     reply.set_flags(PacketFlag::RECURSION_AVAILABLE | PacketFlag::RECURSION_DESIRED);
     *reply.rcode_mut() = code;
     let question = query.questions.first()?;
     reply.questions.push(question.clone());
-    for address in addresses {
-        let data = match address {
-            IpAddr::V4(address) => RData::A(A { address: address.to_bits() }),
-            IpAddr::V6(address) => RData::AAAA(AAAA { address: address.to_bits() }),
-        };
+    for data in data {
         reply.answers.push(ResourceRecord::new(question.qname.clone(), CLASS::IN, TTL_SECONDS, data));
     }
     reply.build_bytes_vec_compressed().ok()
@@ -222,7 +161,8 @@ fn encode(query: &Packet<'_>, code: RCODE, addresses: &[IpAddr]) -> Option<Vec<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simple_dns::{Name, Question};
+    use simple_dns::rdata::SVCParam;
+    use simple_dns::{Name, Question, TYPE};
 
     const NAME: &str = "r1.eyeballs.test";
 
@@ -251,11 +191,12 @@ mod tests {
         let dns = dns(Records::default());
         assert_eq!(ask(&dns, "R1.eyeballs.test", TYPE::A), Some((RCODE::NoError, 1)));
         assert_eq!(ask(&dns, NAME, TYPE::AAAA), Some((RCODE::NoError, 0)));
-        assert_eq!(ask(&dns, NAME, TYPE::HTTPS), Some((RCODE::NoError, 0)));
+        assert_eq!(ask(&dns, NAME, TYPE::HTTPS), Some((RCODE::NoError, 1)));
+        assert_eq!(ask(&dns, NAME, TYPE::MX), Some((RCODE::NoError, 0)));
         assert_eq!(ask(&dns, "r2.eyeballs.test", TYPE::A), Some((RCODE::NameError, 0)));
         let kinds: Vec<QueryType> = dns.take_log().iter().map(|query| query.kind).collect();
         let [four, six] = [Family::Ipv4, Family::Ipv6].map(QueryType::Address);
-        assert_eq!(kinds, [four, six, QueryType::Https]);
+        assert_eq!(kinds, [four, six, QueryType::Https, QueryType::Other(15)]);
     }
 
     #[test]
@@ -271,5 +212,42 @@ mod tests {
         assert_eq!(late.reply(&query(NAME, TYPE::AAAA), false).unwrap().delay, second);
         let logged = late.take_log()[0];
         assert_eq!(logged.answered, Some(logged.at + second));
+    }
+
+    /// Two addresses of IPv6, as a client reads them from a record.
+    const IPV6: [&str; 2] = ["2001:db8:2::66", "2001:db8:2::1"];
+
+    fn make_ipv6() -> Records {
+        Records { addresses: IPV6.map(|text| text.parse().unwrap()).to_vec(), ..Records::default() }
+    }
+
+    /// The parameters of the HTTPS record, by their keys; `None` without a record.
+    fn read_parameters(dns: &Dns) -> Option<Vec<SVCParam<'static>>> {
+        let reply = dns.reply(&query(NAME, TYPE::HTTPS), false).unwrap();
+        let packet = Packet::parse(&reply.bytes).unwrap();
+        assert_eq!((packet.rcode(), reply.delay), (RCODE::NoError, Duration::ZERO));
+        let RData::HTTPS(binding) = &packet.answers.first()?.rdata else { panic!("{packet:?}") };
+        assert_eq!((binding.priority, binding.target.to_string()), (1, String::new()));
+        Some(binding.iter_params().map(|parameter| parameter.clone().into_owned()).collect())
+    }
+
+    #[test]
+    fn an_https_record_has_protocols_and_hints() {
+        let alpn = SVCParam::Alpn(vec!["h2".try_into().unwrap(), "http/1.1".try_into().unwrap()]);
+        let ipv4 = SVCParam::Ipv4Hint(vec![0xc633_6401]);
+        let addresses = [0x2001_0db8_0002 << 80 | 0x66, 0x2001_0db8_0002 << 80 | 1];
+        let ipv6 = SVCParam::Ipv6Hint(addresses.to_vec());
+        assert_eq!(read_parameters(&dns(make_ipv6())), Some(vec![alpn.clone(), ipv4.clone(), ipv6]));
+        assert_eq!(read_parameters(&dns(Records::default())), Some(vec![alpn, ipv4]));
+    }
+
+    #[test]
+    fn no_hint_has_an_address_that_is_kept_back() {
+        let late = dns(Records { delay: Duration::from_secs(1), ..make_ipv6() });
+        let keys: Vec<u16> = read_parameters(&late).unwrap().iter().map(SVCParam::key_code).collect();
+        assert_eq!(keys, [1, 4]);
+        for outcome in [Outcome::Lost, Outcome::Failed] {
+            assert_eq!(read_parameters(&dns(Records { outcome, ..make_ipv6() })), None);
+        }
     }
 }

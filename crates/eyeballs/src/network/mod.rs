@@ -5,7 +5,7 @@
 //! | `wire` | the thread that moves packets, delays and loses them, and logs them |
 //! | `packet` | headers |
 //! | `answer` | resets and ICMP errors |
-//! | `dns` | the resolver on the client's loopback interface |
+//! | `dns`, `zone` | the resolver on the client's loopback interface, and what it says |
 //! | `server` | the servers of HTTP, HTTPS and SSH |
 //! | `tls`, `authority` | TLS, and the certificates of a throwaway authority |
 //! | `files` | `resolv.conf`, `nsswitch.conf` and trusted certificates of the client |
@@ -18,6 +18,7 @@ pub(crate) mod packet;
 mod server;
 mod tls;
 pub(crate) mod wire;
+pub(crate) mod zone;
 
 use dns::Dns;
 use server::start_servers;

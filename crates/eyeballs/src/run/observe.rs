@@ -1,8 +1,9 @@
 //! Reads a run from the logs of wire and resolver.
 
-use crate::network::dns::{Query, QueryType};
+use crate::network::dns::Query;
 use crate::network::packet::{Flags, Payload};
 use crate::network::wire::{End, Logged};
+use crate::network::zone::QueryType;
 use crate::run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
 use crate::times::in_ms;
 use stacklab_model::Family;
