@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_https_record_has_protocols_and_hints() {
-        let alpn = SVCParam::Alpn(vec!["h2".try_into().unwrap(), "http/1.1".try_into().unwrap()]);
+        let alpn = SVCParam::Alpn(vec!["http/1.1".try_into().unwrap()]);
         let ipv4 = SVCParam::Ipv4Hint(vec![0xc633_6401]);
         let addresses = [0x2001_0db8_0002 << 80 | 0x66, 0x2001_0db8_0002 << 80 | 1];
         let ipv6 = SVCParam::Ipv6Hint(addresses.to_vec());

@@ -14,6 +14,7 @@ pub(crate) mod answer;
 mod authority;
 pub(crate) mod dns;
 mod files;
+mod http;
 pub(crate) mod packet;
 mod server;
 mod tls;

@@ -1,5 +1,6 @@
 //! The servers behind the wire: HTTP on port 80, HTTPS on port 443, and the first line of SSH on port 22.
 
+use crate::network::http::{answer, read_request};
 use crate::network::tls::Tls;
 use stacklab_testbed::{Attempt, Fault};
 use std::io::{self, Read, Write};
@@ -13,10 +14,6 @@ const HTTPS: u16 = 443;
 const SSH: u16 = 22;
 /// How long a connection may say nothing.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The longest request that is read, bytes.
-const MAX_REQUEST: usize = 65_536;
-/// Bytes of a page: several segments, of which the first fills an Ethernet frame.
-const PAGE: usize = 4_000;
 
 /// What answers a connection.
 type Serve = Arc<dyn Fn(TcpStream) -> io::Result<()> + Send + Sync>;
@@ -51,53 +48,10 @@ fn serve_http(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(&answer(&request))
 }
 
-/// Reads up to the empty line that ends a request's head.
-pub(super) fn read_request(stream: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut request = Vec::new();
-    let mut room = [0; 4096];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let length = stream.read(&mut room)?;
-        if length == 0 || request.len() > MAX_REQUEST {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        request.extend(&room[..length]);
-    }
-    Ok(request)
-}
-
-/// The answer to a request, whatever it asks for.
-pub(super) fn answer(request: &[u8]) -> Vec<u8> {
-    let mut page = b"<!DOCTYPE html><title>stacklab</title><p>".to_vec();
-    page.resize(PAGE, b'.');
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {PAGE}\r\nConnection: close\r\n\r\n"
-    );
-    let mut answer = head.into_bytes();
-    if !request.starts_with(b"HEAD ") {
-        answer.extend(page);
-    }
-    answer
-}
-
 /// The line that begins SSH (RFC 4253), which the server says first.
 fn serve_ssh(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(b"SSH-2.0-stacklab\r\n")?;
     let mut room = [0; 4096];
     while stream.read(&mut room)? > 0 {}
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_with_a_page_or_its_head() {
-        let request = read_request(&mut &b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..]).unwrap();
-        let whole = answer(&request);
-        assert!(whole.starts_with(b"HTTP/1.1 200 OK\r\n") && whole.len() > PAGE);
-        let head = answer(b"HEAD / HTTP/1.1\r\n\r\n");
-        assert!(head.ends_with(b"\r\n\r\n") && head.len() + PAGE == whole.len());
-        assert!(read_request(&mut &b"GET / HTTP/1.1\r\n"[..]).is_err(), "it ended early");
-    }
 }

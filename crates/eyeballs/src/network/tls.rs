@@ -1,7 +1,7 @@
 //! HTTPS: the server's side of TLS, with a certificate of the throwaway authority.
 
 use crate::network::authority::Credentials;
-use crate::network::server::{answer, read_request};
+use crate::network::http::{answer, read_request};
 use rustls::crypto::ring::default_provider;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// The protocols that the HTTPS record names.
-const PROTOCOLS: [&str; 2] = ["h2", "http/1.1"];
+const PROTOCOLS: [&str; 1] = ["http/1.1"];
 
 /// What becomes of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
