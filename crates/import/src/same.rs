@@ -14,9 +14,7 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
     for place in places(files) {
         let Some(identity) = test(files, place).identity.clone() else { continue };
         let places = kept.entry(identity.name.clone()).or_default();
-        let same = places
-            .iter()
-            .position(|known| test(files, *known).identity.as_ref().is_some_and(|of| of.is_of(&identity)));
+        let same = places.iter().position(|known| are_same(files, *known, place));
         let Some(at) = same else {
             places.push(place);
             continue;
@@ -48,6 +46,19 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
             });
         }
     }
+}
+
+/// Whether two tests are one. Where a time is missing, ports decide: the files of both ends have the same, and one host
+/// may use them for several tests.
+fn are_same(files: &[ToolFile], one: Place, other: Place) -> bool {
+    let first = test(files, one);
+    let second = test(files, other);
+    let Some(identities) = first.identity.as_ref().zip(second.identity.as_ref()) else { return false };
+    let is_known = identities.0.is_of(identities.1);
+    is_known.unwrap_or_else(|| match first.side.zip(second.side) {
+        Some(sides) => sides.0 != sides.1,
+        None => one.0 != other.0,
+    })
 }
 
 fn places(files: &[ToolFile]) -> Vec<Place> {

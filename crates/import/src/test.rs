@@ -66,6 +66,8 @@ pub struct ToolTest {
     pub(super) is_of_client: bool,
     /// What no other test has, if the file has such a thing.
     pub(super) identity: Option<Identity>,
+    /// The end whose file it is, if the file tells it.
+    pub(super) side: Option<Side>,
 }
 
 /// A file's content.
@@ -141,6 +143,7 @@ impl ToolTest {
             series: None,
             is_of_client: false,
             identity: None,
+            side: None,
         }
     }
 
@@ -320,23 +323,37 @@ pub(super) fn of_flows(role: Role, flows: &[Vec<Part>]) -> Option<ToolSeries> {
 /// How far the clocks of both ends may be apart, seconds.
 const MAX_APART_S: f64 = 5.0;
 
+/// What is the same at both ends of iperf 2: addresses and ports, which later tests may have too.
+pub(super) const PORTS: &str = "ports";
+
+/// An end of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
 /// What no other test has.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Identity {
     /// What it is: `cookie`.
     pub what: &'static str,
     pub name: String,
-    /// When the test was, seconds of any clock; `None` where the name is enough.
+    /// When the test was, seconds of any clock; `None` if the name is enough, or the file has no time.
     pub at_s: Option<f64>,
 }
 
 impl Identity {
-    pub(super) fn is_of(&self, other: &Identity) -> bool {
-        let is_near = match (self.at_s, other.at_s) {
-            (Some(one), Some(other)) => (one - other).abs() <= MAX_APART_S,
-            (None, None) => true,
-            _ => false,
-        };
-        self.what == other.what && self.name == other.name && is_near
+    /// Whether both are of one test; `None` if a time is missing that would decide.
+    pub(super) fn is_of(&self, other: &Identity) -> Option<bool> {
+        if self.what != other.what || self.name != other.name {
+            return Some(false);
+        }
+        match (self.at_s, other.at_s) {
+            (Some(one), Some(other)) => Some((one - other).abs() <= MAX_APART_S),
+            _ if self.what == PORTS => None,
+            (None, None) => Some(true),
+            _ => Some(false),
+        }
     }
 }

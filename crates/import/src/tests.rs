@@ -16,6 +16,7 @@ mod echoes;
 mod intervals;
 mod iperf3_text;
 mod lines;
+mod overlap;
 mod same;
 
 fn file(bytes: &[u8]) -> ToolFile {

@@ -114,9 +114,9 @@ pub(super) const LINES: &Forms<Kind> = &[
 
 /// What stands behind the transport in a heading, and why its tests are left out, if they are.
 pub(super) const HEADS: &Forms<Option<&'static str>> = &[
-    (None, "<(v6) >port {port}< with pid {n}>< via {w}>< ({n}</{n}> flows</load>)>"),
+    (None, "<(v6) >port {port}< with pid {n}>< via {w}>< ({flows}</{n}> flows</load>)>"),
     (None, "<(v6) >ports {port}-{n}< with pid {n}>"),
-    (Some(BOTH), "<(v6) >port {port}< with pid {n}>< via {w}>< ({n}</{n}> flows</load>)> (full-duplex)"),
+    (Some(BOTH), "<(v6) >port {port}< with pid {n}>< via {w}>< ({flows}</{n}> flows</load>)> (full-duplex)"),
     (Some(MPTCP), "<(v6) >(MPTCP) port {port}{..}"),
     (Some(MPTCP), "<(v6) >port {port} (MPTCP){..}"),
 ];

@@ -1,81 +1,10 @@
 //! Tests of iperf 2 from their lines.
 
-use super::iperf_lines::BOTH;
-use crate::test::{Identity, Part, ToolTest, family, nanoseconds, of_flows};
+use super::iperf_groups::{Connection, ResultLine, TestGroup};
+use crate::test::{Identity, PORTS, Part, Side, ToolTest, family, nanoseconds, of_flows};
 use crate::value::{ImportError, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct Head {
-    /// Why its tests are left out, if they are.
-    pub(super) left_out: Option<String>,
-    pub(super) transport: Option<Transport>,
-    pub(super) size: Option<u32>,
-    pub(super) is_server: bool,
-}
-
-#[derive(Default)]
-pub(super) struct TestGroup {
-    pub(super) head: Head,
-    pub(super) connections: BTreeMap<String, Connection>,
-    pub(super) has_results: bool,
-    pub(super) late: f64,
-    /// Why it is left out, if it is.
-    pub(super) left_out: Option<String>,
-    /// What iperf says that failed.
-    pub(super) failures: Vec<String>,
-}
-
-impl TestGroup {
-    pub(super) fn is_left_out(&self) -> bool {
-        self.left_out.is_some() || self.head.left_out.is_some()
-    }
-
-    /// Leaves it out for a reason; the first one counts.
-    pub(super) fn leave_out(&mut self, reason: impl Into<String>) {
-        if !self.is_left_out() {
-            self.left_out = Some(reason.into());
-        }
-    }
-}
-
-pub(super) struct Connection {
-    pub(super) line: usize,
-    pub(super) ends: [String; 2],
-    /// Addresses and ports, in one order at both ends.
-    pub(super) name: String,
-    pub(super) is_reverse: bool,
-    pub(super) own: Option<ResultLine>,
-    /// The lines of this host, that of the whole test included.
-    pub(super) parts: Vec<Part>,
-    /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
-    pub(super) is_open: bool,
-    /// By the server, which sends it to the client.
-    pub(super) server: Option<ResultLine>,
-    /// When it began, nanoseconds since the Unix epoch.
-    pub(super) began_unix_ns: Option<u64>,
-}
-
-pub(super) struct ResultLine {
-    pub(super) seconds: f64,
-    pub(super) bytes: f64,
-    pub(super) bits_per_second: f64,
-    /// Jitter in ms, datagrams lost and sent.
-    pub(super) udp: Option<[f64; 3]>,
-    pub(super) retries: Option<f64>,
-    /// The sender's round trip, ms.
-    pub(super) rtt: Option<f64>,
-    /// Whether all of its digits are printed (`-f b`).
-    pub(super) is_exact: bool,
-}
-
-impl ResultLine {
-    pub(super) fn part(&self, from: f64) -> Part {
-        let messages = self.udp.map_or(0.0, |[_, lost, sent]| (sent - lost).max(0.0));
-        Part { from, to: self.seconds, bytes: self.bytes, messages }
-    }
-}
 
 /// The intervals of connections: their lines without that of the whole test, which is the last one.
 fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Option<ToolSeries> {
@@ -87,85 +16,120 @@ fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Opti
     of_flows(if is_receiver { Role::Receiver } else { Role::Sender }, &flows)
 }
 
-/// Adds a group as a test, or why it is left out.
+/// Adds a group as tests, or why it is left out. In the last group of a file, a connection without a result says that
+/// the file is cut short; others were broken off.
 pub(super) fn close(
-    group: TestGroup,
+    mut group: TestGroup,
+    is_last: bool,
     tests: &mut Vec<ToolTest>,
     left_out: &mut Vec<String>,
 ) -> Result<(), ImportError> {
-    let TestGroup { head, connections, late, left_out: reason, failures, .. } = group;
-    let Some(first) = connections.values().next() else { return Ok(()) };
-    let is_both = connections.values().any(|other| other.is_reverse != first.is_reverse);
-    if let Some(reason) = reason.or(head.left_out).or_else(|| is_both.then(|| BOTH.to_owned())) {
-        left_out.push(format!("line {}: {reason}", first.line + 1));
-        return Ok(());
+    group.count_connections();
+    for part in group.split_by_hosts() {
+        let Some(line) = part.line else { continue };
+        if let Some(reason) = part.find_reason() {
+            left_out.push(format!("line {}: {reason}", line + 1));
+        } else if let Some((id, connection)) = part.find_open() {
+            let reason = format!("connection {} has no result of the whole test", id.escape_debug());
+            if is_last {
+                return Err(ImportError::of_line(connection.line, reason + ": the file is cut short"));
+            }
+            left_out.push(ImportError::of_line(connection.line, reason).to_string());
+        } else {
+            tests.extend(read_test(part));
+        }
     }
+    Ok(())
+}
+
+/// The test of a group; `None` if it has no connection.
+fn read_test(group: TestGroup) -> Option<ToolTest> {
+    let TestGroup { head, connections, failures, .. } = group;
+    let first = connections.values().next()?;
     let mut test = ToolTest::new(Probe::Stream);
     test.invalid = failures;
     test.family = family(&first.ends[0], &first.ends[1]);
-    (test.transport, test.size, test.flows) = (head.transport, head.size, connections.len() as u32);
+    test.transport = head.transport;
+    test.size = head.size;
+    test.flows = connections.len() as u32;
     if first.is_reverse {
         test.direction = Direction::Reverse;
     }
-    let mut outcomes = Vec::new();
-    for (id, connection) in &connections {
-        // Who received tells more.
-        let outcome = connection
-            .server
-            .as_ref()
-            .or(connection.own.as_ref())
-            .filter(|_| !connection.is_open)
-            .ok_or_else(|| {
-                let reason = format!(
-                    "connection {} has no result of the whole test: the file is cut short",
-                    id.escape_debug()
-                );
-                ImportError::of_line(connection.line, reason)
-            })?;
-        outcomes.push((outcome, connection.server.is_some() || head.is_server != connection.is_reverse));
-    }
-    test.series = series(&connections, head.is_server != first.is_reverse);
-    test.duration_ns = nanoseconds(outcomes.iter().map(|(outcome, _)| outcome.seconds).fold(0.0, f64::max));
-    let arrived = outcomes.iter().all(|(_, is_receiver)| *is_receiver);
-    let rate: f64 = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second).sum();
-    if arrived || head.transport != Some(Transport::Udp) {
-        test.set(Metric::Throughput, Value::Measured(rate / 1e6));
-    } else {
-        test.set(Metric::Throughput, Value::Missing("the file has no report of the server".to_owned()));
-    }
-    if !arrived && head.transport == Some(Transport::Tcp) {
-        let said = "a client of iperf counts what it wrote, some of which may be in its buffer";
-        test.warn("tool_side", said.to_owned(), "use the server's file, or longer tests");
-    }
+    test.series = series(&connections, first.is_receiver(&head));
     test.started_unix_ns = connections.values().filter_map(|connection| connection.began_unix_ns).min();
     let mut names: Vec<&str> = connections.values().map(|connection| connection.name.as_str()).collect();
     names.sort_unstable();
     let at_s = test.started_unix_ns.map(|ns| ns as f64 / 1e9);
-    test.identity =
-        at_s.map(|at_s| Identity { what: "ports and time", name: names.join(", "), at_s: Some(at_s) });
-    if !outcomes.iter().all(|(outcome, _)| outcome.is_exact) {
+    test.identity = Some(Identity { what: PORTS, name: names.join(", "), at_s });
+    let is_server = head.is_server || first.is_served;
+    test.side = Some(if is_server { Side::Server } else { Side::Client });
+    let outcomes: Vec<&ResultLine> = connections.values().filter_map(Connection::outcome).collect();
+    let mut arrived = true;
+    for connection in connections.values() {
+        arrived &= connection.server.is_some() || connection.is_receiver(&head);
+    }
+    set_figures(&mut test, &outcomes, arrived);
+    test.warn_late("iperf", connections.values().map(|connection| connection.late).sum());
+    Some(test)
+}
+
+/// Sets the figures of a test by the results of its connections. `arrived` says whether they are of receivers.
+fn set_figures(test: &mut ToolTest, outcomes: &[&ResultLine], arrived: bool) {
+    test.duration_ns = nanoseconds(outcomes.iter().map(|outcome| outcome.seconds).fold(0.0, f64::max));
+    let rate: f64 = outcomes.iter().map(|outcome| outcome.bits_per_second).sum();
+    if arrived || test.transport != Some(Transport::Udp) {
+        test.set(Metric::Throughput, Value::Measured(rate / 1e6));
+    } else {
+        test.set(Metric::Throughput, Value::Missing("the file has no report of the server".to_owned()));
+    }
+    if !arrived && test.transport == Some(Transport::Tcp) {
+        let said = "a client of iperf counts what it wrote, some of which may be in its buffer";
+        test.warn("tool_side", said.to_owned(), "use the server's file, or longer tests");
+    }
+    if !outcomes.iter().all(|outcome| outcome.is_exact) {
         test.warn(
             "tool_digits",
             "iperf's text has three digits".to_owned(),
             "differences below 1 % may be rounding",
         );
     }
-    test.warn_late("iperf", late);
-    let rtts: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.rtt).sum();
+    let rtts: Option<f64> = outcomes.iter().map(|outcome| outcome.rtt).sum();
     if let Some(rtts) = rtts {
         test.set(Metric::TcpSrtt, Value::Measured(rtts / outcomes.len() as f64));
     }
-    let retries: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.retries).sum();
-    let bits = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second * outcome.seconds);
+    let retries: Option<f64> = outcomes.iter().map(|outcome| outcome.retries).sum();
+    let bits = outcomes.iter().map(|outcome| outcome.bits_per_second * outcome.seconds);
     test.set_retransmits(retries, bits.sum::<f64>() / 8.0);
-    let udp: Option<Vec<[f64; 3]>> = outcomes.iter().map(|(outcome, _)| outcome.udp).collect();
-    if head.transport == Some(Transport::Udp) {
-        let sum = |place: usize| udp.iter().flatten().map(|row| row[place]).sum::<f64>();
-        let reason = "the file has no report of the server";
-        test.set(Metric::Loss, Value::finite(sum(1) / sum(2), reason));
-        test.set(Metric::JitterRfc3550, Value::finite(sum(0) / udp.iter().flatten().count() as f64, reason));
+    if test.transport == Some(Transport::Udp) {
+        let udp: Option<Vec<[f64; 3]>> = outcomes.iter().map(|outcome| outcome.udp).collect();
+        let udp = udp.unwrap_or_default();
+        let counts: Vec<Datagrams> =
+            udp.iter().map(|[_, lost, sent]| Datagrams { lost: *lost, sent: *sent }).collect();
+        let jitter: f64 = udp.iter().map(|[jitter, ..]| jitter).sum();
+        test.set(Metric::Loss, loss_of_flows(&counts));
+        test.set(Metric::JitterRfc3550, Value::finite(jitter / udp.len() as f64, NO_REPORT));
         test.set(Metric::OneWayDelay, untold("iperf", "whether the clocks of both hosts agree"));
     }
-    tests.push(test);
-    Ok(())
+}
+
+/// Why datagrams of a client have no figures.
+const NO_REPORT: &str = "the file has no report of the server";
+
+/// Datagrams of a flow, as its receiver counts them.
+pub(super) struct Datagrams {
+    pub(super) lost: f64,
+    pub(super) sent: f64,
+}
+
+/// The share of datagrams that were lost. Duplicates make iperf's count of losses negative.
+pub(super) fn loss_of_flows(flows: &[Datagrams]) -> Value {
+    let lost: f64 = flows.iter().map(|flow| flow.lost).sum();
+    let sent: f64 = flows.iter().map(|flow| flow.sent).sum();
+    if flows.iter().any(|flow| flow.lost < 0.0) {
+        return Value::Missing("the file says that more arrived than was sent".to_owned());
+    }
+    if flows.iter().any(|flow| flow.lost > flow.sent) {
+        return Value::Missing("the file says that more was lost than was sent".to_owned());
+    }
+    Value::finite(lost / sent, NO_REPORT)
 }

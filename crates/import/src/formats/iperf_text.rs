@@ -1,8 +1,9 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
 use super::forms::{Fields, Unread, begin, cut_line, find, not_understood};
+use super::iperf_groups::{Connection, Head, ResultLine, SumLine, TestGroup, canonical};
 use super::iperf_lines::{HEADS, Kind, LINES, NOTES, Note, ROWS};
-use super::iperf_tests::{Connection, Head, ResultLine, TestGroup, close};
+use super::iperf_tests::close;
 use crate::test::{Format, MAX_ROWS, ToolFile};
 use crate::value::{ImportError, MAX_TESTS, rfc3339_ns};
 use stacklab_model::Transport;
@@ -22,8 +23,9 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     reader.pass_over_pending();
     let mut tests = Vec::new();
     let mut left_out = reader.left_out;
-    for group in reader.groups {
-        close(group, &mut tests, &mut left_out)?;
+    let last = reader.groups.len().saturating_sub(1);
+    for (number, group) in reader.groups.into_iter().enumerate() {
+        close(group, number == last, &mut tests, &mut left_out)?;
     }
     left_out.extend(reader.unread.describe());
     ToolFile::of_tests(Format::IperfText, reader.version, tests, left_out)
@@ -51,6 +53,8 @@ struct Reader<'t> {
     listening: Option<String>,
     /// Whether a connection came before this host connected to another: it is the server.
     is_served: bool,
+    /// The connection of the last row.
+    last_row: Option<&'t str>,
 }
 
 impl<'t> Reader<'t> {
@@ -63,22 +67,14 @@ impl<'t> Reader<'t> {
             // `1.42 KByte` is rounded, and no size.
             Kind::Buffer if fields.text("bytes").contains('.') => {}
             Kind::Buffer => self.head.size = fields.bytes().map(|bytes| bytes as u32),
-            Kind::Connection => return self.read_connection(place, line, &fields),
+            Kind::Connection => self.read_connection(place, line, &fields),
             Kind::ServerReport => self.of_server = true,
-            Kind::Late => {
-                self.group.late += fields.number("late").unwrap_or(0.0);
-                self.of_server = false;
-            }
+            Kind::Late => self.read_late(&fields),
             Kind::Row => return self.read_row(place, line, &fields),
             Kind::Version => self.version = Some(fields.text("version").to_owned()),
             Kind::Warning => self.tell(place, bare_line(line)),
-            Kind::Failure if self.group.connections.is_empty() || self.is_in_settings => {
-                self.tell(place, line)
-            }
-            Kind::Failure => {
-                self.group.failures.push(format!("iperf says: {line}"));
-                self.group.failures.dedup();
-            }
+            Kind::Failure if self.is_in_settings || !self.is_in_test() => self.tell(place, line),
+            Kind::Failure => self.group.fail(place, line),
             Kind::LeftOut(reason) if line.starts_with('[') => self.group.leave_out(reason),
             Kind::LeftOut(reason) => {
                 self.head.left_out.get_or_insert_with(|| reason.to_owned());
@@ -130,13 +126,20 @@ impl<'t> Reader<'t> {
         std::iter::once(&mut self.group).chain(running).find(|group| group.connections.contains_key(id))
     }
 
+    /// Whether what fails is of a test: of a client, its heading is enough.
+    fn is_in_test(&self) -> bool {
+        let is_connecting = self.head.transport.is_some() && !self.head.is_server && !self.is_served;
+        is_connecting || !self.group.connections.is_empty()
+    }
+
     fn end_group(&mut self) {
         self.groups.push(std::mem::take(&mut self.group));
     }
 
     fn read_heading(&mut self, place: usize, line: &'t str, fields: &Fields<'t>) {
-        // Connections may be listed before their sum.
-        if self.group.has_results {
+        // Connections may be listed before their heading.
+        let has_failed = self.group.connections.is_empty() && !self.group.failures.is_empty();
+        if self.group.has_results || has_failed {
             self.end_group();
         }
         self.pass_over_pending();
@@ -154,10 +157,11 @@ impl<'t> Reader<'t> {
         } else {
             self.is_client = true;
         }
-        self.head = Head { transport, size: None, is_server, left_out: reason };
+        let flows = number_of_flows(fields);
+        self.head = Head { transport, size: None, is_server, left_out: reason, flows };
     }
 
-    fn read_connection(&mut self, place: usize, line: &'t str, fields: &Fields<'t>) -> Result<(), String> {
+    fn read_connection(&mut self, place: usize, line: &'t str, fields: &Fields<'t>) {
         if self.group.has_results {
             self.end_group();
         }
@@ -169,24 +173,40 @@ impl<'t> Reader<'t> {
             }
             _ => self.pass_over_pending(),
         }
+        let id = fields.text("id");
+        if self.group.connections.contains_key(id) {
+            self.group.leave_out(format!("connection {} has no result", id.escape_debug()));
+            self.end_group();
+        }
         self.group.head = self.head.clone();
+        self.group.line.get_or_insert(place);
         let ends = ["local", "peer"].map(|name| fields.text(name).to_owned());
         let ports = ["port", "peer_port"].map(|name| fields.text(name));
+        // What could not connect has no port.
+        if ports[0] == "0" {
+            self.group.fail(place, &format!("connection {} was not made", id.escape_debug()));
+            return;
+        }
         self.is_served |= !self.is_client;
         // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
         let came_back = self.listening.as_deref() == Some(ports[usize::from(self.is_served)]);
-        let mut both =
-            [format!("{} {}", bare(&ends[0]), ports[0]), format!("{} {}", bare(&ends[1]), ports[1])];
+        let mut both = [
+            format!("{} {}", canonical(&ends[0]), ports[0]),
+            format!("{} {}", canonical(&ends[1]), ports[1]),
+        ];
         both.sort_unstable();
         let mut connection = Connection {
             line: place,
             name: both.join(" "),
             ends,
             is_reverse: self.is_client && came_back,
+            is_served: self.is_client && came_back && self.is_served,
             own: None,
             parts: Vec::new(),
             is_open: false,
             server: None,
+            sum: None,
+            late: 0.0,
             began_unix_ns: None,
         };
         let mut notes = fields.text("tail");
@@ -204,10 +224,7 @@ impl<'t> Reader<'t> {
             }
             notes = rest.trim();
         }
-        match self.group.connections.insert(fields.text("id").to_owned(), connection) {
-            Some(_) => Err("its number is used twice".to_owned()),
-            None => Ok(()),
-        }
+        self.group.connections.insert(id.to_owned(), connection);
     }
 
     fn read_row(&mut self, place: usize, line: &'t str, fields: &Fields<'t>) -> Result<(), String> {
@@ -217,9 +234,14 @@ impl<'t> Reader<'t> {
         self.group.has_results = true;
         let id = fields.text("id");
         // Sums of connections, and of both directions of one.
-        if id.starts_with("SUM") || id.starts_with("FD") {
+        if id.starts_with("SUM") {
+            self.read_sum(place, fields);
             return Ok(());
         }
+        if id.starts_with("FD") {
+            return Ok(());
+        }
+        self.last_row = Some(id);
         let of_server = std::mem::take(&mut self.of_server);
         let pending = std::mem::take(&mut self.pending);
         let is_cut = self.cut == Some(place);
@@ -249,11 +271,38 @@ impl<'t> Reader<'t> {
         }
         Ok(())
     }
+
+    /// Keeps a sum of connections with the one before it, which is of the same hosts.
+    fn read_sum(&mut self, place: usize, fields: &Fields) {
+        self.group.line.get_or_insert(place);
+        self.group.has_sum = true;
+        let whole = fields.number("from").filter(|from| *from == 0.0);
+        let Some(((_, seconds), bytes)) = whole.zip(fields.number("to")).zip(fields.bytes()) else { return };
+        let Some(id) = self.last_row else { return };
+        let Some(connection) = self.group_of(id).and_then(|group| group.connections.get_mut(id)) else {
+            return;
+        };
+        if connection.sum.is_none_or(|known| seconds > known.seconds) {
+            connection.sum = Some(SumLine { seconds, bytes });
+        }
+    }
+
+    /// Keeps how many datagrams of a whole test were late: intervals have such lines too.
+    fn read_late(&mut self, fields: &Fields) {
+        self.of_server = false;
+        let late = fields.number("late").filter(|_| fields.number("from") == Some(0.0)).unwrap_or(0.0);
+        let id = fields.text("id");
+        let connection = self.group_of(id).and_then(|group| group.connections.get_mut(id));
+        if let Some(connection) = connection {
+            connection.late = connection.late.max(late);
+        }
+    }
 }
 
-/// An address without its zone.
-fn bare(address: &str) -> &str {
-    address.split('%').next().unwrap_or(address)
+/// How many connections a client is to make, by its heading.
+fn number_of_flows(fields: &Fields) -> Option<usize> {
+    let (_, head) = find(HEADS, fields.text("tail"))?;
+    head.text("flows").parse().ok()
 }
 
 /// A line without the number of its connection.

@@ -29,7 +29,7 @@ fn ping(sent: u8, rcvd: u8, answers: &str) -> String {
 }
 
 /// The files after repeats were left out.
-fn without_repeats(contents: &[&[u8]]) -> Vec<ToolFile> {
+pub(super) fn without_repeats(contents: &[&[u8]]) -> Vec<ToolFile> {
     let mut files: Vec<ToolFile> = contents.iter().map(|bytes| file(bytes)).collect();
     let names: Vec<String> = (0..files.len()).map(|number| format!("file {number}")).collect();
     leave_out_repeats(&mut files, &names);
