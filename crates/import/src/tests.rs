@@ -17,6 +17,7 @@ mod intervals;
 mod iperf3_text;
 mod lines;
 mod overlap;
+mod overlap_csv;
 mod same;
 
 fn file(bytes: &[u8]) -> ToolFile {

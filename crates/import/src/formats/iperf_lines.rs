@@ -35,6 +35,7 @@ const BOUNCEBACK: &str = "bounceback: requests and answers, and no stream";
 const FRAMES: &str = "an isochronous test, which sends frames on a schedule: stacklab has no such probe";
 const BURSTS: &str = "a test that sends bursts on a schedule: stacklab has no such probe";
 const MPTCP: &str = "MPTCP: stacklab has no such transport";
+pub(super) const LOAD: &str = "other streams ran at once (--working-load): test without it";
 const OTHER_FORM: &str = "frames or bursts, each on a separate line: stacklab has no such probe";
 
 use Kind::*;
@@ -114,9 +115,12 @@ pub(super) const LINES: &Forms<Kind> = &[
 
 /// What stands behind the transport in a heading, and why its tests are left out, if they are.
 pub(super) const HEADS: &Forms<Option<&'static str>> = &[
-    (None, "<(v6) >port {port}< with pid {n}>< via {w}>< ({flows}</{n}> flows</load>)>"),
+    (None, "<(v6) >port {port}< with pid {n}>< via {w}>< ({flows}</{load}> flows</load>)>"),
     (None, "<(v6) >ports {port}-{n}< with pid {n}>"),
-    (Some(BOTH), "<(v6) >port {port}< with pid {n}>< via {w}>< ({flows}</{n}> flows</load>)> (full-duplex)"),
+    (
+        Some(BOTH),
+        "<(v6) >port {port}< with pid {n}>< via {w}>< ({flows}</{load}> flows</load>)> (full-duplex)",
+    ),
     (Some(MPTCP), "<(v6) >(MPTCP) port {port}{..}"),
     (Some(MPTCP), "<(v6) >port {port} (MPTCP){..}"),
 ];

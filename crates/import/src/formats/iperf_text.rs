@@ -2,7 +2,7 @@
 
 use super::forms::{Fields, Unread, begin, cut_line, find, not_understood};
 use super::iperf_groups::{Connection, Head, ResultLine, SumLine, TestGroup, canonical};
-use super::iperf_lines::{HEADS, Kind, LINES, NOTES, Note, ROWS};
+use super::iperf_lines::{HEADS, Kind, LINES, LOAD, NOTES, Note, ROWS};
 use super::iperf_tests::close;
 use crate::test::{Format, MAX_ROWS, ToolFile};
 use crate::value::{ImportError, MAX_TESTS, rfc3339_ns};
@@ -142,12 +142,19 @@ impl<'t> Reader<'t> {
         if self.group.has_results || has_failed {
             self.end_group();
         }
+        if has_failed {
+            // It does not listen: what comes is of another process.
+            self.is_client = false;
+        }
         self.pass_over_pending();
         self.is_in_settings = true;
         let name = fields.text("transport");
         let transport: Option<Transport> = name.to_ascii_lowercase().parse().ok();
         let (reason, port) = match find(HEADS, fields.text("tail")) {
             _ if transport.is_none() => (Some(format!("{name}: stacklab has no such transport")), ""),
+            Some((None, head)) if !["", "0"].contains(&head.text("load")) => {
+                (Some(LOAD.to_owned()), head.text("port"))
+            }
             Some((reason, head)) => (reason.map(str::to_owned), head.text("port")),
             None => (Some(not_understood(place, line)), ""),
         };

@@ -10,6 +10,7 @@ mod iperf3_json;
 mod iperf3_lines;
 mod iperf3_text;
 mod iperf_csv;
+mod iperf_csv_groups;
 mod iperf_groups;
 mod iperf_lines;
 mod iperf_tests;

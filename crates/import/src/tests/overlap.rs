@@ -106,6 +106,8 @@ fn refused_connection_leaves_other_tests() {
         assert!(found.left_out[0].contains("Connection refused"), "{:?}", found.left_out);
         assert!(one(text.as_bytes()).invalid.is_empty());
     }
+    let served = [refused.as_bytes(), sample!("iperf-2.1.8-server-both.txt")].concat();
+    assert!(tests(&served).iter().all(|test| test.direction == Direction::Forward));
     // One of two connections.
     let half = good.replace("port 5001\nTCP", "port 5001 with pid 4151 (2 flows)\nTCP");
     assert_eq!(one(half.as_bytes()).invalid, ["iperf was to make 2 connections, and the file has 1"]);
@@ -118,6 +120,9 @@ fn handshakes_and_broken_tests_are_left_out() {
     let handshake = "[  1] local 192.0.2.1 port 50178 connected with 192.0.2.2 port 5001\n".repeat(3);
     let only = format!("{CLIENT}TCP three-way-handshake (3WHS) only\n{handshake}");
     assert!(why(&only).contains("a handshake, and no stream"));
+    let other = CLIENT.replace("port 5001\n", "port 5001 with pid 9 (1/2 flows/load)\n");
+    let load = [other.as_str(), &handshake[..handshake.len() / 3], &row("1", 23.8, 20.0)].concat();
+    assert!(why(&load).contains("--working-load"));
     // A number comes again: the test before has no result.
     let log = [SERVER, &connection(4, "192.0.2.1", 0), &connection(4, "192.0.2.9", 9), &row("4", 23.8, 20.0)];
     assert_eq!(list(&log.concat()), [(1, 20.0)]);
