@@ -45,6 +45,13 @@ impl Row<'_> {
         hosts
     }
 
+    /// Whether both are between the same hosts, in either order.
+    fn is_between_hosts_of(&self, other: &Row) -> bool {
+        let [address, _, peer, ..] = self.connection;
+        let [other_address, _, other_peer, ..] = other.connection;
+        (address == other_address && peer == other_peer) || (address == other_peer && peer == other_address)
+    }
+
     /// Seconds between the times of two lines; `None` if one has no time.
     fn seconds_to(&self, other: &Row) -> Option<f64> {
         Some((self.time_s? - other.time_s?).abs())
@@ -69,7 +76,7 @@ pub(super) fn mark_flows(rows: &mut [Row], sum: &Row) -> bool {
     let mut flows = Vec::new();
     let mut bytes = 0.0;
     for (place, row) in rows.iter().enumerate().rev().take(MAX_BESIDE) {
-        if row.hosts() != sum.hosts() {
+        if !row.is_between_hosts_of(sum) {
             continue;
         }
         let is_at_once = row.seconds_to(sum).is_none_or(|seconds| seconds <= 1.0);
@@ -122,18 +129,24 @@ pub(super) fn leave_out_both_directions(rows: &mut Vec<Row>, left_out: &mut Vec<
 
 /// The lines of each test. Those that may be of one test or of several are left out.
 pub(super) fn group_rows<'a>(rows: Vec<Row<'a>>, left_out: &mut Vec<String>) -> Vec<Vec<Row<'a>>> {
-    let mut tests: Vec<Vec<Row>> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     let mut untimed: BTreeMap<[String; 2], Vec<Row>> = BTreeMap::new();
     for row in rows {
         if row.sum.is_none() && row.time_s.is_none() {
             untimed.entry(row.hosts().map(str::to_owned)).or_default().push(row);
             continue;
         }
-        match tests.iter_mut().rev().take(MAX_BESIDE).find(|test| is_of_test(&row, test)) {
-            Some(test) => test.push(row),
-            None => tests.push(vec![row]),
-        }
+        let group = match groups.iter().rev().take(MAX_BESIDE).position(|group| group.takes(&row)) {
+            Some(back) => groups.len() - 1 - back,
+            None => {
+                groups.push(Group::default());
+                groups.len() - 1
+            }
+        };
+        groups[group].numbers.insert(row.connection[4]);
+        groups[group].rows.push(row);
     }
+    let mut tests: Vec<Vec<Row>> = groups.into_iter().map(|group| group.rows).collect();
     tests.retain(|test| {
         let is_contradicted = test.iter().any(|row| row.is_contradicted);
         if is_contradicted {
@@ -158,12 +171,22 @@ pub(super) fn group_rows<'a>(rows: Vec<Row<'a>>, left_out: &mut Vec<String>) -> 
     tests
 }
 
-/// Whether a line is of a test: by their sum, or as a connection that ran beside all of it.
-fn is_of_test(row: &Row, test: &[Row]) -> bool {
-    if row.sum.is_some() || test[0].sum.is_some() {
-        return row.sum == test[0].sum;
+/// The lines of a test, and the numbers of its connections.
+#[derive(Default)]
+struct Group<'a> {
+    rows: Vec<Row<'a>>,
+    numbers: HashSet<&'a str>,
+}
+
+impl Group<'_> {
+    /// Whether a line is of it: by their sum, or as a connection that ran beside its first.
+    fn takes(&self, row: &Row) -> bool {
+        let Some(first) = self.rows.first() else { return false };
+        if row.sum.is_some() || first.sum.is_some() {
+            return row.sum == first.sum;
+        }
+        first.is_beside(row) && !self.numbers.contains(row.connection[4])
     }
-    test[0].is_beside(row) && test.iter().all(|other| other.connection[4] != row.connection[4])
 }
 
 /// Why lines are left out that may be of one test or of several.
