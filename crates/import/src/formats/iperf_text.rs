@@ -317,8 +317,12 @@ fn bare_line(line: &str) -> &str {
     begin(&[((), "[ {id}] ")], line).map_or(line, |(_, _, rest)| rest)
 }
 
-/// `2024-01-01 00:00:00.500 (UTC)` in nanoseconds since the Unix epoch.
+/// `2024-01-01 00:00:00.500 (UTC)` in nanoseconds since the Unix epoch; `None` in 1970, which iperf writes for a time
+/// that it does not have.
 fn time_ns(fields: &Fields) -> Option<u64> {
+    if fields.text("date").starts_with("1970-") {
+        return None;
+    }
     let time = format!("{} {}Z", fields.text("date"), fields.text("time"));
     rfc3339_ns(&time).filter(|_| fields.text("zone") == "UTC")
 }

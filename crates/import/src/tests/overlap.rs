@@ -84,6 +84,16 @@ fn sum_line_decides_what_is_one_test() {
 }
 
 #[test]
+fn begin_in_1970_is_not_a_time() {
+    let begin = [SERVER, &connection(1, "192.0.2.1", 0), &connection(2, "192.0.2.1", 0)].concat();
+    let log = [begin, row("1", 23.8, 20.0), row("2", 47.7, 40.0)].concat();
+    let log = log.replacen("2026-06-01 12:00:00.714", "1970-01-01 00:00:00", 1);
+    assert_eq!(list(&log), [(2, 60.0)]);
+    let none = one(log.replace("2026-06-01", "1970-01-01").as_bytes());
+    assert_eq!(none.started_unix_ns, None);
+}
+
+#[test]
 fn sums_without_their_connections_are_named() {
     let text = format!("{CLIENT}{}", row("SUM-2", 47.7, 40.0));
     assert!(why(&text).starts_with("line 4: a sum of connections, whose own lines are missing"));
