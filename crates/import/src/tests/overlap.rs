@@ -173,3 +173,17 @@ fn losses_below_zero_are_missing() {
     );
     is_missing(&one(text.replace("-10/", "900/").as_bytes()), Metric::Loss, "more was lost than was sent");
 }
+
+#[test]
+fn datagrams_that_a_server_sends_back_are_sent() {
+    let log = "Server listening on UDP port 5001\n\
+        [  4] local 192.0.2.2 port 5001 connected with 192.0.2.1 port 50000\n\
+        [  4]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec   0.010 ms    0/  891 (0%)\n\
+        Client connecting to 192.0.2.1, UDP port 5001\n\
+        [  6] local 192.0.2.2 port 40000 connected with 192.0.2.1 port 5001\n\
+        [  6]  0.0-10.0 sec  2.50 MBytes  2.10 Mbits/sec\n";
+    let found = tests(log.as_bytes());
+    assert_eq!([found[0].direction, found[1].direction], [Direction::Forward, Direction::Reverse]);
+    is_near(&found[0], Metric::Throughput, 1.05);
+    is_missing(&found[1], Metric::Throughput, "no report of the server");
+}
