@@ -14,6 +14,7 @@ macro_rules! sample {
 
 mod echoes;
 mod intervals;
+mod iperf3_json;
 mod iperf3_text;
 mod lines;
 mod overlap;

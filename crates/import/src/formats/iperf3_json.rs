@@ -118,9 +118,17 @@ fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Ve
     tests.into_iter().map(Json::Fields).collect()
 }
 
+/// The shortest cookie: others are placeholders.
+const MIN_COOKIE: usize = 16;
+/// How much more may have arrived than was sent, for text has three digits.
+const ROUNDED_SHARE: f64 = 0.02;
+
 #[derive(Default)]
 struct Way {
     streams: u32,
+    /// Streams with counts of the sender, and of the receiver.
+    senders: u32,
+    receivers: u32,
     sent: f64,
     received: f64,
     end: f64,
@@ -139,6 +147,8 @@ impl Way {
         let udp = &stream["udp"];
         let sender = &stream["sender"];
         let receiver = &stream["receiver"];
+        self.senders += u32::from(stream.get("sender").is_some());
+        self.receivers += u32::from(stream.get("receiver").is_some());
         self.jitters.extend(udp.count("jitter_ms"));
         self.lost += or_0(udp, "lost_packets");
         self.packets += or_0(udp, "packets");
@@ -166,18 +176,16 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     test.family = connection.and_then(|of| family(of.text("local_host")?, of.text("remote_host")?));
     test.transport = asked.text("protocol").and_then(|name| name.to_ascii_lowercase().parse().ok());
     test.size = asked.count("blksize").and_then(write_size);
-    test.identity = start.text("cookie").filter(|cookie| !cookie.is_empty()).map(|cookie| Identity {
-        what: "cookie",
-        name: cookie.to_owned(),
-        at_s: None,
-    });
+    let cookie = start.text("cookie").filter(|cookie| cookie.len() >= MIN_COOKIE);
+    test.identity = cookie.map(|cookie| Identity { what: "cookie", name: cookie.to_owned(), at_s: None });
     let rate = asked.count("target_bitrate").or_else(|| start.count("target_bitrate"));
     test.rate = rate.filter(|rate| *rate > 0.0);
     let began = start["timestamp"].count("timesecs").filter(|seconds| *seconds < 9e9);
     test.started_unix_ns = began.map(|seconds| seconds as u64 * 1_000_000_000);
     // With -n and -k it is 0, and the end has the seconds.
     test.duration_ns = asked.count("duration").map_or(0, nanoseconds);
-    let is_counted = ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
+    let is_of_file = end["streams"].items().iter().any(|stream| stream.get("diskfile").is_some());
+    let is_counted = is_of_file || ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
     // A server tells the same of the other side.
     let is_server = start.get("accepted_connection").is_some();
     let reverse = asked.is_set("reverse");
@@ -214,7 +222,40 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     if let Some(error) = document.text("error") {
         test.invalid.push(format!("iperf3 says: {error}"));
     }
+    for way in ways.iter().filter(|way| way.streams > 0) {
+        test.invalid.extend(find_contradiction(document, way, is_server));
+    }
     test
+}
+
+/// What a document says of a direction that cannot all be true; `None` if nothing does.
+fn find_contradiction(document: &Json, way: &Way, is_server: bool) -> Option<String> {
+    let asked = &document["start"]["test_start"];
+    let has = way.streams;
+    let named = asked.count("num_streams").filter(|named| *named != f64::from(has));
+    if let Some(named) = named {
+        return Some(format!("the file names {named} streams, and has results of {has}"));
+    }
+    for (name, count) in [("sender", way.senders), ("receiver", way.receivers)] {
+        if count > 0 && count < has {
+            return Some(format!("{count} of {has} streams have counts of the {name}"));
+        }
+    }
+    // A server does not know what was sent to it. Both ends leave out the begin (-O) by their own clocks, so that what
+    // was under way then counts at the receiver only.
+    if is_server || asked.is_set("omit") {
+        return None;
+    }
+    let end = &document["end"];
+    let counts = [
+        [way.sent, way.received],
+        // Of UDP, streams have no such counts.
+        ["sum_sent", "sum_received"].map(|name| or_0(&end[name], "bytes")),
+    ];
+    let [sent, received] = counts
+        .into_iter()
+        .find(|[sent, received]| *sent > 0.0 && *received > sent * (1.0 + ROUNDED_SHARE))?;
+    Some(format!("the file says that {received} bytes arrived of {sent} that were sent"))
 }
 
 fn series(document: &Json, sends: bool) -> Option<ToolSeries> {
@@ -251,7 +292,7 @@ fn late_losses(test: &mut ToolTest, end: &Json, way: &Way) {
 struct Said<'a> {
     end: &'a Json,
     is_server: bool,
-    /// Whether the test was to end after a number of bytes or blocks.
+    /// Whether the test was to end after a number of bytes or blocks, or with a file.
     is_counted: bool,
 }
 
@@ -272,11 +313,14 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
         }
         _ => (way.received, way.end),
     };
+    if way.receivers > 0 && way.receivers < way.streams {
+        return untold("the file", "the receiver's counts of every stream");
+    }
     match (bytes > 0.0, seconds > 0.0) {
         (true, true) => Value::Measured(bytes * 8.0 / 1e6 / seconds),
         (false, true) if is_known && !is_counted => Value::Measured(0.0),
         (false, true) if is_known => Value::Missing(
-            "with -n and -k, some versions of iperf3 write 0 for the receiver although everything arrived"
+            "with -n and -k, and of a file (-F), some versions of iperf3 write 0 for the receiver although everything arrived"
                 .to_owned(),
         ),
         _ => untold("the file", "the receiver's counts"),
@@ -287,6 +331,10 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
     let Said { end, is_server, .. } = *said;
     let cpu = &end["cpu_utilization_percent"];
     let user = |host: bool| {
+        if is_server && !host {
+            let reason = "a server of iperf3 writes its results before it has the client's CPU time";
+            return Value::Missing(reason.to_owned());
+        }
         let [all, user] = if host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
         // 0 in all is what a server tells that does not know it.
         let known = cpu.count(all).filter(|all| *all > 0.0).and(cpu.count(user));

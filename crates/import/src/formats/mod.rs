@@ -8,6 +8,7 @@ mod foreign;
 mod forms;
 mod iperf3_json;
 mod iperf3_lines;
+mod iperf3_tests;
 mod iperf3_text;
 mod iperf_csv;
 mod iperf_csv_groups;

@@ -1,6 +1,7 @@
 //! Text of iperf3.
 
 use super::{TCP, UDP, V4, V6, file, is_missing, is_near, one, read, tests, told};
+use crate::{Content, ToolFile, leave_out_repeats};
 use stacklab_model::{Direction, Metric};
 
 #[test]
@@ -93,4 +94,93 @@ fn old_versions_have_one_udp_row_and_errors_are_named() {
     let damaged = read(format!("{head}- - -\n{table}[  4]   0.00-1.00   sec  2.32\n").as_bytes(), None)
         .expect_err("damaged");
     assert!(damaged.to_string().starts_with("line 5: these are not results"), "{damaged}");
+}
+
+/// The text of a sample that ends with the line that has these words.
+fn cut_behind(sample: &[u8], words: &str) -> String {
+    let text = std::str::from_utf8(sample).unwrap();
+    let end = text.find(words).unwrap() + words.len();
+    format!("{}\n", &text[..end])
+}
+
+#[test]
+fn refuses_text_cut_between_rows_of_ends() {
+    for (bytes, words, stream) in [
+        (sample!("iperf3-3.12-tcp4-P2.txt"), "949 MBytes  7.95 Gbits/sec    0             sender", "5"),
+        (sample!("iperf3-3.12-tcp4-P2.txt"), "948 MBytes  7.89 Gbits/sec                  receiver", "7"),
+        (sample!("iperf3-3.12-tcp4-bidir.txt"), "5.54 Gbits/sec    3             sender", "7"),
+        (sample!("iperf3-3.12-udp4.txt"), "0.000 ms  0/39 (0%)  sender", "5"),
+        (sample!("iperf3-3.12-udp4-reverse-debug.txt"), "0.000 ms  0/4 (0%)  sender", "5"),
+    ] {
+        let said = read(cut_behind(bytes, words).as_bytes(), None).expect_err(words).to_string();
+        assert!(said.contains(&format!("stream {stream} of this test")), "{said}");
+        assert!(said.contains("cut short"), "{said}");
+    }
+    // The sums are not read.
+    let whole = cut_behind(sample!("iperf3-3.12-tcp4-P2.txt"), "7.88 Gbits/sec                  receiver");
+    is_near(&one(whole.as_bytes()), Metric::Throughput, 7_890.0 + 7_880.0);
+    // A server prints its own end, as far as it got.
+    let server = std::str::from_utf8(sample!("iperf3-3.12-server.txt")).unwrap();
+    let old = server.replace(
+        "39 (0%)  receiver",
+        "39 (0%)  receiver\n[  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec  0.000 ms  0/0 (0%)  sender",
+    );
+    assert_eq!(tests(old.as_bytes()).len(), 2);
+    let second = "[  5] local 127.0.0.1 port 25301 connected to 127.0.0.1 port 50032\n";
+    let two = old.replace(second, &format!("{second}{}", second.replace("[  5]", "[  6]")));
+    let two = two.replace("0/0 (0%)  sender", "0/0 (0%)  sender\n[  6]   0.00-1.00   sec  1.22 MBytes  10.2 Mbits/sec  0.106 ms  0/39 (0%)  receiver");
+    assert!(read(two.as_bytes(), None).expect_err("cut").to_string().contains("cut short"));
+}
+
+/// How many tests are left of files without repeats.
+pub(super) fn count_without_repeats(contents: &[&[u8]]) -> usize {
+    let mut files: Vec<ToolFile> = contents.iter().map(|bytes| file(bytes)).collect();
+    let names = vec!["a file".to_owned(); files.len()];
+    leave_out_repeats(&mut files, &names);
+    let mut count = 0;
+    for file in files {
+        if let Content::Tests(tests) = file.content {
+            count += tests.len();
+        }
+    }
+    count
+}
+
+#[test]
+fn cookie_in_verbose_text_counts_a_test_once() {
+    let text = std::str::from_utf8(sample!("iperf3-3.12-tcp4-verbose.txt")).unwrap();
+    let named = text.replace("Cookie: -", "Cookie: vwzby6oidqj6ginhqgypjlnt3t5trnpjmisz");
+    assert_eq!(count_without_repeats(&[named.as_bytes(), named.as_bytes()]), 1);
+    assert_eq!(count_without_repeats(&[format!("{named}{named}").as_bytes()]), 1);
+    assert_eq!(count_without_repeats(&[text.as_bytes(), text.as_bytes()]), 2);
+}
+
+#[test]
+fn interrupt_of_a_waiting_server_spoils_no_test() {
+    let test = |end: &str| {
+        let server = std::str::from_utf8(sample!("iperf3-3.12-server.txt")).unwrap();
+        let text = format!("{server}iperf3: interrupt - the server has terminated\n{end}");
+        tests(text.as_bytes()).pop().unwrap()
+    };
+    assert!(test("Server listening on 25301 (test #3)\n").invalid.is_empty());
+    // Within the test, and before another server.
+    assert_eq!(test("").invalid.len(), 1);
+    assert_eq!(test("Server listening on 25301 (test #1)\n").invalid.len(), 1);
+}
+
+#[test]
+fn a_file_that_was_sent_has_no_zero() {
+    let text = std::str::from_utf8(sample!("iperf3-3.12-tcp4-verbose.txt")).unwrap();
+    let silent = text.replace("1.45 GBytes  12.4 Gbits/sec                  ", "0.00 Bytes  0.00 bits/sec  ");
+    is_near(&one(silent.as_bytes()), Metric::Throughput, 0.0);
+    let sent =
+        silent.replace("CPU Util", "        Sent 1.24 KByte / 1.24 KByte (100%) of /etc/passwd\nCPU Util");
+    is_missing(&one(sent.as_bytes()), Metric::Throughput, "-F");
+}
+
+#[test]
+fn streams_that_verbose_text_lacks_are_named() {
+    let text = std::str::from_utf8(sample!("iperf3-3.12-tcp4-verbose.txt")).unwrap();
+    let test = one(text.replace("TCP, 1 streams", "TCP, 3 streams").as_bytes());
+    assert_eq!(test.invalid, ["the file names 3 streams, and has results of 1"]);
 }
