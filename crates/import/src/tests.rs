@@ -13,6 +13,7 @@ macro_rules! sample {
 }
 
 mod echoes;
+mod flent;
 mod intervals;
 mod iperf3_json;
 mod iperf3_text;

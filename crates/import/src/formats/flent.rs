@@ -1,5 +1,6 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
+use super::flent_streams::{describe_unknown, find_difference};
 use crate::json::{Json, documents};
 use crate::test::{
     Format, Identity, Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size,
@@ -28,43 +29,46 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
     let mut left_out = found.left_out();
-    let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
-    let of = |name: &str, series| Stream { series, meta: &meta["SERIES_META"][name] };
+    let mut up: Vec<Stream<'_>> = Vec::new();
+    let mut down: Vec<Stream<'_>> = Vec::new();
     let mut tests = Vec::new();
-    let mut pings = Vec::new();
+    let mut pings: Vec<Stream<'_>> = Vec::new();
     let mut computed: Vec<&str> = Vec::new();
+    let mut unknown: Option<&str> = None;
     for (name, series) in results.fields() {
+        let stream = Stream { name, series, meta: &meta["SERIES_META"][name] };
         match name.as_str() {
-            name if is_statistic(name) => computed.push(name),
-            name if is_of(name, "TCP upload") => streams[0].push(of(name, series)),
-            name if is_of(name, "TCP download") => streams[1].push(of(name, series)),
+            name if stream.comes_from_others() => computed.push(name),
+            name if name.starts_with("TCP") && stream.is_of_other_tool() => unknown = Some(name),
+            name if is_of(name, "TCP upload") => up.push(stream),
+            name if is_of(name, "TCP download") => down.push(stream),
+            name if name.starts_with("TCP") => unknown = Some(name),
             name if is_of(name, "Ping (ms) UDP") || name.starts_with("Ping (ms)::UDP") => {
-                pings.push((name, series))
+                pings.push(stream);
             }
             name if name.contains("ICMP") => left_out.push(format!("{name}: stacklab has no such transport")),
             name => left_out.push(format!("{name}: stacklab has no such metric")),
         }
     }
-    for (name, series) in pings {
+    for ping in pings {
         // Not those of a path without load, and `rtt_under_load` is beside one stream in one direction.
-        if streams.iter().all(Vec::is_empty) {
-            tests.push(round_trips(meta, name, series));
+        if up.is_empty() && down.is_empty() && unknown.is_none() {
+            tests.push(round_trips(meta, &ping));
         } else {
-            left_out.push(format!("{name}: stacklab has no metric for round trips during these streams"));
+            let what = "stacklab has no metric for round trips during these streams";
+            left_out.push(format!("{}: {what}", ping.name));
         }
     }
     let times = figures(&document["x_values"]);
-    match &streams {
-        [up, down] if up.is_empty() && down.is_empty() => {}
-        [up, down] if down.is_empty() => {
-            tests.push(series(stream(meta, up, Direction::Forward), &times, up));
-        }
-        [up, down] if up.is_empty() => {
-            tests.push(series(stream(meta, down, Direction::Reverse), &times, down));
-        }
-        [up, down] => {
-            let mut test = stream(meta, up, Direction::Both);
-            test.set(Metric::ThroughputReverse, rate(down));
+    let all: Vec<&Stream<'_>> = up.iter().chain(&down).collect();
+    match unknown.map(describe_unknown).or_else(|| find_difference(&all)) {
+        Some(reason) => left_out.push(reason),
+        None if all.is_empty() => {}
+        None if down.is_empty() => tests.push(series(stream(meta, &up, Direction::Forward), &times, &up)),
+        None if up.is_empty() => tests.push(series(stream(meta, &down, Direction::Reverse), &times, &down)),
+        None => {
+            let mut test = stream(meta, &up, Direction::Both);
+            test.set(Metric::ThroughputReverse, rate(&down));
             tests.push(test);
         }
     }
@@ -80,19 +84,11 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::Flent, version, tests, left_out)
 }
 
-/// Whether a series is one of these: `TCP upload`, `TCP upload BE`, `TCP upload::2`, `TCP upload::0 (CS0)`.
+/// Whether a series is one of these: `TCP upload`, `TCP upload2`, `TCP upload BE`, `TCP upload::2`,
+/// `TCP upload::0 (CS0)`.
 fn is_of(name: &str, kind: &str) -> bool {
-    name.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ':']))
-}
-
-/// Whether a series is computed of others, or is a statistic of one: `TCP upload sum`, `TCP upload::1::tcp_cwnd`,
-/// `Ping (ms) UDP::owd_up`. Any other word behind `::` is a stream's number or label.
-fn is_statistic(name: &str) -> bool {
-    const WORDS: [&str; 7] = ["sum", "avg", "totals", "max", "min", "fairness", "median"];
-    const STATISTICS: [&str; 7] = ["tcp_", "owd", "ipdv", "loss", "rtt", "delay", "jitter"];
-    let last = name.rsplit(' ').next().unwrap_or_default();
-    let label = name.rsplit_once("::").map_or("", |(_, label)| label);
-    WORDS.contains(&last) || STATISTICS.iter().any(|statistic| label.starts_with(statistic))
+    let Some(rest) = name.strip_prefix(kind) else { return false };
+    rest.chars().next().is_none_or(|letter| " :".contains(letter) || letter.is_ascii_digit())
 }
 
 /// What no other test has: the host, the time and the name of the data file.
@@ -104,11 +100,12 @@ fn identity(meta: &Json, number: usize) -> Option<Identity> {
     Some(Identity { what: "host and time", name, at_s: None })
 }
 
-fn begun(meta: &Json, probe: Probe, transport: Transport) -> ToolTest {
+/// A test with what the file says of all, and the family of this stream of it.
+fn begun(meta: &Json, probe: Probe, transport: Transport, stream: &Stream<'_>) -> ToolTest {
     let mut test = ToolTest::new(probe);
     test.transport = Some(transport);
     let host = || meta.text("HOST").and_then(|host| family(host, host));
-    test.family = family_of_version(meta.number("IP_VERSION")).or_else(host);
+    test.family = stream.family().or(family_of_version(meta.number("IP_VERSION"))).or_else(host);
     test.duration_ns = meta.count("LENGTH").map_or(0, nanoseconds);
     test
 }
@@ -119,13 +116,13 @@ fn figures(series: &Json) -> Vec<f64> {
 }
 
 /// UDP: irtt sends on a schedule, netperf after each answer.
-fn round_trips(meta: &Json, name: &str, series: &Json) -> ToolTest {
-    let (probe, median, average) = match meta["SERIES_META"][name].text("RUNNER") {
+fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
+    let (probe, median, average) = match stream.meta.text("RUNNER") {
         Some("IrttRunner") => (Probe::EchoOpenLoop, Metric::RttOpen, Metric::RttOpenMean),
         _ => (Probe::Echo, Metric::Rtt, Metric::RttMean),
     };
-    let mut test = begun(meta, probe, Transport::Udp);
-    let mut figures = figures(series);
+    let mut test = begun(meta, probe, Transport::Udp, stream);
+    let mut figures = figures(stream.series);
     test.set(average, Value::finite(mean(&figures), "the series has no figures"));
     figures.sort_by(f64::total_cmp);
     let middle = quantile(&figures, 0.5).unwrap_or(f64::NAN);
@@ -139,9 +136,10 @@ fn round_trips(meta: &Json, name: &str, series: &Json) -> ToolTest {
 }
 
 /// A stream's rates, and its tool's own figures of the whole.
-struct Stream<'a> {
-    series: &'a Json,
-    meta: &'a Json,
+pub(super) struct Stream<'a> {
+    pub name: &'a str,
+    pub series: &'a Json,
+    pub meta: &'a Json,
 }
 
 impl Stream<'_> {
@@ -153,16 +151,14 @@ impl Stream<'_> {
     fn rate(&self) -> Option<f64> {
         let of = |name| self.meta.count(name);
         let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
-        let told = of("MEAN_VALUE").filter(|_| self.is_in_megabits());
-        let samples =
-            || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite() && self.is_in_megabits());
-        told.or_else(bytes).or_else(samples)
+        let samples = || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite());
+        of("MEAN_VALUE").or_else(bytes).or_else(samples)
     }
 }
 
 /// Streams of one direction: their mean rates, added up.
 fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
-    let mut test = begun(meta, Probe::Stream, Transport::Tcp);
+    let mut test = begun(meta, Probe::Stream, Transport::Tcp, &streams[0]);
     (test.direction, test.flows) = (direction, streams.len() as u32);
     test.set(Metric::Throughput, rate(streams));
     let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.meta.count("SEND_SIZE")).collect();
@@ -198,6 +194,10 @@ fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest
 }
 
 fn rate(streams: &[Stream<'_>]) -> Value {
+    if let Some(other) = streams.iter().find(|stream| !stream.is_in_megabits()) {
+        let unit = other.meta.text("UNITS").unwrap_or_default().escape_debug();
+        return Value::Missing(format!("a stream is in `{unit}`, and only Mbits/s are read"));
+    }
     let means: Option<f64> = streams.iter().map(Stream::rate).sum();
     means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)
 }

@@ -4,6 +4,7 @@ mod atlas;
 pub(crate) mod csv;
 mod ditg;
 mod flent;
+mod flent_streams;
 mod foreign;
 mod forms;
 mod iperf3_json;

@@ -1,0 +1,108 @@
+//! Whether series of flent are streams of one test: of one family, and at the same time.
+
+use super::flent::Stream;
+use crate::json::Json;
+use crate::test::family_of_version;
+use stacklab_model::Family;
+
+/// Runners that compute a series of others.
+const COMPUTING: [&str; 5] = ["Sum", "Average", "SmoothAverage", "DiffMin", "Fairness"];
+/// How names of series end that are computed of others, where no runner is named.
+const COMPUTED: [&str; 8] = ["sum", "total", "totals", "avg", "max", "min", "fairness", "median"];
+/// How labels of series begin that are statistics of a stream's socket or of its round trips.
+const STATISTICS: [&str; 7] = ["tcp_", "owd", "ipdv", "loss", "rtt", "delay", "jitter"];
+/// Tools that send streams of TCP, as runners begin.
+const TOOLS: [&str; 2] = ["Netperf", "Iperf"];
+
+/// The least share of the longest stream that the shortest one lasts.
+const MIN_DURATION_SHARE: f64 = 0.9;
+/// The least share of the longest stream's samples that all streams have: series begin and end a little apart.
+const MIN_SHARED_SAMPLES: f64 = 0.75;
+
+impl Stream<'_> {
+    /// Whether it is computed of other series, or a statistic of one: `TCP upload total`, `TCP upload::1::tcp_cwnd`,
+    /// `Ping (ms) UDP::owd_up`. The runner says so, or the name in files without runners.
+    pub(super) fn comes_from_others(&self) -> bool {
+        let label = self.name.rsplit_once("::").map_or("", |(_, label)| label);
+        let is_statistic = STATISTICS.iter().any(|statistic| label.starts_with(statistic));
+        let is_computing = match self.meta.text("RUNNER") {
+            Some(runner) => COMPUTING.iter().any(|name| runner.strip_suffix("Runner") == Some(*name)),
+            None => COMPUTED.contains(&self.name.rsplit(' ').next().unwrap_or_default()),
+        };
+        is_statistic || is_computing
+    }
+
+    /// Whether a runner measured it that does not send streams of TCP.
+    pub(super) fn is_of_other_tool(&self) -> bool {
+        let runner = self.meta.text("RUNNER");
+        runner.is_some_and(|runner| !TOOLS.iter().any(|tool| runner.starts_with(tool)))
+    }
+
+    /// The family that its tool was asked for (`-4`, `-6`); `None` if for none.
+    pub(super) fn family(&self) -> Option<Family> {
+        let command = self.meta.text("COMMAND")?;
+        let has = |option: &str| command.split_whitespace().any(|word| word == option);
+        match (has("-4"), has("-6")) {
+            (true, false) => family_of_version(Some(4.0)),
+            (false, true) => family_of_version(Some(6.0)),
+            _ => None,
+        }
+    }
+
+    /// The places of its first and last samples; `None` if it has none.
+    fn span(&self) -> Option<[usize; 2]> {
+        let items = self.series.items();
+        Some([items.iter().position(is_sample)?, items.iter().rposition(is_sample)?])
+    }
+}
+
+/// Whether flent has a figure there; else it has null.
+fn is_sample(node: &Json) -> bool {
+    matches!(node, Json::Number(_))
+}
+
+/// Why streams are left out beside a series that may be one of them.
+pub(super) fn describe_unknown(name: &str) -> String {
+    format!("{name} is not understood, and it may be one of the streams: they are left out")
+}
+
+/// Why streams are no flows of one test, if they are not.
+pub(super) fn find_difference(streams: &[&Stream<'_>]) -> Option<String> {
+    let (first, others) = streams.split_first()?;
+    if let Some(other) = others.iter().find(|other| other.family() != first.family()) {
+        return Some(format!(
+            "{} and {} are of different address families, and ran at once: no figure is that of one family",
+            first.name, other.name
+        ));
+    }
+    if last_differently(streams) || !run_at_once(streams) {
+        let what = "ran at different times: their rates cannot be added up";
+        return Some(format!("{} and {} more: they {what}", first.name, others.len()));
+    }
+    None
+}
+
+/// Whether some streams lasted longer than others, by their tools.
+fn last_differently(streams: &[&Stream<'_>]) -> bool {
+    let mut shortest = f64::INFINITY;
+    let mut longest = 0.0_f64;
+    for seconds in streams.iter().filter_map(|stream| stream.meta.count("ELAPSED_TIME")) {
+        shortest = shortest.min(seconds);
+        longest = longest.max(seconds);
+    }
+    shortest < MIN_DURATION_SHARE * longest
+}
+
+/// Whether the samples of all streams are at the same time.
+fn run_at_once(streams: &[&Stream<'_>]) -> bool {
+    let mut from = 0;
+    let mut until = usize::MAX;
+    let mut longest = 0;
+    for [first, last] in streams.iter().filter_map(|stream| stream.span()) {
+        from = from.max(first);
+        until = until.min(last);
+        longest = longest.max(last + 1 - first);
+    }
+    let shared = until.saturating_add(1).saturating_sub(from);
+    shared as f64 >= MIN_SHARED_SAMPLES * longest as f64
+}
