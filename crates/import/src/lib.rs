@@ -10,7 +10,7 @@ mod tests;
 mod value;
 
 pub use assemble::{EmptyMetrics, ImportedRun, leave_out_empty, runs};
-pub use formats::{read, read_rows, starts_rows};
+pub use formats::{PlainText, read, read_plain, read_rows, starts_rows};
 pub use same::leave_out_repeats;
 pub use test::{Content, Format, ToolFile, ToolTest, Untold};
 pub use value::{At, ImportError, MAX_BYTES};

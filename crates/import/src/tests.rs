@@ -14,6 +14,7 @@ macro_rules! sample {
 
 mod echoes;
 mod flent;
+mod forms_of_files;
 mod intervals;
 mod iperf3_json;
 mod iperf3_text;

@@ -66,11 +66,15 @@ fn test(result: &Json) -> ToolTest {
         None => untold("the file", "how many requests were sent and answered"),
     };
     test.set(Metric::EchoLoss, echo_loss);
-    let error = answers.iter().find_map(|answer| answer.text("error")).or(result.text("error"));
+    let error = answers.iter().find_map(|answer| answer.text("error"));
+    // `dnserr`: the probe could not resolve the name.
+    let error = error.or(result.text("error")).or(result.text("dnserr"));
     if let Some(error) = error.filter(|_| delays.is_empty()) {
         test.invalid.push(format!("the probe says: {error}"));
     } else if result.number("sent") == Some(0.0) {
         test.invalid.push("nothing was sent".to_owned());
+    } else if answers.is_empty() && result.number("sent").is_none() {
+        test.invalid.push("the result has no requests".to_owned());
     }
     let ids = ["msm_id", "prb_id", "timestamp", "af"].map(|name| result.number(name));
     if ids.iter().all(Option::is_some) {

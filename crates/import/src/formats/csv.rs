@@ -6,7 +6,7 @@ use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
     RunStatus, Trial, TrialSpec, Value,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::rc::Rc;
 use std::str::FromStr;
@@ -14,6 +14,8 @@ use std::str::FromStr;
 /// Columns without which a row tells nothing.
 const NEEDED: &str =
     "block position started_unix_ns wall_ns status probe transport size_of family size metric number";
+/// The other columns of an export, beside those of settings.
+const OTHERS: &str = "reasons replica unit in_study missing";
 /// The largest block and position of a record.
 const LAST_TRIAL: u32 = 1 << 30;
 /// The longest row.
@@ -61,6 +63,7 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
         );
         return Err(ImportError::new(At::Line(1), reason));
     }
+    check_columns(&header).map_err(|reason| ImportError::new(At::Line(1), reason))?;
     let mut runs: BTreeMap<(u32, u32), RunRecord> = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(broken)?;
@@ -73,21 +76,19 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
         }
         let run = run(&field).map_err(failed)?;
         let metric: Metric = parsed("metric", field("metric")).map_err(failed)?;
-        let value = match (field("number"), unguarded(field("missing"))) {
-            ("", reason) => Value::Missing(if reason.is_empty() { "not stated" } else { reason }.to_owned()),
-            (figure, _) => {
-                let figure = crate::value::number(figure);
-                Value::Measured(figure.ok_or_else(|| failed("`number` is not a number".to_owned()))?)
-            }
-        };
+        let value = value(metric, &field).map_err(failed)?;
         let known = runs.entry((run.trial.block, run.trial.position)).or_insert_with(|| run.clone());
         if known.trial != run.trial {
             let Trial { block, position, .. } = run.trial;
             return Err(failed(format!("block {block} has two runs at position {position}")));
         }
         // Files of before have no such column: everything is the study's then.
-        if field("in_study") != "no" {
-            known.spec.probe.metrics.push(metric);
+        match field("in_study") {
+            "" | "yes" => known.spec.probe.metrics.push(metric),
+            "no" => {}
+            other => {
+                return Err(failed(format!("`{}` in `in_study` is not yes or no", other.escape_debug())));
+            }
         }
         if known.values.insert(metric, value).is_some() {
             return Err(failed(format!("{metric} occurs twice")));
@@ -103,6 +104,44 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
         }
     }
     Ok(ToolFile { format: Format::Csv, version: None, content: Content::Runs(runs), left_out: Vec::new() })
+}
+
+/// Fails at a column that an export does not have, or has once: an unknown one may be what rows differ by.
+fn check_columns(header: &::csv::StringRecord) -> Result<(), String> {
+    let settings = Factor::ALL.iter().filter(|factor| factor.is_setting()).map(|factor| factor.name());
+    let mut left: HashSet<&str> = NEEDED.split(' ').chain(OTHERS.split(' ')).chain(settings).collect();
+    let known = left.clone();
+    for name in header {
+        if !known.contains(name) {
+            let name = name.escape_debug();
+            return Err(format!(
+                "the column `{name}` is not one of `stacklab export`, and rows may differ by it: remove it"
+            ));
+        }
+        if !left.remove(name) {
+            return Err(format!("the column `{name}` occurs twice"));
+        }
+    }
+    Ok(())
+}
+
+/// The value of a row, in the metric's unit.
+fn value<'a>(metric: Metric, field: &impl Fn(&str) -> &'a str) -> Result<Value, String> {
+    let unit = field("unit");
+    let expected = metric.unit().symbol();
+    if !unit.is_empty() && unit != expected {
+        let unit = unit.escape_debug();
+        return Err(format!("{metric} is in `{unit}`, and its unit is {expected}: convert it"));
+    }
+    match (field("number"), unguarded(field("missing"))) {
+        ("", "") => Ok(Value::Missing("not stated".to_owned())),
+        ("", reason) => Ok(Value::Missing(reason.to_owned())),
+        (figure, "") => {
+            let figure = crate::value::number(figure).ok_or("`number` is not a number")?;
+            Ok(Value::Measured(figure))
+        }
+        _ => Err(format!("{metric} has a number, and is missing")),
+    }
 }
 
 fn broken(error: ::csv::Error) -> ImportError {

@@ -35,10 +35,19 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
     for (number, document) in found.iter().enumerate() {
         let failed = |what: &str| ImportError::of_file(format!("test {} has {what}", number + 1));
-        if document.get("start").is_none() {
-            return Err(failed("no start: this is not JSON of iperf3"));
-        }
         places.push(None);
+        // --json-stream has only the error if it did not connect.
+        if let (None, Some(error)) = (document.get("start"), document.text("error")) {
+            left_out.push(format!("test {} failed: {error}", number + 1));
+            continue;
+        }
+        if document.get("start").is_none() {
+            return Err(failed(if has_debug_output(text) {
+                "debugging output within its JSON: run iperf3 -J without -d"
+            } else {
+                "no start: this is not JSON of iperf3"
+            }));
+        }
         let is_measured = !document["end"]["streams"].items().is_empty();
         match (is_measured, document.text("error")) {
             (true, _) if tests.len() == MAX_TESTS => {
@@ -68,6 +77,13 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     ToolFile::of_tests(Format::Iperf3, version, tests, left_out)
+}
+
+/// Whether a text has the JSON that both ends exchange, as `-d` prints it.
+fn has_debug_output(text: &str) -> bool {
+    ["send_parameters:", "get_parameters:", "send_results", "get_results"]
+        .iter()
+        .any(|words| text.lines().any(|line| line.trim() == *words))
 }
 
 /// The name of a test's transport, if stacklab does not have it. MPTCP is a TCP with an option.

@@ -20,14 +20,14 @@ mod iperf_text;
 mod irtt;
 mod netperf;
 mod netperf_lines;
+mod plain;
 mod prefix;
 
 use crate::test::{Format, ToolFile};
-use crate::value::{At, ImportError, MAX_BYTES};
-use stacklab_model::{NotText, read_text};
-use std::io::Read;
+use crate::value::ImportError;
 
 pub use csv::{read_rows, starts_rows};
+pub use plain::PlainText;
 
 type Reader = fn(&str) -> Result<ToolFile, ImportError>;
 
@@ -65,54 +65,33 @@ impl Format {
 /// Reads a file, of a format given or found from its content.
 /// Fails at the first place that cannot be read: nothing of a damaged file is given.
 pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError> {
-    if file.len() > MAX_BYTES {
-        return Err(ImportError::of_file(format!("it is longer than {} MiB", MAX_BYTES >> 20)));
-    }
-    let content = inflated(file)?;
-    let bytes = content.as_deref().unwrap_or(file);
-    if let Some(kind) = foreign::binary(bytes) {
-        return Err(ImportError::of_file(kind));
-    }
-    let decoded = read_text(bytes).map_err(|NotText { at, is_wide }| {
-        let encoding = if is_wide { "UTF-16" } else { "UTF-8, or UTF-16 with a byte order mark" };
-        ImportError::new(At::Byte(at), format!("this is not text ({encoding})"))
-    })?;
-    let bare = prefix::take_off(&decoded);
-    let text = bare.as_ref().map_or(decoded.as_ref(), |bare| &bare.text);
-    if text.trim().is_empty() {
-        return Err(ImportError::of_file("it is empty"));
-    }
-    let unknown = || {
+    read_plain(&PlainText::unpack(file)?, format)
+}
+
+/// Reads the text of a file, as [`read`] does.
+pub fn read_plain(plain: &PlainText, format: Option<Format>) -> Result<ToolFile, ImportError> {
+    let text = plain.text();
+    let found = format_of(text);
+    let Some(format) = format.or(found) else {
         let names = Format::names().join(", ");
         let kind = foreign::text(text);
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
-        ImportError::of_file(kind)
+        return Err(ImportError::of_file(kind));
     };
-    let format = format.or_else(|| format_of(text)).ok_or_else(unknown)?;
-    let mut file = TABLE[format as usize].3(text)?;
-    if let Some(bare) = bare {
-        file.left_out
-            .insert(0, format!("what stands before each line, such as `{}`", bare.prefix.trim_end()));
+    let mut file = TABLE[format as usize].3(text).map_err(|error| match found {
+        Some(found) if found != format => {
+            let given = TABLE[format as usize].1;
+            let fits = TABLE[found as usize].1;
+            ImportError::of_file(format!(
+                "its content is not {given}: leave out --format, or say --format {fits}"
+            ))
+        }
+        _ => error,
+    })?;
+    if let Some(prefix) = plain.prefix() {
+        file.left_out.insert(0, format!("what stands before each line, such as `{}`", prefix.trim_end()));
     }
     Ok(file)
-}
-
-/// The content of a file that gzip compressed; `None` of another one.
-fn inflated(file: &[u8]) -> Result<Option<Vec<u8>>, ImportError> {
-    if !file.starts_with(&[0x1f, 0x8b]) {
-        return Ok(None);
-    }
-    let mut content = Vec::new();
-    let mut reader = flate2::read::MultiGzDecoder::new(file).take(MAX_BYTES as u64 + 1);
-    let read = reader.read_to_end(&mut content);
-    if content.len() > MAX_BYTES {
-        return Err(ImportError::of_file(format!("its content is longer than {} MiB", MAX_BYTES >> 20)));
-    }
-    read.map_err(|error| {
-        let reason = format!("gzip cannot be read on ({error}): the file is damaged or cut short");
-        ImportError::new(At::Inflated(content.len()), reason)
-    })?;
-    Ok(Some(content))
 }
 
 /// The format of a file's content; `None` if it is none of them.

@@ -12,6 +12,9 @@ const ANCHORS: [&str; 7] = [
     "ITGDec ",
 ];
 
+/// What follows is the server's (iperf3 `--get-server-output`), and nothing stands before its lines.
+const SERVER_OUTPUT: [&str; 2] = ["Server output:", "Server JSON output:"];
+
 /// A text without what stands before each of its lines, and what stood before the first one.
 pub(super) struct Bare {
     pub text: String,
@@ -27,9 +30,11 @@ pub(super) fn take_off(text: &str) -> Option<Bare> {
     let mut bare = String::with_capacity(text.len());
     let mut lines = 0;
     let mut matching = 0;
+    let mut is_in_server_output = false;
     for line in text.lines() {
         let rest = rest_behind(prefix, line);
-        lines += usize::from(!line.trim().is_empty());
+        is_in_server_output = rest.is_none() && (is_in_server_output || SERVER_OUTPUT.contains(&line));
+        lines += usize::from(!line.trim().is_empty() && !is_in_server_output);
         matching += usize::from(rest.is_some());
         // What has no prefix stays as it is: an error that went to the same file.
         bare.push_str(rest.unwrap_or(line));

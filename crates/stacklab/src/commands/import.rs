@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use stacklab_campaign::record::{IMPORTED, ImportedStudy};
 use stacklab_campaign::sources::StudySource;
 use stacklab_import::{
-    Content, EmptyMetrics, Format, ImportedRun, MAX_BYTES, ToolFile, ToolTest, Untold, leave_out_empty,
-    leave_out_repeats, read, read_rows, runs, starts_rows,
+    Content, EmptyMetrics, Format, ImportedRun, MAX_BYTES, PlainText, ToolFile, ToolTest, Untold,
+    leave_out_empty, leave_out_repeats, read_plain, read_rows, runs, starts_rows,
 };
 use stacklab_model::{Family, Metric, Transport, printable_text};
 use stacklab_store::{Campaign, Imported, Origin, Record};
@@ -67,18 +67,20 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     let (mut files, mut origins): (Vec<ToolFile>, Vec<Origin>) = (Vec::new(), Vec::new());
     let mut bad = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut copies = String::new();
     for path in &options.files {
         match one(path, options) {
-            Ok((_, copy)) if origins.iter().any(|known| known.sha256 == copy.sha256) => {
+            Ok(copy) if texts.contains(&copy.text_sha256) => {
                 copies += &format!(
                     "left out: {}: a file before it has the same content\n",
-                    printable_text(&copy.file)
+                    printable_text(&copy.origin.file)
                 );
             }
-            Ok((file, origin)) => {
+            Ok(ReadFile { file, origin, text_sha256 }) => {
                 files.push(file);
                 origins.push(origin);
+                texts.push(text_sha256);
             }
             Err(failure) if failure.code == IMPORT => bad.push(failure.printed()),
             Err(failure) => return Err(failure),
@@ -119,53 +121,78 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     print_text(&format!("{left_out}{count} of {files} in {out}: stacklab report {out}\n"))
 }
 
-fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failure> {
+/// A file's tests, where they are from, and the hash of its text: equal for the same text in another form.
+struct ReadFile {
+    file: ToolFile,
+    origin: Origin,
+    text_sha256: String,
+}
+
+fn one(path: &Path, options: &ImportOptions) -> Result<ReadFile, Failure> {
     let name = path.display().to_string();
     let unreadable =
         |reason: &dyn Display| Failure::new(IMPORT, format!("{}: {reason}", printable_text(&name)));
-    let mut hash = Sha256::new();
-    let mut file = content(path, options.format, &mut hash).map_err(|reason| unreadable(&reason))?;
+    let mut hashes = Hashes::default();
+    let mut file = content(path, options.format, &mut hashes).map_err(|reason| unreadable(&reason))?;
     let mut overrides = Vec::new();
     if let Content::Tests(tests) = &mut file.content {
         overrides = tell(tests, options, &name)?;
     }
-    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let origin = Origin {
         tool: file.format.tool().to_owned(),
         version: file.version.clone(),
         file: name,
-        sha256,
+        sha256: hexadecimal(hashes.file),
         overrides: overrides.join(" "),
     };
-    Ok((file, origin))
+    Ok(ReadFile { file, origin, text_sha256: hexadecimal(hashes.text) })
 }
 
-/// Reads a file and adds its bytes to the hash. Rows of an export are read one after another, whatever their number.
-fn content(path: &Path, format: Option<Format>, hash: &mut Sha256) -> Result<ToolFile, String> {
+/// Hashes of a file, and of its text: unpacked, without what stands before each line, and with the line ends of Unix.
+#[derive(Default)]
+struct Hashes {
+    file: Sha256,
+    text: Sha256,
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads a file and adds its bytes to the hashes. Rows of an export are read one after another, whatever their number.
+fn content(path: &Path, format: Option<Format>, hashes: &mut Hashes) -> Result<ToolFile, String> {
     let failed = |reason: &dyn Display| reason.to_string();
     let mut file = File::open(path).map_err(|error| failed(&error))?;
     let mut bytes = Vec::new();
     file.by_ref().take(MAX_BEGIN_BYTES).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if starts_rows(&bytes) && format.is_none_or(|format| format == Format::Csv) {
-        let mut rows = Hashed { inner: Cursor::new(bytes).chain(file), hash };
+        let mut rows = Hashed { inner: Cursor::new(bytes).chain(file), hashes };
         return read_rows(&mut rows).map_err(|error| failed(&error));
     }
     let most = MAX_BYTES as u64 + 1;
     file.take(most).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-    hash.update(&bytes);
-    read(&bytes, format).map_err(|error| failed(&error))
+    hashes.file.update(&bytes);
+    let plain = PlainText::unpack(&bytes).map_err(|error| failed(&error))?;
+    for line in plain.text().lines() {
+        hashes.text.update(line);
+        hashes.text.update("\n");
+    }
+    read_plain(&plain, format).map_err(|error| failed(&error))
 }
 
-/// Bytes that are added to a hash as they are read.
+/// Bytes that are added to hashes as they are read.
 struct Hashed<'a, R> {
     inner: R,
-    hash: &'a mut Sha256,
+    hashes: &'a mut Hashes,
 }
 
 impl<R: Read> Read for Hashed<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.hash.update(&buffer[..count]);
+        self.hashes.file.update(&buffer[..count]);
+        for part in buffer[..count].split(|byte| *byte == b'\r') {
+            self.hashes.text.update(part);
+        }
         Ok(count)
     }
 }
