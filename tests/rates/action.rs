@@ -145,6 +145,18 @@ fn action_passes_an_equal_candidate() {
 }
 
 #[test]
+fn action_keeps_databases_of_other_programs() {
+    let program = Program::new();
+    let file = program.work().join("pull-request.stacklab");
+    let database = [b"SQLite format 3\0".as_slice(), &[0; 84]].concat();
+    fs::write(&file, &database).unwrap();
+    let job = act(&program, &SHORT);
+    assert_eq!(job.output("verdict"), Some("failed"), "{}", job.outcome);
+    assert!(job.outcome.stdout.contains("is not a record: name another file"), "{}", job.outcome);
+    assert_eq!(fs::read(&file).unwrap(), database);
+}
+
+#[test]
 fn action_fails_a_candidate_that_does_not_run() {
     let program = workspace("case \" $* \" in *\" -c \"*) echo crashed >&2; exit 1;; esac");
     // Not root, as on a runner, by programs in place of id and sudo.
