@@ -21,6 +21,9 @@ use std::{env, fs, thread};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
+/// Exit code of a program that SIGPIPE ended, because nobody reads its output any more.
+const ENDED_BY_PIPE: i32 = 128 + 13;
+
 /// Runs a command on a host of the testbed, over the socket of its holder. Host 0 is the sender, host 3 the receiver.
 /// The command gets this process's input, output, terminal, folder and environment, and one more variable. Returns its
 /// exit code.
@@ -113,12 +116,17 @@ fn hear(
     mut errors: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<i32> {
     for line in BufReader::new(holder).lines() {
-        match serde_json::from_str(&line?)? {
-            GuestFrame::Output(Bytes(bytes)) => output(&bytes)?,
-            GuestFrame::Errors(Bytes(bytes)) => errors(&bytes)?,
+        let printed = match serde_json::from_str(&line?)? {
+            GuestFrame::Output(Bytes(bytes)) => output(&bytes),
+            GuestFrame::Errors(Bytes(bytes)) => errors(&bytes),
             GuestFrame::Ended(code) => return Ok(code),
-            GuestFrame::Taken => {}
+            GuestFrame::Taken => Ok(()),
             GuestFrame::Failed(reason) => return Err(io::Error::other(reason)),
+        };
+        match printed {
+            // As in `| head`: the command ends quietly, because the holder hangs up on it.
+            Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => return Ok(ENDED_BY_PIPE),
+            printed => printed?,
         }
     }
     Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the testbed has ended"))
@@ -257,5 +265,18 @@ fn may_go_on(taken: &Receiver<()>, client: &UnixStream) -> bool {
         if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|count| count > 0) {
             return false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_pipe_ends_a_command_as_sigpipe_does() {
+        let (holder, mut guest) = UnixStream::pair().unwrap();
+        write_message(&mut guest, &GuestFrame::Output(Bytes(b"1\n2\n".to_vec()))).unwrap();
+        let ended = hear(holder, |_| Err(io::ErrorKind::BrokenPipe.into()), |_| Ok(()));
+        assert_eq!(ended.unwrap(), 141);
     }
 }
