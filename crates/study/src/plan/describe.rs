@@ -55,17 +55,13 @@ impl Plan {
         let turns = if self.interleaves_any() { "interleaved" } else { "sequential" };
         line(format!("Arms        {turns}"));
         let estimate = self.estimate(study);
+        let blocks = describe_range(study.rule.min.to_string(), study.rule.max.to_string());
+        let what = if study.rule.max == 1 { "block" } else { "blocks" };
+        line(format!("Trials      {} a block, {blocks} {what}", estimate.trials_per_block));
         line(format!(
-            "Trials      {} a block, {} to {}",
-            estimate.trials_per_block,
-            study.rule.min,
-            count(study.rule.max, "block")
-        ));
-        line(format!(
-            "Time        {} a block, {} to {} in all{}{}",
+            "Time        {} a block, {} in all{}{}",
             print_duration(estimate.block_ns),
-            print_duration(estimate.min_ns),
-            print_duration(estimate.max_ns),
+            describe_range(print_duration(estimate.min_ns), print_duration(estimate.max_ns)),
             study.rule.budget_ns.map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
             if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
         ));
@@ -92,4 +88,21 @@ fn describe_probe(probe: &ProbeSpec) -> String {
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
     format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))
+}
+
+/// `1 min to 2 min`, or `1 min` where both ends are the same as printed.
+fn describe_range(least: String, most: String) -> String {
+    if least == most { most } else { format!("{least} to {most}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_with_equal_ends_is_one_figure() {
+        let least = print_duration(53_800_000_000);
+        assert_eq!(describe_range(least.clone(), print_duration(53_810_000_000)), "53.8 s");
+        assert_eq!(describe_range(least, print_duration(60_000_000_000)), "53.8 s to 1 min");
+    }
 }
