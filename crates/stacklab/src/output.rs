@@ -3,6 +3,7 @@
 use crate::colour;
 use crate::failure::Failure;
 use stacklab_report::{WIDTH, Width};
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,11 @@ use std::time::{Duration, Instant};
 /// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
 /// atomically.
 pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-    output_with(record, path, |to| Ok(to.write_all(bytes)?))
+    match path {
+        // On a terminal, text has its verdicts in colour.
+        None => print_bytes(bytes),
+        Some(_) => output_with(record, path, |to| Ok(to.write_all(bytes)?)),
+    }
 }
 
 /// Why output that is made while it is written could not be.
@@ -119,14 +124,17 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
-    let painted = match std::str::from_utf8(bytes) {
-        Ok(text) if colour::is_wanted() => Some(colour::paint(text)),
-        _ => None,
-    };
-    let bytes = painted.as_deref().map_or(bytes, str::as_bytes);
-    match io::stdout().lock().write_all(bytes) {
+    match io::stdout().lock().write_all(&paint_text(bytes, colour::is_wanted())) {
         Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => Err(reason),
         _ => Ok(()),
+    }
+}
+
+/// Text with its verdicts in colour where colours are wanted. Other bytes, such as those of a PDF, stay as they are.
+fn paint_text(bytes: &[u8], is_wanted: bool) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_wanted => Cow::Owned(colour::paint(text).into_bytes()),
+        _ => Cow::Borrowed(bytes),
     }
 }
 
@@ -134,6 +142,15 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::failure::OTHER;
+
+    #[test]
+    fn text_is_painted_where_colours_are_wanted() {
+        let row = b"128 B  1  2  inconclusive\n";
+        assert_eq!(&*paint_text(row, true), b"128 B  1  2  \x1b[33minconclusive\x1b[0m\n");
+        assert_eq!(&*paint_text(row, false), row);
+        let pdf = b"%PDF \xff  inconclusive\n";
+        assert_eq!(&*paint_text(pdf, true), pdf);
+    }
 
     #[test]
     fn json_is_asked_for_by_its_options_alone() {
