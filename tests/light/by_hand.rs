@@ -137,9 +137,11 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     assert_eq!(folders_of(holder), 1, "its translator's settings");
     assert!(
         said.contains("nat64 (tayga, stateless) between the routers")
-            && said.contains("2001:2:0:64::c612:201"),
+            && said.contains("lab enter sender ping -c 3 2001:2:0:64::c612:201"),
         "{said}"
     );
+    let router = said.lines().find(|line| line.starts_with("router2")).unwrap();
+    assert!(router.contains("st1 2001:2:0:ffff::2") && router.ends_with("  tunnel"), "{router}");
     let (again, _, why) = lab(&["up", "m.toml"]);
     assert!(again != Some(0) && why.contains("is up already"), "{why}");
     let (entered, addresses, _) = lab(&["enter", "router1", "ip", "-br", "addr", "show", "dev", "st1"]);

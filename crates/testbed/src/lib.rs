@@ -63,9 +63,9 @@ pub use kernel::namespace::{
 pub use kernel::privilege::{Privilege, enter, owns};
 pub use kernel::processes::{RunningProcess, Ticks};
 pub use kernel::tc::htb::burst_bytes;
-pub use mechanism::Router;
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
+pub use mechanism::{Router, RouterInterface, list_router_interfaces};
 pub use testbed::direct::Testbed;
 pub use testbed::path_check::PathCheck;
 pub use testbed::routed::{Routed, RoutedSpec};

@@ -5,9 +5,10 @@
 use crate::addressing::TUNNEL;
 use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
-use crate::{Fault, MIDDLE, Site};
+use crate::{Fault, INTERFACE, MIDDLE, Site};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Method, Rules, Tables, Translator, Tunnel};
+use stacklab_model::{Family, Mechanism, Method, Rules, Setup, Tables, Translator, Tunnel};
+use std::net::IpAddr;
 
 mod command;
 pub(crate) mod conntrack;
@@ -92,4 +93,87 @@ pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
         Site::Near => translation.near(),
         Site::Far => translation.far(),
     })
+}
+
+/// An interface of a router, for people who work on it by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterInterface {
+    /// Its name on the router.
+    pub name: &'static str,
+    /// The router's addresses on it. A device that only tunnels packets has none.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// The interfaces of the router at a site: towards its client, on the middle link and, where the mechanism or the
+/// translator has a device, into the tunnel.
+pub fn list_router_interfaces(
+    mechanism: Mechanism,
+    translator: Translator,
+    site: Site,
+) -> Vec<RouterInterface> {
+    let middle = mechanism.link_families().iter().map(|family| site.outer(*family)).collect();
+    let mut interfaces = vec![
+        RouterInterface { name: INTERFACE, addresses: site.gateways(mechanism).to_vec() },
+        RouterInterface { name: MIDDLE, addresses: middle },
+    ];
+    if has_tunnel_device(mechanism, translator, site) {
+        interfaces.push(RouterInterface { name: TUNNEL, addresses: list_tunnel_addresses(mechanism, site) });
+    }
+    interfaces
+}
+
+fn has_tunnel_device(mechanism: Mechanism, translator: Translator, site: Site) -> bool {
+    match &mechanism.definition().method {
+        Method::Forwarding | Method::Nat(_) => false,
+        Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
+            !matches!(tunnel.device.setup, Setup::Segments | Setup::Esp)
+        }
+        Method::Translation(_) => translator == Translator::Tayga && translates_at(mechanism, site),
+    }
+}
+
+/// Only a device that carries Ethernet frames has addresses.
+fn list_tunnel_addresses(mechanism: Mechanism, site: Site) -> Vec<IpAddr> {
+    if !mechanism.tunnel().is_some_and(Tunnel::carries_frames) {
+        return Vec::new();
+    }
+    let carried = Family::ALL.iter().filter(|family| mechanism.carries(**family));
+    carried.map(|family| site.tunnel_end(*family).0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn describe(mechanism: Mechanism, translator: Translator, site: Site) -> Vec<String> {
+        let mut lines = Vec::new();
+        for RouterInterface { name, addresses } in list_router_interfaces(mechanism, translator, site) {
+            let words = addresses.iter().map(IpAddr::to_string);
+            lines.push([name.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" "));
+        }
+        lines
+    }
+
+    #[test]
+    fn router_interfaces_have_names_and_addresses() {
+        let tayga = Translator::Tayga;
+        let near = describe(Mechanism::SixInFour, tayga, Site::Near);
+        assert_eq!(near, ["st0 198.18.1.254 2001:2:0:1::fe", "st1 198.18.0.1", "tunnel"]);
+        let vxlan = describe(Mechanism::Vxlan4, tayga, Site::Far);
+        assert_eq!(vxlan[2], "tunnel 198.18.66.2 2001:2:0:7e::2");
+    }
+
+    #[test]
+    fn only_a_router_with_a_device_has_a_tunnel() {
+        for (mechanism, translator, site, count) in [
+            (Mechanism::Native, Translator::Tayga, Site::Near, 2),
+            (Mechanism::Esp4, Translator::Tayga, Site::Near, 2),
+            (Mechanism::Nat64, Translator::Tayga, Site::Near, 2),
+            (Mechanism::Nat64, Translator::Tayga, Site::Far, 3),
+            (Mechanism::Nat64, Translator::Jool, Site::Far, 2),
+        ] {
+            let interfaces = list_router_interfaces(mechanism, translator, site);
+            assert_eq!(interfaces.len(), count, "{mechanism} {translator:?} {site:?}");
+        }
+    }
 }

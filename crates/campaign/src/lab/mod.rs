@@ -9,7 +9,10 @@ use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prep
 use stacklab_model::{Family, Mechanism, RoutedKind, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::RunningProcess;
-use stacklab_testbed::{AGENT, Host, Node, Routed, RoutedSpec, Testbed, clear, ends, enter};
+use stacklab_testbed::{
+    AGENT, Host, Node, Routed, RoutedSpec, RouterInterface, Site, Testbed, clear, ends, enter,
+    list_router_interfaces,
+};
 use state::{ANNOUNCE, HostLocation, POLL_INTERVAL, RunningHost, RunningTestbed, failed, socket};
 use std::any::Any;
 use std::io::{self, Write};
@@ -70,7 +73,9 @@ fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Campaig
         Ok(RunningHost::new(host.node(), location, &host.addresses()))
     };
     let hosts = testbed.hosts().iter().map(host).collect();
-    Ok((RunningTestbed::new(testbed.describe(), hosts, true)?, Box::new(testbed)))
+    let receiver = testbed.hosts().iter().find(|host| host.node() == Node::Receiver);
+    let destination = receiver.map(|receiver| receiver.addresses()[0]);
+    Ok((RunningTestbed::new(testbed.describe(), hosts, true, destination)?, Box::new(testbed)))
 }
 
 fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
@@ -105,12 +110,25 @@ fn up_of_row(
 ) -> Result<RunningTestbed, CampaignError> {
     let mechanism = plan.kind.mechanism;
     let translators = translators(plan);
-    let hosts = Node::ALL.into_iter().zip(locations);
-    let hosts =
-        hosts.map(|(node, location)| Ok(RunningHost::new(node, location?, &addresses(mechanism, node))));
+    let hosts = Node::ALL.into_iter().zip(locations).map(|(node, location)| {
+        let host = RunningHost::new(node, location?, &addresses(mechanism, node));
+        Ok(host.with_interfaces(list_interfaces(plan, node)))
+    });
     let testbed =
         format!("client - router - router - client{inside}, {mechanism}{translators} between the routers");
-    RunningTestbed::new(testbed, hosts.collect(), files)
+    let destination = Family::ALL.iter().find_map(|family| ends(mechanism, *family));
+    RunningTestbed::new(testbed, hosts.collect(), files, destination.map(|ends| ends.destination))
+}
+
+/// The interfaces of a router; none of a client.
+fn list_interfaces(plan: &RoutedSpec, node: Node) -> Vec<RouterInterface> {
+    let [near, far] = &plan.translates;
+    let mechanism = plan.kind.mechanism;
+    match node {
+        Node::Router1 => list_router_interfaces(mechanism, near.by, Site::Near),
+        Node::Router2 => list_router_interfaces(mechanism, far.by, Site::Far),
+        Node::Sender | Node::Receiver | Node::AccessPoint | Node::Station(_) => Vec::new(),
+    }
 }
 
 /// A host's own addresses, each with the address that the other end uses, if that differs.

@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use serde::{Deserialize, Serialize};
-use stacklab_testbed::{Node, RunningProcess, TestbedError};
+use stacklab_testbed::{Node, RouterInterface, RunningProcess, TestbedError};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::net::IpAddr;
@@ -30,6 +30,9 @@ pub struct RunningTestbed {
     pub hosts: Vec<RunningHost>,
     /// Whether its hosts share this machine's files.
     pub files: bool,
+    /// The receiver's address as the sender calls it.
+    #[serde(default)]
+    pub destination: Option<String>,
 }
 
 /// A host of the testbed.
@@ -41,6 +44,18 @@ pub struct RunningHost {
     #[serde(rename = "place")]
     pub location: HostLocation,
     /// The addresses that other hosts use for it.
+    pub addresses: Vec<String>,
+    /// The interfaces of a router.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<NamedInterface>,
+}
+
+/// An interface of a router.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct NamedInterface {
+    /// Its name there.
+    pub name: String,
+    /// The router's addresses on it.
     pub addresses: Vec<String>,
 }
 
@@ -57,7 +72,15 @@ pub enum HostLocation {
 impl RunningHost {
     pub(super) fn new(node: Node, location: HostLocation, addresses: &[IpAddr]) -> Self {
         let addresses = addresses.iter().map(IpAddr::to_string).collect();
-        RunningHost { name: node.to_string(), location, addresses }
+        RunningHost { name: node.to_string(), location, addresses, interfaces: Vec::new() }
+    }
+
+    pub(super) fn with_interfaces(mut self, interfaces: Vec<RouterInterface>) -> Self {
+        for RouterInterface { name, addresses } in interfaces {
+            let addresses = addresses.iter().map(IpAddr::to_string).collect();
+            self.interfaces.push(NamedInterface { name: name.to_owned(), addresses });
+        }
+        self
     }
 }
 
@@ -67,9 +90,12 @@ impl RunningTestbed {
         testbed: String,
         hosts: io::Result<Vec<RunningHost>>,
         files: bool,
+        destination: Option<IpAddr>,
     ) -> Result<Self, CampaignError> {
         let holder = RunningProcess::of(std::process::id()).map_err(failed(ANNOUNCE))?;
-        Ok(RunningTestbed { holder, testbed, hosts: hosts.map_err(failed(ANNOUNCE))?, files })
+        let hosts = hosts.map_err(failed(ANNOUNCE))?;
+        let destination = destination.map(|address| address.to_string());
+        Ok(RunningTestbed { holder, testbed, hosts, files, destination })
     }
 
     /// The processes on this kernel that are gone when the testbed is.

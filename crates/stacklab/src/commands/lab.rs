@@ -19,6 +19,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -144,12 +145,24 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         let _ = holder.wait();
         return Err(failure.into());
     }
+    crate::output::print_text(&describe(&up))
+}
+
+/// The testbed, its hosts with their addresses, and commands to begin with.
+fn describe(up: &RunningTestbed) -> String {
     let mut text = format!("{}\n\n", up.testbed);
     for host in &up.hosts {
-        text += &format!("{:<10} {}\n", host.name, host.addresses.join("  "));
+        let mut parts = host.addresses.clone();
+        for interface in &host.interfaces {
+            parts.push([slice::from_ref(&interface.name), &interface.addresses].concat().join(" "));
+        }
+        text += &format!("{:<10} {}\n", host.name, parts.join("  "));
     }
-    text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
-    crate::output::print_text(&text)
+    text.push('\n');
+    if let Some(address) = &up.destination {
+        text += &format!("stacklab lab enter sender ping -c 3 {address}\n");
+    }
+    text + "stacklab lab down\n"
 }
 
 /// The line with which a holder announces its testbed; empty if it ends before. An interruption ends the holder.
@@ -240,6 +253,26 @@ fn down() -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn testbed_has_its_addresses_and_a_ping_to_type() {
+        let up = serde_json::json!({
+            "holder": RunningProcess::of(std::process::id()).unwrap(),
+            "testbed": "6in4",
+            "hosts": [
+                { "name": "sender", "place": { "guest": 0 }, "addresses": ["2001:2:0:1::1"] },
+                { "name": "router1", "place": { "guest": 1 }, "addresses": [], "interfaces": [
+                    { "name": "st1", "addresses": ["198.18.0.1"] },
+                    { "name": "tunnel", "addresses": [] },
+                ] },
+            ],
+            "files": true,
+            "destination": "2001:2:0:2::1",
+        });
+        let expected = "6in4\n\nsender     2001:2:0:1::1\nrouter1    st1 198.18.0.1  tunnel\n\n\
+                        stacklab lab enter sender ping -c 3 2001:2:0:2::1\nstacklab lab down\n";
+        assert_eq!(describe(&serde_json::from_value(up).unwrap()), expected);
+    }
 
     #[test]
     fn missing_program_is_named_with_its_origin() {
