@@ -9,7 +9,7 @@ pub(crate) const OPEN: &str = "open the record";
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A new record was requested at the path of an existing file.
-    #[error("{} exists already: name another file with --out, or resume it with --resume", .0.display())]
+    #[error("{} exists already: name another file with --out", .0.display())]
     Exists(PathBuf),
     /// Another program is writing to it.
     #[error("{} is in use by another stacklab: wait until that campaign has ended", .0.display())]

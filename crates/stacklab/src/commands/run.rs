@@ -2,7 +2,7 @@
 
 use crate::commands::report::{self, FailOn};
 use crate::commands::study::{PlacementOptions, StudyOptions};
-use crate::failure::{Failure, TESTBED, WORSE, interrupt_flag};
+use crate::failure::{Failure, RECORD, TESTBED, WORSE, interrupt_flag};
 use crate::output::show_seconds;
 use crate::quantities::some_time;
 use clap::Args;
@@ -25,7 +25,7 @@ use stacklab_guests::image::Image;
 use stacklab_model::{
     Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Trial, count, once_each,
 };
-use stacklab_store::{Campaign, HostRow, Record};
+use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
 use std::path::{Path, PathBuf};
@@ -64,6 +64,7 @@ pub(crate) struct RunOptions {
 }
 
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
+    refuse_existing(&options)?;
     let (mut record, measured) = campaign(&options)?;
     let path = record.path().to_owned();
     let mut measured = measured.map_err(|error| Failure::resumable(error, &path));
@@ -93,6 +94,17 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         _ if findings.valid_runs == 0 => Err(Failure::nothing_valid()),
         Some(FailOn { worse }) => refuse_worse(&findings, worse),
         None => Ok(()),
+    }
+}
+
+/// Of the commands that write records, this one alone can also resume the one that exists.
+fn refuse_existing(options: &RunOptions) -> Result<(), Failure> {
+    match &options.out {
+        Some(path) if !options.resume && path.exists() => {
+            let reason = StoreError::Exists(path.clone());
+            Err(Failure::new(RECORD, format!("{reason}, or resume it with --resume")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -270,7 +282,7 @@ impl CampaignRequest {
         let (source, study) = options.study.check()?;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
-            return Err(stacklab_store::StoreError::Exists(path).into());
+            return Err(StoreError::Exists(path).into());
         }
         let campaign = Campaign {
             scale: options.study.scale.clone(),
@@ -368,6 +380,20 @@ fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_run_advises_to_resume_an_existing_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.stacklab");
+        std::fs::write(&path, "").unwrap();
+        let mut options = RunOptions { out: Some(path), ..RunOptions::default() };
+        let failure = refuse_existing(&options).unwrap_err();
+        assert!(failure.printed().ends_with("with --out, or resume it with --resume"), "{failure:?}");
+        let Err(failure) = campaign(&options) else { panic!("the record exists") };
+        assert!(failure.printed().ends_with("name another file with --out"), "`explain`: {failure:?}");
+        options.resume = true;
+        assert!(refuse_existing(&options).is_ok());
+    }
 
     #[test]
     fn a_missing_image_names_the_way_without_it() {
