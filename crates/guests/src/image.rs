@@ -7,7 +7,7 @@ use crate::{ImageInfo, failed};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_model::System;
-use stacklab_testbed::TestbedError;
+use stacklab_testbed::{TestbedError, find};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
@@ -118,8 +118,22 @@ pub fn built() -> Vec<System> {
     systems
 }
 
-/// How to get the guest that is here soonest of those that have all mechanisms but Jool.
-pub const QUICKEST_GUEST: &str = "stacklab image get linux-6.1 (under a minute), and sudo apt-get install --no-install-recommends qemu-system-x86";
+/// How to get the image that is here soonest of those with all mechanisms but Jool. It boots in QEMU.
+pub const QUICKEST_IMAGE: &str = "stacklab image get linux-6.1 (under a minute)";
+
+/// How to get QEMU.
+pub const GET_QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
+
+/// The path of the QEMU program. The error says how to get it.
+pub fn emulator() -> Result<PathBuf, TestbedError> {
+    check_architecture()?;
+    find("qemu-system-x86_64", GET_QEMU)
+}
+
+/// Whether a system boots in QEMU, and QEMU is not installed.
+pub(crate) fn lacks_emulator(system: &System) -> bool {
+    matches!(system, System::Linux(_) | System::Disk(_)) && emulator().is_err()
+}
 
 /// The command that gets an image of a system.
 pub fn how_to_get(system: &System) -> String {
@@ -136,13 +150,17 @@ pub fn how_long_to_get(system: &System) -> &'static str {
     }
 }
 
-/// An error: a system has no image here, or its image is incomplete. It names the command that gets one.
+/// An error: a system has no image here, or its image is incomplete. It names the command that gets one, and QEMU where
+/// that is missing too.
 pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
+    TestbedError(describe_no_image(system, &reason, lacks_emulator(system)))
+}
+
+fn describe_no_image(system: &System, reason: &str, lacks_emulator: bool) -> String {
     let way = how_to_get(system);
-    TestbedError(format!(
-        "{system} cannot run here: {reason}; get it with: {way} ({})",
-        how_long_to_get(system)
-    ))
+    let time = how_long_to_get(system);
+    let also = if lacks_emulator { format!(", and QEMU with: {GET_QEMU}") } else { String::new() };
+    format!("{system} cannot run here: {reason}; get it with: {way} ({time}){also}")
 }
 
 /// An error unless this program runs in guests, whose kernels are x86-64.
@@ -276,4 +294,22 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_image_names_qemu_where_that_is_missing() {
+        let linux = System::Linux("6.1".to_owned());
+        let image_alone =
+            "linux-6.1 cannot run here: no image; get it with: stacklab image get linux-6.1 (under a minute)";
+        assert_eq!(describe_no_image(&linux, "no image", false), image_alone);
+        assert_eq!(
+            describe_no_image(&linux, "no image", true),
+            format!("{image_alone}, and QEMU with: {GET_QEMU}")
+        );
+        assert!(!lacks_emulator(&System::Uml), "user-mode Linux is a program");
+    }
 }

@@ -21,7 +21,7 @@ pub use command::interrupt_by;
 use command::{ImageInfo, Step, failed, run};
 pub use hosted::placement::{Placement, Requirements, find_placement};
 pub use hosted::{GuestHosted, HostedTestbed, WifiHosted, WifiStreams};
-pub use image::QUICKEST_GUEST;
+pub use image::{GET_QEMU, QUICKEST_IMAGE, emulator};
 use image::{Image, no_image};
 pub use inside::protocol::WifiSeen;
 use inside::protocol::{
@@ -29,4 +29,3 @@ use inside::protocol::{
 };
 pub use kind::prepare::{BootFiles, boot_files, kinds, prepare};
 use kind::running::{Boot, Running};
-pub use kind::vm::emulator;

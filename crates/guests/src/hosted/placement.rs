@@ -1,8 +1,7 @@
 //! Where a study's routed testbeds are built: on this kernel, or in a guest that supports what this kernel does not
 //! support. What they need from these kernels.
 
-use crate::image::{built, check_architecture, how_to_get};
-use crate::kind::vm::{GET_QEMU, emulator};
+use crate::image::{GET_QEMU, built, check_architecture, emulator, how_to_get, lacks_emulator};
 use crate::{Image, no_image};
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
 use stacklab_testbed::mechanism::nat;
@@ -104,10 +103,17 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
     let why: Vec<String> = missing.iter().map(|ability| needs.describe_missing(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
     check_architecture().map_err(|error| TestbedError(format!("{why}; {error}")))?;
-    let qemu = !system.is_uml() && emulator().is_err();
-    let also =
-        if qemu { format!(", and qemu-system-x86 is not installed ({GET_QEMU})") } else { String::new() };
-    Err(no_image(&system, format!("{why}; no installed guest supports it{also}")))
+    if lacks_emulator(&system) && Image::find(&system).is_ok() {
+        return Err(no_emulator(&system, &why));
+    }
+    Err(no_image(&system, format!("{why}; no installed guest supports it")))
+}
+
+/// An error: the image of a guest is here, and QEMU is not.
+fn no_emulator(system: &System, why: &str) -> TestbedError {
+    TestbedError(format!(
+        "{system} cannot run here: {why}; its image is here, but QEMU is not installed; get it with: {GET_QEMU}"
+    ))
 }
 
 /// The guest that is here soonest of those that have what is needed.
@@ -335,6 +341,16 @@ mod tests {
         let own = System::OwnUml("of which there is no image".to_owned());
         assert!(is_unsupported(&System::Uml, JOOL) && is_unsupported(&System::Linux("6.1".to_owned()), JOOL));
         assert!(!is_unsupported(&own, JOOL) && !is_unsupported(&own, "wireguard"));
+    }
+
+    #[test]
+    fn image_without_qemu_names_qemu_alone() {
+        let error = no_emulator(&System::Linux("6.1".to_owned()), "6in4 needs sit").to_string();
+        assert!(
+            error
+                .ends_with(&format!("its image is here, but QEMU is not installed; get it with: {GET_QEMU}"))
+        );
+        assert!(!error.contains("image get"), "{error}");
     }
 
     #[test]

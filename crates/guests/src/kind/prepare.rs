@@ -2,15 +2,13 @@
 
 use crate::image::archive::write_initramfs;
 use crate::image::gvisor::refuse_old;
-use crate::image::known;
 use crate::image::programs::WIFI_ARCHIVE;
 use crate::image::tree::SEEDED;
+use crate::image::{GET_QEMU, QUICKEST_IMAGE, emulator, known};
 use crate::kernel::Kernel;
 use crate::kind::gvisor::Gvisor;
 use crate::kind::uml::Uml;
-use crate::kind::vm::{
-    Accelerator, Boots, DEVICE, GET_QEMU, Vm, accelerator_that_works, emulator, known_accelerator,
-};
+use crate::kind::vm::{Accelerator, Boots, DEVICE, Vm, accelerator_that_works, known_accelerator};
 use crate::{Boot, Image, no_image};
 use stacklab_model::System;
 use stacklab_model::wifi::WifiClock;
@@ -211,9 +209,7 @@ fn machines() -> Ability {
         .collect();
     let (result, remedy) = match (program_in_path("qemu-system-x86_64"), kernels.is_empty()) {
         (None, _) => (Err("there is no program `qemu-system-x86_64`".to_owned()), GET_QEMU),
-        (_, true) => {
-            (Err("no kernel is here".to_owned()), advise("stacklab image get linux-6.1 (under a minute)"))
-        }
+        (_, true) => (Err("no kernel is here".to_owned()), advise(QUICKEST_IMAGE)),
         _ => (Ok(()), ""),
     };
     let what_for = match known_accelerator() {

@@ -4,13 +4,13 @@
 //! The presence of /dev/kvm does not mean that KVM works: on a machine that is itself virtual, kernels may hang on it.
 //! Therefore a kernel is booted once with KVM, and the result is kept until this machine reboots.
 
-use crate::image::{cache, check_architecture};
+use crate::image::cache;
 use crate::kind::running::EMULATOR_LOG;
 use crate::{Boot, Greeting, GuestRole, Image, Running};
 use stacklab_testbed::addressing::hardware_address_text;
 use stacklab_testbed::kernel::sys::keep_open;
 use stacklab_testbed::link::tap_of;
-use stacklab_testbed::{Attempt, Fault, GuestSpec, Interface, TestbedError, find, spawn_in_namespace};
+use stacklab_testbed::{Attempt, Fault, GuestSpec, Interface, spawn_in_namespace};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
@@ -93,14 +93,6 @@ impl Boot for Vm {
         drop(its);
         Ok(Running { process, channel: Some(own), role: Some((role, patience)), console })
     }
-}
-
-pub(crate) const GET_QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
-
-/// The path of the QEMU program. The error says how to get it.
-pub fn emulator() -> Result<PathBuf, TestbedError> {
-    check_architecture()?;
-    find("qemu-system-x86_64", GET_QEMU)
 }
 
 /// A machine with one processor and a channel as its only device. The agent in it uses this socket, which may be closed

@@ -3,13 +3,16 @@
 use crate::failure::{Failure, TESTBED};
 use crate::output::{print_text, width};
 use clap::Args;
+use guest::{describe_guest, describe_use_of_tun, find_guests};
 use serde_json::{Value, json};
 use stacklab_explain::{KERNEL, check_emulator, check_sampling};
-use stacklab_guests::{QUICKEST_GUEST, image, kinds};
+use stacklab_guests::{QUICKEST_IMAGE, emulator, image, kinds};
 use stacklab_model::{HostFacts, NoiseFloor, Spread, System, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, find, kept_settings, services};
 use stacklab_traffic::host::cpu_limit;
 use std::fmt::Write;
+
+mod guest;
 
 /// What exact counts require, and how to get it.
 const EMULATOR: &str = "qemu-system-x86_64";
@@ -75,6 +78,8 @@ impl Diagnosis {
         let lacks_some =
             testbeds.iter().any(|ability| ability.result.is_err() && !NEEDED.contains(&ability.name));
         let needs_guest = lacks_some && image::check_architecture().is_ok();
+        let guest = needs_guest
+            .then(|| describe_guest(&find_guests(), emulator().is_ok()) + describe_use_of_tun(&testbeds));
         let groups = vec![
             Group::new("testbeds", "Testbeds", testbeds),
             Group::new("hosts", "Other kinds of hosts (factors.os, factors.router_os)", kinds()),
@@ -82,7 +87,6 @@ impl Diagnosis {
             Group::new("sampling", "Sampling the processors (stacklab explain)", vec![try_sampling()]),
             Group::new("counting", "Counting instructions (stacklab explain --exact)", vec![try_counting()]),
         ];
-        let guest = needs_guest.then(|| describe_guest(&find_guests()));
         Ok(Diagnosis { is_root, limits: list_limits(&facts), facts, groups, guest })
     }
 
@@ -218,30 +222,6 @@ fn fit(text: &str, columns: usize) -> String {
     fitted
 }
 
-/// The guests with images here that can be a whole testbed.
-fn find_guests() -> Vec<System> {
-    let kernels = image::known().into_iter().filter(|system| matches!(system, System::Linux(_)));
-    let kernels = kernels.filter(|system| image::Image::find(system).is_ok());
-    kernels.chain(image::built()).collect()
-}
-
-/// Where a testbed with routers runs if this kernel lacks what it needs.
-fn describe_guest(here: &[System]) -> String {
-    let full = System::OwnUml("full".to_owned());
-    let known = here
-        .iter()
-        .find(|system| **system == full)
-        .or(here.iter().find(|system| matches!(system, System::Linux(_))));
-    let (name, place) = match known {
-        Some(system) => (system.to_string(), "which is here".to_owned()),
-        None => (KERNEL.to_owned(), format!("to get it: {QUICKEST_GUEST}")),
-    };
-    format!(
-        "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest {name}, {place}.\n\
-         `run` and `lab up` use it where this kernel lacks a module. Jool alone needs uml-full.\n"
-    )
-}
-
 fn try_sampling() -> Ability {
     Ability {
         name: "kernel functions",
@@ -254,13 +234,13 @@ fn try_sampling() -> Ability {
 fn try_counting() -> Ability {
     let system = System::Linux(KERNEL.trim_start_matches("linux-").to_owned());
     let kernel =
-        || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), QUICKEST_GUEST));
+        || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), QUICKEST_IMAGE));
     let unable = image::check_architecture().map_err(|error| (error.to_string(), "an x86-64 machine"));
     let checked = unable.and_then(|()| match find(EMULATOR, GET_EMULATOR) {
         Err(_) => Err((format!("there is no program `{EMULATOR}`"), GET_EMULATOR)),
         Ok(qemu) => check_emulator(&qemu).map_err(|reason| (reason, GET_EMULATOR)).and_then(|_| kernel()),
     });
-    let remedy = checked.as_ref().err().map_or(QUICKEST_GUEST, |(_, remedy)| remedy);
+    let remedy = checked.as_ref().err().map_or(QUICKEST_IMAGE, |(_, remedy)| remedy);
     Ability { name: KERNEL, what_for: COUNTING, result: checked.map_err(|(reason, _)| reason), remedy }
 }
 
@@ -310,17 +290,6 @@ mod tests {
     use super::*;
     use stacklab_explain::supported_emulators;
     use stacklab_model::{EchoFloor, Family, Transport};
-
-    #[test]
-    fn a_kernel_without_modules_has_the_quickest_guest() {
-        let [full, mine] = ["full", "mine"].map(|name| System::OwnUml(name.to_owned()));
-        let linux = System::Linux("6.1".to_owned());
-        let get = "guest linux-6.1, to get it: stacklab image get linux-6.1 (under a minute)";
-        assert!(describe_guest(&[]).contains(get), "{}", describe_guest(&[]));
-        assert!(describe_guest(std::slice::from_ref(&full)).contains("uml-full, which is here."));
-        assert!(describe_guest(&[linux, full]).contains("uml-full, which is here."));
-        assert!(describe_guest(&[mine]).contains(get));
-    }
 
     fn diagnosis(result: Result<(), String>) -> Diagnosis {
         let remedy = "chmod 666 /dev/net/tun";
