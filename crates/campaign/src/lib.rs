@@ -17,6 +17,7 @@ pub mod trial;
 
 pub use blocks::measure;
 
+use stacklab_model::quote_file;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
@@ -46,7 +47,7 @@ pub enum CampaignError {
     #[error("{0}")]
     Unreachable(String),
     /// The user interrupted.
-    #[error("interrupted; results so far are kept. Resume with: stacklab run --resume --out {}", .0.display())]
+    #[error("interrupted; results so far are kept. Resume with: stacklab run --resume --out {}", quote_file(.0))]
     Interrupted(PathBuf),
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]

@@ -4,6 +4,7 @@ use stacklab_agent::client::ReachError;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
 use stacklab_guests::kernel::BuildError;
+use stacklab_model::quote_file;
 use stacklab_protocols::iperf3::client::ClientError;
 use stacklab_serve::ServeError;
 use stacklab_store::StoreError;
@@ -70,7 +71,7 @@ impl Failure {
 
     /// The end of a campaign that can be resumed.
     pub(crate) fn resumable(error: CampaignError, record: &Path) -> Self {
-        let path = record.display();
+        let path = quote_file(record);
         let interrupted = error.is_interruption();
         let failure = Self::from(error);
         match failure.code {

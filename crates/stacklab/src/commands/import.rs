@@ -12,7 +12,7 @@ use stacklab_import::{
     Content, EmptyMetrics, Format, ImportedRun, MAX_BYTES, PlainText, ToolFile, ToolTest, Untold,
     leave_out_empty, leave_out_repeats, read_plain, read_rows, runs, starts_rows,
 };
-use stacklab_model::{Family, Metric, Transport, printable_text};
+use stacklab_model::{Family, Metric, Transport, printable_text, quote_file};
 use stacklab_store::{Campaign, Imported, Origin, Record};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -118,7 +118,8 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     let [count, files] = [(runs.len(), "run"), (origins.len(), "file")]
         .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
     let out = options.out.display();
-    print_text(&format!("{left_out}{count} of {files} in {out}: stacklab report {out}\n"))
+    let word = quote_file(&options.out);
+    print_text(&format!("{left_out}{count} of {files} in {out}: stacklab report {word}\n"))
 }
 
 /// A file's tests, where they are from, and the hash of its text: equal for the same text in another form.

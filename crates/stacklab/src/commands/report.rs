@@ -7,7 +7,9 @@ use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
 use stacklab_campaign::record::{Recorded, conclude, latest};
 use stacklab_campaign::runs::read_runs_in_turn;
-use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, RunRecord, count, nearest};
+use stacklab_model::{
+    Change, Difference, Findings, Metric, MetricDiff, RunRecord, count, nearest, quote_file,
+};
 use stacklab_report::page::html;
 use stacklab_report::{
     HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
@@ -105,7 +107,7 @@ fn brief_with_hint(findings: &Findings, record: &Path) -> String {
     format!(
         "{}\nTables, hosts, checks and terms: stacklab report --full {}\n",
         brief(findings, width()),
-        record.display()
+        quote_file(record)
     )
 }
 

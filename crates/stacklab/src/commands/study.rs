@@ -7,7 +7,7 @@ use stacklab_campaign::CampaignError;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::sources::{PRESETS, StudySource, new_seed, preset_names};
 use stacklab_guests::Placement;
-use stacklab_model::nearest;
+use stacklab_model::{nearest, quote_file};
 use stacklab_study::{Plan, Study};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -136,9 +136,10 @@ fn new(file: &Path) -> Result<(), Failure> {
         }
         _ => Failure::step(format!("write {}", file.display()))(reason),
     })?;
-    let file = file.display();
+    let word = quote_file(file);
     eprintln!(
-        "stacklab: {file} is written: change it, then `stacklab plan {file}` and `stacklab run {file}`"
+        "stacklab: {} is written: change it, then `stacklab plan {word}` and `stacklab run {word}`",
+        file.display()
     );
     Ok(())
 }

@@ -14,6 +14,7 @@ use stacklab_fleet::store::{AgentInfo, CampaignRow, Store, has_password};
 use stacklab_fleet::wire::Wire;
 use stacklab_fleet::wire::local::LocalWire;
 use stacklab_fleet::wire::nats::{NatsWire, has_account};
+use stacklab_model::quote_file;
 use stacklab_traffic::agent::Network;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ impl StoreOptions {
 
     /// The option, for a command that uses the same store.
     fn option(&self) -> String {
-        self.store.as_ref().map_or_else(String::new, |store| format!(" --store {store}"))
+        self.store.as_ref().map_or_else(String::new, |store| format!(" --store {}", quote_file(store)))
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use stacklab_campaign::record::conclude;
 use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store};
 use stacklab_fleet::{lake, results};
-use stacklab_model::{FleetFindings, count, printable_lines};
+use stacklab_model::{FleetFindings, count, printable_lines, quote_file};
 use stacklab_report::{OutputFormat, fleet_json, fleet_text, render};
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
@@ -144,12 +144,13 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     if pairs == 0 {
         return Err(no_result(&row));
     }
-    let lake = options.lake.display();
     eprintln!(
-        "{} of campaign {}: {lake} (stacklab fleet report {} --lake {lake})",
+        "{} of campaign {}: {} (stacklab fleet report {} --lake {})",
         count(pairs, "pair"),
         row.id,
-        row.id
+        options.lake.display(),
+        row.id,
+        quote_file(&options.lake)
     );
     Ok(())
 }
@@ -171,8 +172,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         Failure::usage(format!("{} has the pairs 0 to {}", row.id, pairs.len().saturating_sub(1)))
     })?;
     results::write_record(&mut store, &row, pair, path)?;
-    let path = path.display();
-    eprintln!("The record of {}: {path} (stacklab report {path})", pair.name());
+    eprintln!("The record of {}: {} (stacklab report {})", pair.name(), path.display(), quote_file(path));
     Ok(())
 }
 
