@@ -114,6 +114,7 @@ pub(crate) fn campaign<'a>(
         runs,
         throttled_us: 0,
         is_sampled: false,
+        is_resumable: true,
         explanations: &[],
     }
 }

@@ -50,6 +50,16 @@ pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
     kept
 }
 
+/// Whether one of these kinds of hosts is that of a system of the study: `gvisor: release-20260105.0`.
+fn names_a_system(kinds: &[String], study: &Study) -> bool {
+    for system in study.systems().iter().flat_map(|systems| &systems.0) {
+        if kinds.iter().any(|kind| kind.starts_with(system.kind())) {
+            return true;
+        }
+    }
+    false
+}
+
 /// The parsed contents of a record.
 pub struct Recorded {
     /// What was asked for.
@@ -117,6 +127,15 @@ impl Recorded {
         })
     }
 
+    /// Whether `run --resume` can continue it: not an import, nothing that was sampled, and no comparison of `measure`
+    /// or of a fleet, whose hosts are others than the study's.
+    fn is_resumable(&self) -> bool {
+        if self.request.sample_period_ns.is_some() || ImportedStudy::of(&self.request).is_some() {
+            return false;
+        }
+        self.study.topology != Topology::Link || names_a_system(&self.kinds, &self.study)
+    }
+
     /// Title of a campaign's study, if this version understands it.
     pub fn title(campaign: &Campaign) -> Option<String> {
         if let Some(imported) = ImportedStudy::of(campaign) {
@@ -146,6 +165,7 @@ impl Recorded {
             runs: &self.runs,
             throttled_us: self.throttled_us,
             is_sampled: self.request.sample_period_ns.is_some(),
+            is_resumable: self.is_resumable(),
             explanations: &self.explanations,
         }
     }
@@ -258,4 +278,24 @@ fn probes(runs: &[RunRecord], asked: &[Metric]) -> Vec<ProbeSpec> {
         .into_values()
         .map(|(spec, metrics)| ProbeSpec { metrics: metrics.into_iter().collect(), ..spec })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn hosts_of_a_run_are_those_of_its_study() {
+        let study = StudySource::read(Some(Path::new("quickstart"))).unwrap().check(None, &[]).unwrap();
+        let cases = [
+            (["namespace", "namespace: nginx 1.26"], true),
+            // Those of `measure`, and of a fleet.
+            (["this host", "lab.example"], false),
+            (["berlin", "paris"], false),
+        ];
+        for (kinds, is_run) in cases {
+            assert_eq!(names_a_system(&kinds.map(str::to_owned), &study), is_run, "{kinds:?}");
+        }
+    }
 }

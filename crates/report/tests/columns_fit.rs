@@ -137,6 +137,7 @@ fn columns_never_contradict_the_difference() {
             runs: &runs,
             throttled_us: 0,
             is_sampled: false,
+            is_resumable: true,
             explanations: &[],
         });
         let rows = printed(&render(&found, OutputFormat::Text, WIDTH));

@@ -43,6 +43,8 @@ pub struct Campaign<'a> {
     pub throttled_us: u64,
     /// Whether the processors were sampled while they were measured.
     pub is_sampled: bool,
+    /// Whether `stacklab run --resume` can continue it.
+    pub is_resumable: bool,
     pub explanations: &'a [Explanation],
 }
 
@@ -74,6 +76,7 @@ fn measured(campaign: &Campaign) -> Findings {
     Findings {
         title: campaign.title.to_owned(),
         record_name: None,
+        is_resumable: campaign.is_resumable,
         version: campaign.version.to_owned(),
         started_unix_ns: campaign.started_unix_ns,
         seed: campaign.seed,

@@ -63,6 +63,7 @@ impl RecordData {
             runs: &self.runs,
             throttled_us: 0,
             is_sampled: false,
+            is_resumable: true,
             explanations: &[],
         }
     }

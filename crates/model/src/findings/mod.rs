@@ -14,6 +14,9 @@ pub struct Findings {
     /// The record's file as the user names it, for advice.
     #[serde(skip)]
     pub record_name: Option<String>,
+    /// Whether `stacklab run --resume` can continue it, for advice.
+    #[serde(skip)]
+    pub is_resumable: bool,
     pub version: String,
     pub started_unix_ns: u64,
     pub seed: u64,

@@ -3,7 +3,9 @@
 use crate::findings::heading::{OTHER_LOAD, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance};
-use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning, count, read_other_load};
+use stacklab_model::{
+    Effect, Findings, Metric, StopReason, Transport, Warning, count, quote_file, read_other_load,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -69,31 +71,51 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
 /// A time whose length no longer matters: the study is too large.
 const LONG: &str = "more than a day";
 
+/// The longest time that is advised, seconds, unless the campaign has taken as long.
+const MAX_ADVISED_S: f64 = 1800.0;
+
 /// How much more time would settle what is open: half of it, and all of it.
 fn outlook(findings: &Findings) -> Option<String> {
     let [half, all] = more_blocks(findings)?;
     let open = findings.comparisons.iter().filter(|comparison| comparison.more_blocks.is_some()).count();
-    let [half_time, all_time] = [half, all].map(|blocks| more_time(findings, blocks));
-    let is_long = half_time == LONG;
-    let half_time = if is_long { half_time } else { format!("about {half_time} more") };
-    let what = match open {
-        1 => format!("{half_time} would settle the open comparison"),
-        _ if half == all => format!("{half_time} would settle {open} open comparisons"),
-        n if is_long => format!("{half_time} would settle half of {n} open comparisons"),
-        n => format!("{half_time} would settle half of {n} open comparisons, {all_time} all of them"),
+    let which = match open {
+        1 => "the open comparison".to_owned(),
+        _ if half == all => format!("{open} open comparisons"),
+        _ => format!("half of {open} open comparisons"),
     };
-    let how = match findings.comparisons.iter().any(|one| one.stop_reason == StopReason::Unfinished) {
-        true => {
-            let record = findings.record_name.as_deref().unwrap_or("RECORD");
-            format!("; resume with: stacklab run --resume --out {record}")
-        }
-        false => {
-            let blocks = findings.blocks.saturating_add(half);
-            let seconds = seconds(findings, blocks).ceil();
-            format!("; a new run with --set blocks.budget={seconds}s --set blocks.max={blocks}")
-        }
+    let has_ended = findings.comparisons.iter().all(|one| one.stop_reason != StopReason::Unfinished);
+    if has_ended && seconds(findings, half) > MAX_ADVISED_S.max(seconds(findings, findings.blocks)) {
+        return Some(format!(
+            "at the current variance, {which} would need more than half an hour: measure again when this machine and the \
+             path are quieter"
+        ));
+    }
+    let half_time = more_time(findings, half);
+    let what = match half_time.as_str() {
+        LONG => format!("{LONG} would settle {which}"),
+        time if half == all => format!("about {time} more would settle {which}"),
+        time => format!("about {time} more would settle {which}, {} all of them", more_time(findings, all)),
     };
+    let how = if has_ended { advise_longer_run(findings, half) } else { advise_resuming(findings) };
     Some(format!("at the current variance, {what}{how}"))
+}
+
+/// Settings of a new run with this many more blocks.
+fn advise_longer_run(findings: &Findings, more: u32) -> String {
+    let blocks = findings.blocks.saturating_add(more);
+    let seconds = seconds(findings, blocks).ceil();
+    let time =
+        if seconds < 600.0 { format!("{seconds}s") } else { format!("{}min", (seconds / 60.0).ceil()) };
+    format!("; a new run with --set blocks.budget={time} --set blocks.max={blocks}")
+}
+
+/// Nothing for a campaign that cannot be resumed.
+fn advise_resuming(findings: &Findings) -> String {
+    if !findings.is_resumable {
+        return String::new();
+    }
+    let record = findings.record_name.as_deref().map_or_else(|| "RECORD".to_owned(), quote_file);
+    format!("; resume with: stacklab run --resume --out {record}")
 }
 
 /// How many more blocks would settle half of the open comparisons, and all of them; `None` without open ones.
@@ -253,7 +275,8 @@ mod tests {
 
     #[test]
     fn outlook_is_in_time() {
-        let mut findings = Findings { measured_ns: 20_000_000_000, blocks: 10, ..findings() };
+        let mut findings =
+            Findings { measured_ns: 20_000_000_000, blocks: 10, is_resumable: true, ..findings() };
         assert_eq!(outlook(&findings), None);
         findings.comparisons[1].more_blocks = Some(180);
         assert_eq!(
@@ -277,6 +300,29 @@ mod tests {
                 .unwrap()
                 .starts_with("at the current variance, more than a day would settle half of 2")
         );
+    }
+
+    #[test]
+    fn advice_is_by_what_was_measured() {
+        let mut findings =
+            Findings { measured_ns: 20_000_000_000, blocks: 10, is_resumable: true, ..findings() };
+        findings.comparisons[1].more_blocks = Some(8400);
+        assert_eq!(
+            outlook(&findings).unwrap(),
+            "at the current variance, the open comparison would need more than half an hour: measure again when this \
+             machine and the path are quieter"
+        );
+        // What took hours may take as long again.
+        findings.measured_ns = 10_000_000_000_000;
+        findings.comparisons[1].more_blocks = Some(6);
+        assert!(outlook(&findings).unwrap().ends_with("--set blocks.budget=267min --set blocks.max=16"));
+        findings.comparisons[0].stop_reason = StopReason::Unfinished;
+        findings.record_name = Some("my pair.stacklab".to_owned());
+        let resumed = outlook(&findings).unwrap();
+        assert!(resumed.ends_with("run --resume --out 'my pair.stacklab'"), "{resumed}");
+        findings.is_resumable = false;
+        let left_out = outlook(&findings).unwrap();
+        assert!(left_out.ends_with("would settle the open comparison"), "{left_out}");
     }
 
     #[test]

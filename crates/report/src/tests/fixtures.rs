@@ -178,6 +178,7 @@ pub(crate) fn findings() -> Findings {
     Findings {
         title: "IPv4 beside IPv6".to_owned(),
         record_name: None,
+        is_resumable: false,
         version: "0.1.0".to_owned(),
         started_unix_ns: 1_700_000_000_123_456_789,
         seed: 42,
