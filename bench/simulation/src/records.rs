@@ -123,6 +123,7 @@ fn draw_runs(simulation: &mut Simulation, cells: &[Cell], noise: Noise, count: u
 fn campaign<'a>(cells: &'a [Cell], probes: &'a [ProbeSpec], runs: &'a [RunRecord]) -> Campaign<'a> {
     const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
     Campaign {
+        is_resumable: false,
         title: "simulated",
         version: "0.1.0",
         started_unix_ns: 1,

@@ -63,6 +63,7 @@ fn control(metric: Metric, effect: Effect) -> Control {
 fn report(label: Effect, order: Effect) -> Findings {
     let (metric, transport) = KEY;
     Findings {
+        is_resumable: false,
         record_name: None,
         title: "an arm against itself".into(),
         version: "0.1.0".into(),

@@ -23,6 +23,7 @@ fn block(number: u32, arms: [(&Cell, f64); 2]) -> impl Iterator<Item = RunRecord
 
 fn found(questions: &[Question], runs: &[RunRecord]) -> Findings {
     findings(&Campaign {
+        is_resumable: false,
         title: "like arms",
         version: "0.1.0",
         started_unix_ns: 1,
