@@ -43,8 +43,9 @@ pub use findings::fleet::{
 };
 pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::{
-    ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained, Findings,
-    Headline, Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, UnpairedRange, Verdict,
+    APPEARS, ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained,
+    Findings, Headline, Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, UnpairedRange,
+    Verdict,
 };
 pub use host::counters::{Counters, CpuTime, Drops, Slice, TcpInfo};
 pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Point};

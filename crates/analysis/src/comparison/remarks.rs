@@ -4,7 +4,7 @@
 use crate::comparison::evidence::tests;
 use crate::comparison::limits::{ENDED, MIN_PAIRS, is_too_coarse, unseen_percent};
 use crate::comparison::{Paired, back};
-use stacklab_model::{Question, Scale, StopReason, Verdict};
+use stacklab_model::{APPEARS, Question, Scale, StopReason, Verdict};
 
 /// By simulation (`bench/coverage`): 93.3 to 94.4 %.
 const PRECISE: &str =
@@ -111,7 +111,7 @@ fn describe_appearance(paired: &Paired) -> String {
         }
         Scale::Difference => String::new(),
     };
-    format!("looks {way}{by}: no claim before the campaign has ended (--resume)")
+    format!("{APPEARS} {way}{by}: no claim before the campaign has ended (--resume)")
 }
 
 /// Blocks on one side that the trimmed mean leaves out.

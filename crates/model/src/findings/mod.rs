@@ -232,6 +232,9 @@ pub struct Question {
     pub margin: f64,
 }
 
+/// How a remark begins on what an inconclusive comparison looks like, of a campaign that has not ended.
+pub const APPEARS: &str = "looks";
+
 impl Question {
     /// The baseline's and the candidate's.
     pub fn cells(&self) -> [&Cell; 2] {

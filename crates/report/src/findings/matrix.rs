@@ -5,8 +5,8 @@ use crate::findings::control::{self, CONTROL};
 use crate::findings::groups::{Group, capital, control_arms, grouped, level};
 use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
-use crate::rendering::numbers::NONE;
-use stacklab_model::{Cell, Comparison, Control, Factor, Metric, Verdict, once_each};
+use crate::rendering::numbers::{Distance, NONE, signed};
+use stacklab_model::{APPEARS, Cell, Comparison, Control, Factor, Metric, Verdict, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -26,14 +26,34 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
     let is_any_unpaired = groups.iter().flat_map(|group| &group.rows).any(|row| row.unpaired.is_some());
     let nothing = if is_any_unpaired { format!("{nothing}, or runs not paired") } else { nothing };
+    let is_any_plain = groups.iter().flat_map(|group| &group.rows).any(|row| is_plain(row));
+    let plain = if is_any_plain { ", with a figure: how it looks so far, without a claim" } else { "" };
     let controls = control_legend(&groups);
     vec![
         Block::Heading("Verdicts".to_owned()),
         Block::Text(format!(
-            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive{nothing}{controls}"
+            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive{plain}{nothing}{controls}"
         )),
         Block::Table(table),
     ]
+}
+
+/// As [`sign`]; of a campaign that has not ended with the estimate, where it is plain but not claimed: `? -18.8 %`.
+fn sign_so_far(group: &Group, row: &Comparison, magnitudes: bool) -> String {
+    let sign = sign(group, row, magnitudes);
+    match row.effect.as_ref().filter(|_| magnitudes && is_plain(row)) {
+        Some(effect) => {
+            let unit = group.shown();
+            let [estimate, ..] = Distance::from(effect).within(&unit);
+            format!("{sign} {} {}", signed(estimate, 1), unit.difference_unit)
+        }
+        None => sign,
+    }
+}
+
+/// Whether an inconclusive comparison of a campaign that has not ended looks lower or higher.
+fn is_plain(row: &Comparison) -> bool {
+    row.verdict == Verdict::Inconclusive && row.remarks.iter().any(|remark| remark.starts_with(APPEARS))
 }
 
 fn control_legend(groups: &[&Group]) -> String {
@@ -85,7 +105,7 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
         let mut row = vec![label.join(", ")];
         for size in &sizes {
             row.push(match rows.get(size) {
-                Some(row) => sign(group, group.rows[*row], magnitudes),
+                Some(row) => sign_so_far(group, group.rows[*row], magnitudes),
                 None => String::new(),
             });
         }
@@ -222,7 +242,34 @@ fn cell(rows: &[&Comparison]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Family, SizeOf, Transport};
+    use crate::WIDTH;
+    use crate::findings::groups::groups;
+    use crate::rendering::text::text;
+    use crate::tests::fixtures::findings;
+    use stacklab_model::{Family, Findings, SizeOf, Transport};
+
+    #[test]
+    fn an_interrupted_campaign_shows_what_is_plain() {
+        let mut found = findings();
+        let row = found.comparisons.iter_mut().find(|row| row.question.metric == Metric::Throughput);
+        let row = row.unwrap();
+        row.verdict = Verdict::Inconclusive;
+        row.effect.as_mut().unwrap().estimate = 0.812;
+        row.remarks =
+            vec![format!("{APPEARS} lower by 17.0 to 20.6 %: no claim before the campaign has ended")];
+        let text = blocks_of(&found);
+        assert!(text.contains("? -18.8 %"), "{text}");
+        assert!(
+            text.replace('\n', " ").contains("? inconclusive, with a figure: how it looks so far"),
+            "{text}"
+        );
+        assert!(!blocks_of(&findings()).contains("how it looks"));
+    }
+
+    fn blocks_of(found: &Findings) -> String {
+        let groups = groups(found);
+        text(&blocks(&groups.iter().collect::<Vec<_>>(), 200), WIDTH)
+    }
 
     #[test]
     fn a_factor_without_a_level_leaves_no_gap() {
