@@ -59,7 +59,7 @@ fn a_plan_shows_the_matrix_and_the_order() {
         "Cells       8",
         "Comparisons 8",
         "            family ipv6 beside ipv4",
-        "Trials      8 a block, 2 to 2 blocks",
+        "Trials      8 a block, 2 blocks",
         "The first block, from seed 5:",
     ] {
         assert!(text.contains(line), "`{line}` is not in:\n{text}");

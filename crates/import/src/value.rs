@@ -59,6 +59,25 @@ pub(super) fn loss(sent: f64, received: f64) -> Value {
     }
 }
 
+/// The share of losses by a receiver's counts of one flow or several. Duplicates make some tools' counts negative.
+pub(super) fn share_of_losses(flows: &[Datagrams], otherwise: &str) -> Value {
+    let lost: f64 = flows.iter().map(|flow| flow.lost).sum();
+    let sent: f64 = flows.iter().map(|flow| flow.sent).sum();
+    if flows.iter().any(|flow| flow.lost < 0.0) {
+        return Value::Missing("the file says that more arrived than was sent".to_owned());
+    }
+    if flows.iter().any(|flow| flow.lost > flow.sent) {
+        return Value::Missing("the file says that more was lost than was sent".to_owned());
+    }
+    Value::finite(lost / sent, otherwise)
+}
+
+/// Datagrams of a flow, as its receiver counts them.
+pub(super) struct Datagrams {
+    pub(super) lost: f64,
+    pub(super) sent: f64,
+}
+
 /// A quantile of sorted figures, by the nearest rank; the middle of two for the median of an even number.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;

@@ -10,7 +10,7 @@ use crate::json::{Documents, Json, Rows, with_rows};
 use crate::test::{
     Format, Identity, MAX_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size,
 };
-use crate::value::{ImportError, MAX_TESTS, mean, untold};
+use crate::value::{Datagrams, ImportError, MAX_TESTS, mean, share_of_losses, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// The intervals of a test, or the lines of a stream that are intervals: their sums.
@@ -151,8 +151,8 @@ struct Way {
     retransmits: Option<f64>,
     rtts: Vec<f64>,
     jitters: Vec<f64>,
-    lost: f64,
-    packets: f64,
+    /// The receiver's counts of each stream.
+    datagrams: Vec<Datagrams>,
     late: f64,
     sends: bool,
 }
@@ -166,8 +166,9 @@ impl Way {
         self.senders += u32::from(stream.get("sender").is_some());
         self.receivers += u32::from(stream.get("receiver").is_some());
         self.jitters.extend(udp.count("jitter_ms"));
-        self.lost += or_0(udp, "lost_packets");
-        self.packets += or_0(udp, "packets");
+        // Duplicates make a count of losses negative.
+        let lost = udp.number("lost_packets").unwrap_or(0.0);
+        self.datagrams.push(Datagrams { lost, sent: or_0(udp, "packets") });
         self.late += or_0(udp, "out_of_order");
         self.sent += or_0(sender, "bytes");
         if let Some(count) = sender.count("retransmits") {
@@ -292,7 +293,8 @@ fn late_losses(test: &mut ToolTest, end: &Json, way: &Way) {
     let of = |name: &str| end[name].count("packets");
     let (Some(sent), Some(counted)) = (of("sum_sent"), of("sum_received")) else { return };
     if test.direction != Direction::Both && counted > 0.0 && sent > counted {
-        let all = 100.0 * (1.0 - (counted - way.lost).max(0.0) / sent);
+        let lost: f64 = way.datagrams.iter().map(|stream| stream.lost).sum();
+        let all = 100.0 * (1.0 - (counted - lost).max(0.0) / sent);
         test.warn(
             "tool_loss",
             format!(
@@ -381,7 +383,7 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         }
     } else {
         test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file has no jitter"));
-        test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file has no datagrams"));
+        test.set(Metric::Loss, share_of_losses(&way.datagrams, "the file has no datagrams"));
         late_losses(test, end, way);
     }
     test.set(Metric::OneWayDelay, untold("iperf3", "delays"));

@@ -3,10 +3,10 @@
 //! zone.
 
 use super::iperf_csv_groups::{Row, group_rows, leave_out_both_directions, mark_flows};
-use super::iperf_tests::{Datagrams, loss_of_flows};
+use super::iperf_tests::NO_REPORT;
 use crate::test::{Format, Identity, PORTS, ToolFile, ToolTest, datagram, family, nanoseconds};
-use crate::value::{ImportError, number};
-use stacklab_model::{Metric, Probe, Transport, Value};
+use crate::value::{Datagrams, ImportError, number, share_of_losses};
+use stacklab_model::{Metric, Probe, Transport, Value, count};
 use std::collections::HashMap;
 
 /// Maximum number of lines without figures in messages.
@@ -57,9 +57,9 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     if let Some(first) = sums.first() {
         left_out.push(format!(
-            "line {}: {} sums of connections, whose own lines are missing: run iperf without --sum-only",
+            "line {}: {} of connections, whose own lines are missing: run iperf without --sum-only",
             first.line + 1,
-            sums.len()
+            count(sums.len(), "sum")
         ));
     }
     leave_out_both_directions(&mut rows, &mut left_out);
@@ -205,7 +205,7 @@ fn test(rows: &[Row]) -> ToolTest {
     test.set(Metric::Throughput, Value::finite(rate, "it is not a number"));
     let flows: Vec<Datagrams> =
         udp.iter().map(|[_, lost, sent, _]| Datagrams { lost: *lost, sent: *sent }).collect();
-    test.set(Metric::Loss, loss_of_flows(&flows));
+    test.set(Metric::Loss, share_of_losses(&flows, NO_REPORT));
     test.set(Metric::JitterRfc3550, Value::finite(sum(0) / udp.len() as f64, "there was no flow"));
     test
 }

@@ -2,7 +2,7 @@
 
 use super::iperf_groups::{Connection, ResultLine, TestGroup};
 use crate::test::{Identity, PORTS, Part, Side, ToolTest, family, nanoseconds, of_flows};
-use crate::value::{ImportError, untold};
+use crate::value::{Datagrams, ImportError, share_of_losses, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -106,30 +106,11 @@ fn set_figures(test: &mut ToolTest, outcomes: &[&ResultLine], arrived: bool) {
         let counts: Vec<Datagrams> =
             udp.iter().map(|[_, lost, sent]| Datagrams { lost: *lost, sent: *sent }).collect();
         let jitter: f64 = udp.iter().map(|[jitter, ..]| jitter).sum();
-        test.set(Metric::Loss, loss_of_flows(&counts));
+        test.set(Metric::Loss, share_of_losses(&counts, NO_REPORT));
         test.set(Metric::JitterRfc3550, Value::finite(jitter / udp.len() as f64, NO_REPORT));
         test.set(Metric::OneWayDelay, untold("iperf", "whether the clocks of both hosts agree"));
     }
 }
 
 /// Why datagrams of a client have no figures.
-const NO_REPORT: &str = "the file has no report of the server";
-
-/// Datagrams of a flow, as its receiver counts them.
-pub(super) struct Datagrams {
-    pub(super) lost: f64,
-    pub(super) sent: f64,
-}
-
-/// The share of datagrams that were lost. Duplicates make iperf's count of losses negative.
-pub(super) fn loss_of_flows(flows: &[Datagrams]) -> Value {
-    let lost: f64 = flows.iter().map(|flow| flow.lost).sum();
-    let sent: f64 = flows.iter().map(|flow| flow.sent).sum();
-    if flows.iter().any(|flow| flow.lost < 0.0) {
-        return Value::Missing("the file says that more arrived than was sent".to_owned());
-    }
-    if flows.iter().any(|flow| flow.lost > flow.sent) {
-        return Value::Missing("the file says that more was lost than was sent".to_owned());
-    }
-    Value::finite(lost / sent, NO_REPORT)
-}
+pub(super) const NO_REPORT: &str = "the file has no report of the server";

@@ -51,6 +51,16 @@ fn more_received_than_sent_is_invalid() {
 }
 
 #[test]
+fn impossible_losses_are_missing() {
+    for (lost, reason) in [(4200, "more was lost than was sent"), (-3, "more arrived than was sent")] {
+        let mut datagrams: Json = serde_json::from_slice(sample!("iperf3-3.12-udp6.json")).unwrap();
+        datagrams["end"]["streams"][0]["udp"]["lost_packets"] = lost.into();
+        datagrams["end"]["sum_received"]["lost_packets"] = lost.into();
+        is_missing(&one(datagrams.to_string().as_bytes()), Metric::Loss, reason);
+    }
+}
+
+#[test]
 fn server_does_not_know_its_clients_cpu_time() {
     let mut server = sample();
     let host = server["end"]["cpu_utilization_percent"]["host_user"].as_f64().unwrap();

@@ -65,7 +65,7 @@ fn flows_that_end_in_two_seconds_are_one_test() {
 fn sum_of_missing_lines_is_named_beside_a_test() {
     let text = [line(10, "192.0.2.1", 41_002, 2, 10.0, 20), line(40, "192.0.2.1", 0, -1, 10.0, 40)].concat();
     assert_eq!(list(&text), [(1, 20.0)]);
-    assert!(file(text.as_bytes()).left_out[0].starts_with("line 2: 1 sums of connections"));
+    assert!(file(text.as_bytes()).left_out[0].starts_with("line 2: 1 sum of connections"));
     assert_eq!(file(sample!("iperf-2.2.1-tcp4-P2.csv")).left_out, Vec::<String>::new());
 }
 
