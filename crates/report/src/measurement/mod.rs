@@ -157,8 +157,7 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
         text += &format!("  {:>12}", if echoes { "mean rtt" } else { "mean delay" });
     }
     text.push('\n');
-    // Rows are alike long; the last one ends with the last arrival.
-    let end_ns = side.received.last_ns.saturating_sub(side.received.first_ns);
+    let end_ns = end_of_rows(run, side);
     let rows = whole_rows(&side.series, end_ns);
     let ends = rows.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
     for (IntervalRow { start_ns, messages, bytes, delay_mean_ns }, end_ns) in rows.iter().zip(ends) {
@@ -186,6 +185,16 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
         text += "After a lost segment, TCP delivers the data behind it all at once: a row can exceed the link's rate.\n";
     }
     text
+}
+
+/// Where the last row ends, ns after the first arrival: with the last one, or with a schedule, whose last message has a
+/// period of its own as all others.
+fn end_of_rows(run: &RunRecord, side: &HostReport) -> u64 {
+    let arrived_ns = side.received.last_ns.saturating_sub(side.received.first_ns);
+    match (run.spec.probe.pacing, run.spec.probe.length) {
+        (Pacing::Schedule(_), Length::Time(scheduled_ns)) => arrived_ns.max(scheduled_ns),
+        _ => arrived_ns,
+    }
 }
 
 /// Whether segments were retransmitted and a row stands out. Rows count the data that TCP has delivered to the

@@ -142,6 +142,18 @@ fn text(run: &RunRecord) -> String {
 }
 
 #[test]
+fn rows_at_a_low_rate_end_with_the_schedule() {
+    let mut run = run(Probe::Stream, Transport::Tcp, Pacing::Schedule(1.0));
+    let receiver = &mut run.host_reports[1];
+    let row = |start_ns| IntervalRow { start_ns, messages: 1, bytes: 131_072, delay_mean_ns: None };
+    receiver.series = vec![row(0), row(1_000_000_000)];
+    receiver.received.last_ns = receiver.received.first_ns + 1_050_000_000;
+    let text = text(&run);
+    assert!(text.contains("0.00 -   1.00s    131.1 kB    1.05 Mbit/s"), "{text}");
+    assert!(text.contains("1.00 -   2.00s    131.1 kB    1.05 Mbit/s"), "{text}");
+}
+
+#[test]
 fn a_paced_datagram_stream() {
     let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
     run.host_reports[1].flow_bytes = vec![686_000, 700_000];
