@@ -248,6 +248,7 @@ impl Group<'_> {
             }
             table.push(factor.label(), is_number, levels);
         }
+        table.keys = table.columns.len();
         table
     }
 
@@ -310,6 +311,7 @@ pub(crate) fn labelled(cells: &[&Cell], factors: &[Factor]) -> Table {
         let levels: Vec<String> = cells.iter().map(|cell| level_alone(cell, *factor)).collect();
         table.push(factor.label(), is_number(&levels), levels);
     }
+    table.keys = table.columns.len();
     table
 }
 

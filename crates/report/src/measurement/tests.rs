@@ -145,8 +145,8 @@ fn text(run: &RunRecord) -> String {
 fn rows_at_a_low_rate_end_with_the_schedule() {
     let mut run = run(Probe::Stream, Transport::Tcp, Pacing::Schedule(1.0));
     let receiver = &mut run.host_reports[1];
-    let row = |start_ns| IntervalRow { start_ns, messages: 1, bytes: 131_072, delay_mean_ns: None };
-    receiver.series = vec![row(0), row(1_000_000_000)];
+    let first = IntervalRow { start_ns: 0, messages: 1, bytes: 131_072, delay_mean_ns: None };
+    receiver.series = vec![first.clone(), IntervalRow { start_ns: 1_000_000_000, ..first }];
     receiver.received.last_ns = receiver.received.first_ns + 1_050_000_000;
     let text = text(&run);
     assert!(text.contains("0.00 -   1.00s    131.1 kB    1.05 Mbit/s"), "{text}");

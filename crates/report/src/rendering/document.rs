@@ -30,6 +30,9 @@ pub struct Table {
     /// Numbers of the columns that a narrow terminal leaves out, the first one first.
     #[serde(skip)]
     pub optional: Vec<usize>,
+    /// How many of the first columns say what a row is of, if more than one: they stand in each part of the table.
+    #[serde(skip)]
+    pub keys: usize,
 }
 
 impl Table {
@@ -49,7 +52,7 @@ impl Table {
     }
 
     /// The table in this many columns of a terminal, if that can be: without optional columns, then in several parts,
-    /// each with the first column.
+    /// each with the columns that say what a row is of.
     pub(crate) fn within(&self, width: usize) -> Vec<Table> {
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
         for optional in &self.optional {
@@ -58,15 +61,17 @@ impl Table {
             }
             kept.retain(|column| column != optional);
         }
+        let keys = self.keys.max(1).min(kept.len());
+        let key_columns = kept[..keys].to_vec();
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for column in kept {
             match parts.last_mut() {
                 Some(part)
-                    if part.len() < 2 || self.of(&[&part[..], &[column]].concat()).width() <= width =>
+                    if part.len() <= keys || self.of(&[&part[..], &[column]].concat()).width() <= width =>
                 {
                     part.push(column);
                 }
-                Some(_) => parts.push(vec![0, column]),
+                Some(_) => parts.push([&key_columns[..], &[column]].concat()),
                 None => parts.push(vec![column]),
             }
         }
@@ -220,6 +225,12 @@ mod tests {
         assert_eq!(titles(20), ["level first", "level third"]);
         assert_eq!(titles(1), ["level first", "level third"]);
         assert_eq!(Table::default().within(10), []);
+        let with_keys = Table { keys: 2, ..table.clone() };
+        let mut parts = Vec::new();
+        for part in with_keys.within(20) {
+            parts.push(part.columns.into_iter().map(|(title, _)| title).collect::<Vec<_>>().join(" "));
+        }
+        assert_eq!(parts, ["level first third"]);
     }
 
     #[test]
