@@ -188,7 +188,7 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
 }
 
 /// Where the last row ends, ns after the first arrival: with the last one, or with a schedule, whose last message has a
-/// period of its own as all others.
+/// period as all others have.
 fn end_of_rows(run: &RunRecord, side: &HostReport) -> u64 {
     let arrived_ns = side.received.last_ns.saturating_sub(side.received.first_ns);
     match (run.spec.probe.pacing, run.spec.probe.length) {
