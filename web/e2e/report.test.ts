@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Page } from "../src/document";
-import { browser, first, Folder, TITLE, Watched, type Findings } from "./support";
+import { browser, first, fitted, Folder, TITLE, Watched, type Findings } from "./support";
 
 let folder: Folder;
 let chromium: Browser;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   folder = new Folder();
   await folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
   await folder.run("report", "a.stacklab", "--format", "html", "--out", "a.html");
-  findings = await folder.json("report", "a.stacklab");
+  findings = fitted(await folder.json("report", "a.stacklab"));
   url = "file://" + folder.at("a.html");
   chromium = await browser();
 });

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, writeFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { browser, first, Folder, Running, TITLE, Watched } from "./support";
+import { browser, first, fitted, Folder, Running, TITLE, Watched } from "./support";
 
 let folder: Folder;
 let chromium: Browser;
@@ -43,7 +43,7 @@ test("a campaign in progress is followed run by run, and ends with the figures o
   // It grew while the campaign was going on, without being loaded again.
   expect(seen.length).toBeGreaterThan(2);
   expect([...seen].sort((a, b) => a - b)).toEqual(seen);
-  const findings = await folder.json("report", "live.stacklab");
+  const findings = fitted(await folder.json("report", "live.stacklab"));
   await page.tab.waitForSelector(`.live[data-runs="${findings.valid_runs}"]`, { timeout: 20_000 });
   await page.tab.waitForSelector('.live:has-text("ended")');
   await page.tab.selectOption('select[name="metric"]', "rtt");

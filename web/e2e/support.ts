@@ -83,8 +83,35 @@ export interface Findings {
     metric: string;
     estimate: { n: number; mean: number | null; interval: { low: number; high: number } | null };
   }[];
-  comparisons: { metric: string; baseline: Findings["cells"][0]["cell"]; verdict: string | Record<string, string> }[];
+  comparisons: {
+    metric: string;
+    baseline: Findings["cells"][0]["cell"];
+    candidate: Findings["cells"][0]["cell"];
+    fitted: [number, number] | null;
+    verdict: string | Record<string, string>;
+  }[];
   valid_runs: number;
+}
+
+/** Findings whose cells have the figures that fit their comparison, as every table and graph shows them. */
+export function fitted(findings: Findings): Findings {
+  const cells = findings.cells.map((row) => {
+    const { mean, interval } = row.estimate;
+    const comparison = findings.comparisons.find(
+      ({ metric, baseline, candidate }) => metric === row.metric && (isSame(baseline, row.cell) || isSame(candidate, row.cell)),
+    );
+    if (!comparison?.fitted || mean === null) return row;
+    const figure = comparison.fitted[isSame(comparison.candidate, row.cell) ? 1 : 0];
+    const times = row.metric !== "loss" && mean > 0 ? figure / mean : 1;
+    const half = interval === null ? 0 : Math.max(interval.high - mean, mean - interval.low) * times;
+    const around = interval === null ? null : { low: Math.max(0, figure - half), high: figure + half };
+    return { ...row, estimate: { ...row.estimate, mean: figure, interval: around } };
+  });
+  return { ...findings, cells };
+}
+
+function isSame(one: Findings["cells"][0]["cell"], other: Findings["cells"][0]["cell"]): boolean {
+  return one.transport === other.transport && one.size_of === other.size_of && one.size === other.size && one.family === other.family;
 }
 
 /** A program that goes on, with what it says. */
