@@ -88,7 +88,7 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// Checks every run, of which the last campaign had so many, and prints those that are not near the rate that the
+/// Checks every run, of which the last campaign had `last`, and prints those that are not near the rate that the
 /// headers leave. Returns the cells to measure again and what they carried: those with a best run below that rate, for
 /// a busy machine only lowers figures; and those of which the last campaign had several runs that carried more.
 fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64> {

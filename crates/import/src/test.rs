@@ -66,7 +66,7 @@ pub struct ToolTest {
     pub(super) is_of_client: bool,
     /// What no other test has, if the file has such a thing.
     pub(super) identity: Option<Identity>,
-    /// The end whose file it is, if the file tells it.
+    /// The end whose file it is, if the file says so.
     pub(super) side: Option<Side>,
 }
 

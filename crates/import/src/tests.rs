@@ -54,7 +54,7 @@ fn is_missing(test: &ToolTest, metric: Metric, words: &str) {
     }
 }
 
-fn told(test: &ToolTest) -> (Option<Family>, Option<Transport>, Option<u32>, u32, Direction) {
+fn list_facts(test: &ToolTest) -> (Option<Family>, Option<Transport>, Option<u32>, u32, Direction) {
     (test.family, test.transport, test.size, test.flows, test.direction)
 }
 
@@ -66,7 +66,7 @@ const UDP: Option<Transport> = Some(Transport::Udp);
 #[test]
 fn only_new_iperf3_tells_received_udp_bytes() {
     let new = one(sample!("iperf3-3.21-udp4.json"));
-    assert_eq!(told(&new), (V4, UDP, Some(1200), 1, Direction::Forward));
+    assert_eq!(list_facts(&new), (V4, UDP, Some(1200), 1, Direction::Forward));
     assert_eq!((new.rate, new.started_unix_ns), (Some(2e7), Some(1_795_548_455_000_000_000)));
     // 2239200 bytes arrived in 1.013055 s; its `sum` is of the 2528400 that were sent.
     is_near(&new, Metric::Throughput, 2_239_200.0 * 8.0 / 1e6 / 1.013055);
@@ -77,7 +77,7 @@ fn only_new_iperf3_tells_received_udp_bytes() {
     is_near(&old, Metric::Loss, 256.0 / 1781.0);
     is_near(&old, Metric::JitterRfc3550, 0.005);
     let middle = one(sample!("iperf3-3.12-udp6.json"));
-    assert_eq!(told(&middle), (V6, UDP, Some(1200), 1, Direction::Forward));
+    assert_eq!(list_facts(&middle), (V6, UDP, Some(1200), 1, Direction::Forward));
     is_near(&middle, Metric::Throughput, 4_998_000.0 * 8.0 / 1e6 / 2.000223);
     let back = one(sample!("iperf3-3.21-udp6-reverse.json"));
     assert_eq!(back.direction, Direction::Reverse);
@@ -87,7 +87,7 @@ fn only_new_iperf3_tells_received_udp_bytes() {
 #[test]
 fn names_that_are_there_twice_are_both_read() {
     let test = one(sample!("iperf3-3.7-tcp4-bidir.json"));
-    assert_eq!(told(&test), (V4, TCP, Some(131_072), 1, Direction::Both));
+    assert_eq!(list_facts(&test), (V4, TCP, Some(131_072), 1, Direction::Both));
     is_near(&test, Metric::Throughput, 689_304_576.0 * 8.0 / 1e6 / 1.081421);
     is_near(&test, Metric::ThroughputReverse, 514_981_888.0 * 8.0 / 1e6 / 1.081421);
     is_near(&test, Metric::Retransmits, 2.0 * 131_072.0 / 698_610_688.0);
@@ -105,7 +105,7 @@ fn receiver_clock_ends_throughput_and_rtt_0_is_none() {
     is_near(&test, Metric::TcpSrtt, 0.171);
     is_missing(&test, Metric::CpuSender, "only that of iperf3");
     let back = one(sample!("iperf3-3.1.3-tcp6-reverse.json"));
-    assert_eq!(told(&back), (V6, TCP, Some(131_072), 2, Direction::Reverse));
+    assert_eq!(list_facts(&back), (V6, TCP, Some(131_072), 2, Direction::Reverse));
     is_near(&back, Metric::Throughput, (465_029_632.0 + 456_679_560.0) * 8.0 / 1e6 / 1.000349);
     is_missing(&back, Metric::TcpSrtt, "round trips");
     is_near(&back, Metric::Retransmits, 12.0 * 131_072.0 / (470_403_584.0 + 461_984_160.0));
@@ -131,7 +131,7 @@ fn a_test_of_iperf3_that_failed_is_left_out_and_said() {
 #[test]
 fn iperf_csv_has_a_total_line_and_no_transport() {
     let test = one(sample!("iperf-2.1.8-tcp4-P2.csv"));
-    assert_eq!(told(&test), (V4, None, None, 2, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, None, None, 2, Direction::Forward));
     is_near(&test, Metric::Throughput, 10_451.992902 + 6_172.410791);
     assert_eq!(test.cell(), Err(vec![Untold::Transport, Untold::Size]));
     let mut tcp = test.clone();
@@ -143,7 +143,7 @@ fn iperf_csv_has_a_total_line_and_no_transport() {
     is_missing(&udp, Metric::Throughput, "what arrived");
     // A client that has no report of its server.
     let test = one(sample!("iperf-2.1.8-udp6.csv"));
-    assert_eq!(told(&test), (V6, UDP, None, 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V6, UDP, None, 1, Direction::Forward));
     is_missing(&test, Metric::Loss, "no report of the server");
     assert_eq!(tests(&[sample!("iperf-2.1.8-tcp6.csv"), sample!("iperf-2.1.8-tcp6.csv")].concat()).len(), 2);
 }
@@ -151,11 +151,11 @@ fn iperf_csv_has_a_total_line_and_no_transport() {
 #[test]
 fn text_of_iperf_is_of_the_receiver_where_it_tells() {
     let test = one(sample!("iperf-2.1.8-udp6.txt"));
-    assert_eq!(told(&test), (V6, UDP, Some(1450), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V6, UDP, Some(1450), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 10.5);
     is_near(&test, Metric::Loss, 0.0);
     let test = one(sample!("iperf-2.1.8-tcp4-P2.txt"));
-    assert_eq!(told(&test), (V4, TCP, Some(131_072), 2, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, TCP, Some(131_072), 2, Direction::Forward));
     is_near(&test, Metric::Throughput, 19_100.0 + 23_400.0);
     let bytes = (19.1e9 * 2.0067 + 23.4e9 * 2.0064) / 8.0;
     is_near(&test, Metric::Retransmits, 7.0 * 131_072.0 / bytes);
@@ -173,13 +173,13 @@ fn text_of_iperf_is_of_the_receiver_where_it_tells() {
 #[test]
 fn tables_of_netperf_are_read_by_their_test() {
     let test = one(sample!("netperf-2.7.1-tcp4.txt"));
-    assert_eq!(told(&test), (V4, TCP, Some(16_384), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, TCP, Some(16_384), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 8654.14);
     let test = one(sample!("netperf-2.7.1-tcp6-cpu.txt"));
     assert_eq!(test.family, V6);
     is_near(&test, Metric::Throughput, 6190.80);
     let test = one(sample!("netperf-2.7.1-udp4.txt"));
-    assert_eq!(told(&test), (V4, UDP, Some(1024), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, UDP, Some(1024), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 323.73);
     is_near(&test, Metric::Loss, 1.0 - 39_582.0 / 71_765.0);
     assert_eq!(one(sample!("netperf-2.7.1-maerts4.txt")).direction, Direction::Reverse);
@@ -200,7 +200,7 @@ fn tables_of_netperf_are_read_by_their_test() {
 #[test]
 fn keys_of_netperfs_omni_tests_are_read() {
     let test = one(sample!("netperf-2.7.1-keys4.txt"));
-    assert_eq!(told(&test), (V4, TCP, Some(16_384), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, TCP, Some(16_384), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 8784.53);
     is_near(&test, Metric::Retransmits, 17.0 * 16_384.0 * 8.0 / 8784.53e6);
     let test = one(sample!("netperf-2.7.1-omni-rr6.txt"));
@@ -241,7 +241,7 @@ fn iperf_and_netperf_versions_read_the_same() {
     ] {
         let test = one(bytes);
         let (family, transport, size, flows) = expected;
-        assert_eq!(told(&test), (family, transport, size, flows, Direction::Forward));
+        assert_eq!(list_facts(&test), (family, transport, size, flows, Direction::Forward));
         is_near(&test, Metric::Throughput, megabits);
     }
     let expected = 131_072.0 * 8.0 / (17.9e9 * 2.0006);
@@ -264,7 +264,7 @@ fn iperf_and_netperf_versions_read_the_same() {
 #[test]
 fn itgdec_tells_neither_transport_nor_which_delay() {
     let test = one(sample!("ditg-2.8.1-tcp6.txt"));
-    assert_eq!(told(&test), (V6, None, Some(512), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V6, None, Some(512), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 3.630375642);
     is_missing(&test, Metric::OneWayDelayMean, "one-way or round-trip (it says 0.066 ms)");
     let four = one(sample!("ditg-2.8.1-udp4.txt"));
@@ -287,7 +287,7 @@ fn flent_series_of_udp_are_read_and_icmp_is_named() {
         assert_eq!(found.version.as_deref(), Some(version));
         assert_eq!(found.left_out, ["Ping (ms) ICMP: stacklab has no such transport"]);
         let test = one(bytes);
-        assert_eq!((told(&test).0, test.probe), (V4, Probe::EchoOpenLoop));
+        assert_eq!((list_facts(&test).0, test.probe), (V4, Probe::EchoOpenLoop));
         assert_eq!(test.cell(), Err(vec![Untold::Size]));
         let found = test.values[&Metric::RttOpen].measured().unwrap();
         assert!(median.is_none_or(|median| (found - median).abs() < 0.01), "{version}: {found}");
@@ -298,7 +298,7 @@ fn flent_series_of_udp_are_read_and_icmp_is_named() {
     let text = r#"{"version": 4, "metadata": {"IP_VERSION": 6, "LENGTH": 2, "HOST": "h"}, "x_values": [], "results":
         {"TCP download BE": [10, null, 20], "TCP download BK": [1, 1, 1], "TCP totals": [11, 0, 21]}}"#;
     let test = one(text.as_bytes());
-    assert_eq!(told(&test), (V6, TCP, None, 2, Direction::Reverse));
+    assert_eq!(list_facts(&test), (V6, TCP, None, 2, Direction::Reverse));
     is_near(&test, Metric::Throughput, 16.0);
     // Both directions at once, and round trips meanwhile.
     let text = r#"{"version": 4, "metadata": {"IP_VERSION": 6, "LENGTH": 2, "HOST": "h"}, "x_values": [], "results":
@@ -307,7 +307,7 @@ fn flent_series_of_udp_are_read_and_icmp_is_named() {
     let [left_out] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
     assert!(left_out.starts_with("Ping (ms) UDP BE"), "{left_out}");
     let test = one(text.as_bytes());
-    assert_eq!(told(&test), (V6, TCP, None, 2, Direction::Both));
+    assert_eq!(list_facts(&test), (V6, TCP, None, 2, Direction::Both));
     is_near(&test, Metric::Throughput, 6.0);
     is_near(&test, Metric::ThroughputReverse, 15.0);
 }

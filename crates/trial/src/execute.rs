@@ -1,7 +1,7 @@
 //! Executes the transfers of a trial on two agents.
 
 use crate::slots::{LEAD_NS, Pair, SlotLengths, Slots};
-use crate::transfers::{Transfer, TransferRole};
+use crate::transfer::{Transfer, TransferRole};
 use stacklab_model::{Ends, Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Pending, Request, SendArm};

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `transfers` | the transfers of a trial, each with one sender and one receiver |
+//! | `transfer`, `transfers` | the transfers of a trial, each with one sender and one receiver |
 //! | `execute`, `slots` | the requests to the agents, at once or in time slots |
 //! | [`validate`] | the rules that make a run valid |
 //! | [`results`] | the figures of the reports of two hosts |
@@ -14,6 +14,7 @@ mod path;
 pub mod results;
 mod run;
 mod slots;
+mod transfer;
 mod transfers;
 pub mod validate;
 

@@ -5,7 +5,8 @@ use crate::path::Path;
 use crate::results;
 use crate::results::interleaved::JointFigures;
 use crate::slots::SlotLengths;
-use crate::transfers::{self, Transfer, TransferRole};
+use crate::transfer::{Transfer, TransferRole};
+use crate::transfers;
 use crate::validate;
 use stacklab_model::{
     Direction, Drops, Ends, HostReport, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus, SizeOf,

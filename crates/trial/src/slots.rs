@@ -1,7 +1,7 @@
 //! Interleaved trials whose arms are on separate testbeds: each arm's sender has its time slots.
 
 use crate::path::Path;
-use crate::transfers::Transfer;
+use crate::transfer::Transfer;
 use stacklab_model::{Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Timetable};
 use stacklab_traffic::timing::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};

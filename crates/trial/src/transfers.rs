@@ -2,6 +2,7 @@
 
 use crate::path::Path;
 use crate::results;
+use crate::transfer::{Transfer, TransferRole};
 use stacklab_model::{
     Direction, Ends, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning,
 };
@@ -13,38 +14,6 @@ const TOGETHER: f64 = 0.9;
 /// own warm-up.
 const LEAD: Duration = Duration::from_millis(100);
 const TAIL: Duration = Duration::from_millis(300);
-
-/// One direction of a trial: one sender, one receiver, one or more flows.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Transfer {
-    pub role: TransferRole,
-    pub from: usize,
-    /// The path, sender first.
-    pub path: Path,
-    pub spec: TrialSpec,
-}
-
-/// The role of a transfer in its trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TransferRole {
-    Main,
-    Reverse,
-    Load,
-}
-
-impl Transfer {
-    pub(crate) fn to(&self) -> usize {
-        1 - self.from
-    }
-
-    pub(crate) fn prefix(&self) -> &'static str {
-        match self.role {
-            TransferRole::Main => "",
-            TransferRole::Reverse => "in the other direction, ",
-            TransferRole::Load => "of the stream beside, ",
-        }
-    }
-}
 
 /// The transfers of a trial, the measured one first. The load streams of an echo flow from the echo's sender or from
 /// both hosts. All start at once; the echo's warm-up is longer by the load's own, and the load ends after the echo.

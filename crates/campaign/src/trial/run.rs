@@ -10,7 +10,8 @@ use crate::trial::search;
 use crate::trial::spec::trial_seed;
 use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, Probe, RunRecord, Trial, TrialSpec};
 use stacklab_study::{Plan, Study};
-use stacklab_trial::results::interleaved::{self, ArmReports};
+use stacklab_trial::results::interleaved;
+use stacklab_trial::validate::ArmReports;
 use stacklab_trial::{Collected, Path, PathLimits, SlotLengths, collect, collect_arms};
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a

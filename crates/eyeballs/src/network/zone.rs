@@ -77,7 +77,7 @@ impl Zone {
     }
 
     /// The HTTPS record: the name itself is the server. It has no address that the scenario keeps back: none whose own
-    /// answer is late, and there is no record at all where an answer is lost or fails.
+    /// answer is late. Where an answer is lost or fails, the record is missing.
     fn bind_service(&self) -> Vec<RData<'static>> {
         if [&self.a, &self.aaaa].iter().any(|records| records.outcome != Outcome::Answered) {
             return Vec::new();

@@ -1,6 +1,6 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
-use super::flent_streams::{describe_unknown, find_difference};
+use super::flent_streams::{Stream, describe_unknown, figures, find_difference};
 use crate::json::{Json, documents};
 use crate::test::{
     Format, Identity, Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size,
@@ -110,11 +110,6 @@ fn begun(meta: &Json, probe: Probe, transport: Transport, stream: &Stream<'_>) -
     test
 }
 
-fn figures(series: &Json) -> Vec<f64> {
-    let figure = |node: &Json| if let Json::Number(number) = node { Some(*number) } else { None };
-    series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
-}
-
 /// UDP: irtt sends on a schedule, netperf after each answer.
 fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
     let (probe, median, average) = match stream.meta.text("RUNNER") {
@@ -133,27 +128,6 @@ fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
         "extremes and medians are smoothed",
     );
     test
-}
-
-/// A stream's rates, and its tool's own figures of the whole.
-pub(super) struct Stream<'a> {
-    pub name: &'a str,
-    pub series: &'a Json,
-    pub meta: &'a Json,
-}
-
-impl Stream<'_> {
-    fn is_in_megabits(&self) -> bool {
-        self.meta.text("UNITS").is_none_or(|unit| unit == "Mbits/s")
-    }
-
-    /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
-    fn rate(&self) -> Option<f64> {
-        let of = |name| self.meta.count(name);
-        let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
-        let samples = || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite());
-        of("MEAN_VALUE").or_else(bytes).or_else(samples)
-    }
 }
 
 /// Streams of one direction: their mean rates, added up.

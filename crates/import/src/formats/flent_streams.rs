@@ -1,8 +1,8 @@
 //! Whether series of flent are streams of one test: of one family, and at the same time.
 
-use super::flent::Stream;
 use crate::json::Json;
 use crate::test::family_of_version;
+use crate::value::mean;
 use stacklab_model::Family;
 
 /// Runners that compute a series of others.
@@ -19,7 +19,26 @@ const MIN_DURATION_SHARE: f64 = 0.9;
 /// The least share of the longest stream's samples that all streams have: series begin and end a little apart.
 const MIN_SHARED_SAMPLES: f64 = 0.75;
 
+/// A stream's rates, and its tool's own figures of the whole.
+pub(super) struct Stream<'a> {
+    pub name: &'a str,
+    pub series: &'a Json,
+    pub meta: &'a Json,
+}
+
 impl Stream<'_> {
+    pub(super) fn is_in_megabits(&self) -> bool {
+        self.meta.text("UNITS").is_none_or(|unit| unit == "Mbits/s")
+    }
+
+    /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
+    pub(super) fn rate(&self) -> Option<f64> {
+        let of = |name| self.meta.count(name);
+        let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
+        let samples = || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite());
+        of("MEAN_VALUE").or_else(bytes).or_else(samples)
+    }
+
     /// Whether it is computed of other series, or a statistic of one: `TCP upload total`, `TCP upload::1::tcp_cwnd`,
     /// `Ping (ms) UDP::owd_up`. The runner says so, or the name in files without runners.
     pub(super) fn comes_from_others(&self) -> bool {
@@ -54,6 +73,12 @@ impl Stream<'_> {
         let items = self.series.items();
         Some([items.iter().position(is_sample)?, items.iter().rposition(is_sample)?])
     }
+}
+
+/// The figures of a series, without the places that have none.
+pub(super) fn figures(series: &Json) -> Vec<f64> {
+    let figure = |node: &Json| if let Json::Number(number) = node { Some(*number) } else { None };
+    series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
 }
 
 /// Whether flent has a figure there; else it has null.

@@ -185,7 +185,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The result of the whole test: who received tells more.
+    /// The result of the whole test: a receiver knows more.
     pub(super) fn outcome(&self) -> Option<&ResultLine> {
         self.server.as_ref().or(self.own.as_ref()).filter(|_| !self.is_open)
     }

@@ -1,12 +1,15 @@
 //! Round trips of irtt, RIPE Atlas and netperf's tables.
 
-use super::{UDP, V4, V6, file, is_missing, is_near, one, read, tests, told};
+use super::{UDP, V4, V6, file, is_missing, is_near, list_facts, one, read, tests};
 use stacklab_model::{Direction, Metric, Probe};
 
 #[test]
 fn irtt_has_round_trips_and_what_was_not_answered() {
     let test = one(sample!("irtt-0.9.0-udp6.json"));
-    assert_eq!((test.probe, told(&test)), (Probe::EchoOpenLoop, (V6, UDP, Some(60), 1, Direction::Forward)));
+    assert_eq!(
+        (test.probe, list_facts(&test)),
+        (Probe::EchoOpenLoop, (V6, UDP, Some(60), 1, Direction::Forward))
+    );
     is_near(&test, Metric::RttOpen, 0.166_649);
     is_near(&test, Metric::RttOpenMean, 0.209_039);
     is_near(&test, Metric::RttOpenP99, 0.366_490);
@@ -30,7 +33,7 @@ fn ripe_atlas_pings_are_tests_and_others_are_named() {
     let lines = [ping, unreachable, route].map(|result| result.replace('\n', " ")).join("\n");
     for text in [array, lines] {
         let [ping, unreachable] = tests(text.as_bytes()).try_into().expect("two tests");
-        assert_eq!(told(&ping), (V6, UDP, Some(64), 1, Direction::Forward));
+        assert_eq!(list_facts(&ping), (V6, UDP, Some(64), 1, Direction::Forward));
         is_near(&ping, Metric::RttOpen, 15.5);
         is_near(&ping, Metric::EchoLoss, 1.0 / 3.0);
         assert_eq!(ping.started_unix_ns, Some(1_704_067_200_000_000_000));
@@ -56,7 +59,7 @@ fn netperf_writes_tables_of_omni_tests() {
     ]
     .join("\n");
     let test = one(format!("{banner}{table}").as_bytes());
-    assert_eq!(told(&test), (V4, UDP, Some(1), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, UDP, Some(1), 1, Direction::Forward));
     is_near(&test, Metric::RttMean, 0.498);
     is_near(&test, Metric::RttP99, 0.6);
     assert_eq!(test.duration_ns, 10_000_000_000);

@@ -1,6 +1,6 @@
 //! Streams of flent that are of one test, and series that are none.
 
-use super::{TCP, V4, V6, file, is_missing, is_near, one, told};
+use super::{TCP, V4, V6, file, is_missing, is_near, list_facts, one};
 use serde_json::{Value as Json, json};
 use stacklab_model::{Direction, Metric};
 
@@ -53,7 +53,7 @@ fn streams_of_both_families_are_left_out() {
     assert!(said.starts_with("TCP upload BE and TCP upload EF are of different address families"), "{said}");
     // The tool's option counts more than the file's.
     let four = File::new().stream("TCP upload BE", "-4", 10.0).stream("TCP upload EF", "-4", 10.0);
-    assert_eq!(told(&one(four.text().as_bytes())), (V4, TCP, None, 2, Direction::Forward));
+    assert_eq!(list_facts(&one(four.text().as_bytes())), (V4, TCP, None, 2, Direction::Forward));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn runner_says_which_series_are_streams() {
         .stream("TCP upload total", "-6", 30.0)
         .meta("TCP upload total", "RUNNER", "SumRunner");
     let test = one(prio.text().as_bytes());
-    assert_eq!(told(&test), (V6, TCP, None, 2, Direction::Forward));
+    assert_eq!(list_facts(&test), (V6, TCP, None, 2, Direction::Forward));
     is_near(&test, Metric::Throughput, 30.0);
     // A stream may have the name of a sum.
     let named = prio.meta("TCP upload total", "RUNNER", "NetperfDemoRunner");

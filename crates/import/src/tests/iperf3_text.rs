@@ -1,13 +1,13 @@
 //! Text of iperf3.
 
-use super::{TCP, UDP, V4, V6, file, is_missing, is_near, one, read, tests, told};
+use super::{TCP, UDP, V4, V6, file, is_missing, is_near, list_facts, one, read, tests};
 use crate::{Content, ToolFile, leave_out_repeats};
 use stacklab_model::{Direction, Metric};
 
 #[test]
 fn a_client_has_the_words_of_both_ends() {
     let tcp = one(sample!("iperf3-3.12-tcp4-verbose.txt"));
-    assert_eq!(told(&tcp), (V4, TCP, Some(131_072), 1, Direction::Forward));
+    assert_eq!(list_facts(&tcp), (V4, TCP, Some(131_072), 1, Direction::Forward));
     is_near(&tcp, Metric::Throughput, 12_400.0);
     is_near(&tcp, Metric::Retransmits, 7.0 * 131_072.0 / 1.55e9);
     is_near(&tcp, Metric::CpuGeneratorSender, 0.9);

@@ -1,6 +1,6 @@
 //! Files as people keep them: with a byte order mark, in UTF-16, with other lines beside the JSON.
 
-use super::{V4, V6, file, is_missing, is_near, one, read, tests, told};
+use super::{V4, V6, file, is_missing, is_near, list_facts, one, read, tests};
 use serde_json::{Value as Json, json};
 use stacklab_model::{Direction, Metric, Transport};
 
@@ -145,7 +145,7 @@ fn series_of_flent_that_are_no_streams_are_none() {
     let results =
         json!({"TCP upload": [10, 10], "TCP upload::tcp_cwnd": [40, 40], "TCP upload::tcp_rtt": [25, 25]});
     let test = one(&flent(results, meta));
-    assert_eq!(told(&test), (V4, Some(Transport::Tcp), Some(16_384), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, Some(Transport::Tcp), Some(16_384), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 10.0);
     is_near(&test, Metric::Retransmits, 3.0 * 16_384.0 / 2_500_000.0);
     let fair = json!({"TCP upload BE1": [10, 10], "TCP upload BE2": [10, 10], "TCP upload fairness": [1, 1]});

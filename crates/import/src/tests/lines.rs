@@ -1,6 +1,6 @@
 //! Lines that the readers of text do not understand: what is left out, what is listed, and what is refused.
 
-use super::{TCP, UDP, V4, V6, file, is_missing, is_near, one, read, tests, told};
+use super::{TCP, UDP, V4, V6, file, is_missing, is_near, list_facts, one, read, tests};
 use stacklab_model::{Direction, Metric};
 
 const IPERF: &str = "Client connecting to 2001:db8::2, TCP port 5001\nTCP window size: 85.0 KByte (default)\n\
@@ -98,7 +98,7 @@ fn iperf_rows_are_read_in_all_version_forms() {
         "0.001 ms 1/1810 (0.055%) 0.007/0.002/0.051/0.002 ms 904 pps 904/0(0) pkts 0/0/0 196669",
     ] {
         let test = one(format!("{head}{row}   {tail}\n").as_bytes());
-        assert_eq!(told(&test), (V6, UDP, None, 1, Direction::Forward));
+        assert_eq!(list_facts(&test), (V6, UDP, None, 1, Direction::Forward));
         is_near(&test, Metric::Loss, 1.0 / 1810.0);
         is_near(&test, Metric::JitterRfc3550, 0.001);
     }
@@ -113,7 +113,7 @@ fn iperf_rows_are_read_in_all_version_forms() {
         "41/0          7     3964K/882 us  3046  0.1/0.0/1.0/0.1 ms (41)",
     ] {
         let test = one(format!("{head}{row}   {tail}\n").as_bytes());
-        assert_eq!(told(&test), (V4, TCP, Some(131_072), 1, Direction::Forward));
+        assert_eq!(list_facts(&test), (V4, TCP, Some(131_072), 1, Direction::Forward));
         is_near(&test, Metric::TcpSrtt, 0.882);
         is_near(&test, Metric::Retransmits, 7.0 * 131_072.0 * 8.0 / (10.5e6 * 2.0013));
     }

@@ -42,8 +42,8 @@ fn why(text: &str) -> String {
 #[test]
 fn both_families_at_once_are_two_tests() {
     let found = tests(sample!("iperf-2.1.8-server-both.txt"));
-    let told: Vec<_> = found.iter().map(|test| (test.family, test.flows)).collect();
-    assert_eq!(told, [(V4, 1), (V6, 1)]);
+    let tests: Vec<_> = found.iter().map(|test| (test.family, test.flows)).collect();
+    assert_eq!(tests, [(V4, 1), (V6, 1)]);
     is_near(&found[0], Metric::Throughput, 42.3);
     is_near(&found[1], Metric::Throughput, 21.3);
 }
@@ -121,8 +121,8 @@ fn refused_connection_leaves_other_tests() {
     // One of two connections.
     let half = good.replace("port 5001\nTCP", "port 5001 with pid 4151 (2 flows)\nTCP");
     assert_eq!(one(half.as_bytes()).invalid, ["iperf was to make 2 connections, and the file has 1"]);
-    let told = half.replace("[  1] local", "tcp connect failed: Connection refused\n[  1] local");
-    assert_eq!(one(told.as_bytes()).invalid[0], "iperf says: tcp connect failed: Connection refused");
+    let refused = half.replace("[  1] local", "tcp connect failed: Connection refused\n[  1] local");
+    assert_eq!(one(refused.as_bytes()).invalid[0], "iperf says: tcp connect failed: Connection refused");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One test in several files, and what is left out with its reason.
 
-use super::{V6, file, is_missing, is_near, one, read, tests, told};
+use super::{V6, file, is_missing, is_near, list_facts, one, read, tests};
 use crate::{Content, Format, ToolFile, leave_out_empty, leave_out_repeats, runs};
 use stacklab_model::{Direction, Metric, SizeOf, Transport};
 
@@ -231,7 +231,7 @@ fn streams_of_flent_have_numbers_and_labels() {
         "TCP upload fairness": [1], "TCP upload::0 (CS0)::tcp_cwnd": [99], "TCP upload::tcp_rtt": [99],
         "Ping (ms)::UDP 0 (CS0)": [1], "Ping (ms) UDP::owd_up": [1], "Ping (ms) avg": [1]}}"#;
     let test = one(text.as_bytes());
-    assert_eq!(told(&test), (V6, Some(Transport::Tcp), None, 3, Direction::Forward));
+    assert_eq!(list_facts(&test), (V6, Some(Transport::Tcp), None, 3, Direction::Forward));
     is_near(&test, Metric::Throughput, 30.0);
     let left_out = file(text.as_bytes()).left_out;
     assert!(left_out[0].starts_with("Ping (ms)::UDP 0 (CS0)"), "{left_out:?}");

@@ -1,6 +1,6 @@
 //! Text of iperf 2 and netperf with options that change its lines.
 
-use super::{V4, file, is_near, one, tests, told};
+use super::{V4, file, is_near, list_facts, one, tests};
 use stacklab_model::{Direction, Metric, Transport};
 
 const SERVER: &str = "Server listening on TCP port 5001\nTCP window size: 85.3 KByte (default)\n";
@@ -67,7 +67,7 @@ fn iperf_enhanced_output_and_server_csv_are_read() {
     let csv = "20240101000010,192.0.2.1,40000,192.0.2.2,5001,3,0.0-10.0,1252440,999997\n\
         20240101000010,192.0.2.2,5001,192.0.2.1,40000,3,0.0-10.0,1249500,999970,0.008,2,852,0.235,0\n";
     let test = one(csv.as_bytes());
-    assert_eq!(told(&test), (V4, Some(Transport::Udp), Some(1470), 1, Direction::Forward));
+    assert_eq!(list_facts(&test), (V4, Some(Transport::Udp), Some(1470), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 0.99997);
     is_near(&test, Metric::Loss, 2.0 / 852.0);
 }

@@ -2,7 +2,7 @@
 //! depends on it.
 
 use crate::findings::groups::{control_arms, level};
-use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, fixed};
+use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, difference_decimals, fixed};
 use stacklab_model::{Control, Factor};
 
 /// What stands in the column of verdicts.
@@ -24,10 +24,6 @@ pub(crate) fn sign(control: &Control) -> String {
         "events" => distance.describe(&unit, ""),
         name => distance.describe(&unit, &format!(" {name}")),
     }
-}
-
-fn decimals(width: f64) -> usize {
-    if width < 0.1 { 2 } else { 1 }
 }
 
 /// `control: IPv4 vs IPv4 at 128 B, at most 0.7 % apart`: the end of the 95 % interval that is farther from none,
@@ -58,7 +54,7 @@ fn width(control: &Control) -> String {
     if distance.is_too_wide(&unit) || !most.is_finite() {
         return format!("an interval that is {TOO_WIDE}");
     }
-    let decimals = decimals(most);
+    let decimals = difference_decimals(most);
     let steps = 10_f64.powi(decimals as i32);
     // What is exact in decimals is not rounded up for its last bit.
     let most = (most * steps - 1e-6).ceil() / steps;

@@ -75,7 +75,7 @@ impl Distance {
         }
         let [estimate, low, high] = self.within(unit);
         let half = self.half_width(unit);
-        let decimals = if half < 0.1 { 2 } else { 1 };
+        let decimals = difference_decimals(half);
         if self.scale == Scale::Ratio && half > MAX_EVEN_PERCENT {
             return format!("[{}, {}]{behind}", signed(low, decimals), signed(high, decimals));
         }
@@ -94,6 +94,11 @@ impl Distance {
         }
         [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
     }
+}
+
+/// Decimals for a difference that is known so well.
+pub(crate) fn difference_decimals(half_width: f64) -> usize {
+    if half_width < 0.1 { 2 } else { 1 }
 }
 
 /// Decimals for differences, but for those that are said as factors: two if an interval is narrower than a tenth either

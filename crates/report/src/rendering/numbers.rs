@@ -1,7 +1,7 @@
 //! How figures are written: how many decimals, in which unit, and aligned.
 
 pub(crate) use crate::rendering::distance::{
-    Distance, TOO_WIDE, difference_heading, difference_places, differences,
+    Distance, TOO_WIDE, difference_decimals, difference_heading, difference_places, differences,
 };
 use stacklab_model::{Metric, Scale, Unit};
 

@@ -7,11 +7,12 @@ pub use permission::{Limits, Permission};
 
 use crate::agent::permission::{Activity, lasts};
 use crate::engine::allowance::Allowance;
+use crate::engine::arms::send_in_turns;
 use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
+use crate::engine::socket_options;
 use crate::engine::turns::Turn;
-use crate::engine::{socket_options, threads};
 use crate::host::cpu::{self, CpuWatch};
 use crate::host::{self, facts};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
@@ -286,7 +287,7 @@ impl Agent {
                 let arms = arms.into_iter().map(with_flows).collect::<Result<Vec<_>, String>>()?;
                 let allowance = self.allowance.clone();
                 Ok(Work::Lasting(Box::new(move || {
-                    threads::send_in_turns(arms, seed, allowance.as_deref()).map(Answer::ArmsDone)
+                    send_in_turns(arms, seed, allowance.as_deref()).map(Answer::ArmsDone)
                 })))
             }
             Request::SendInSlots { arm, timetable } => {

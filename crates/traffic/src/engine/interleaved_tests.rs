@@ -1,8 +1,8 @@
 //! Interleaved trials on loopback: the slices of all arms.
 
+use crate::engine::arms::send_in_turns;
 use crate::engine::opening::WaitingSender;
 use crate::engine::receiver::Receiver;
-use crate::engine::threads::send_in_turns;
 use crate::fixtures;
 use crate::protocol::message::SendArm;
 use stacklab_model::{

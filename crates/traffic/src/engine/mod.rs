@@ -4,6 +4,7 @@ pub(crate) mod admit;
 #[cfg(test)]
 mod allocation_tests;
 pub(crate) mod allowance;
+pub(crate) mod arms;
 pub(crate) mod connect;
 pub(crate) mod count;
 pub(crate) mod flows;

@@ -1,14 +1,10 @@
 //! Joint figures of the arms of an interleaved trial: locations from their slices, and the packets of all.
 
-use crate::path::Path;
 use crate::results::locations::{TRIMMED, TRIMMED_OF_TCP_STREAM, explain_too_few_round_trips, located};
-use crate::validate;
+use crate::validate::{self, ArmReports};
 use stacklab_model::{Ends, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
-
-/// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
-pub type ArmReports<'a> = (&'a Path, &'a TrialSpec, &'a Ends<HostReport>);
 
 /// The joint figures of the arms of an interleaved trial, those of one arm.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -159,6 +155,7 @@ pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::fixtures::{host_reports, path, spec};
+    use crate::path::Path;
     use stacklab_model::{ArmSchedule, Family, LinkBucket, Transport};
 
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.

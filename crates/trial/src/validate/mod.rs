@@ -13,10 +13,10 @@ mod arrivals;
 mod packets;
 
 pub(crate) use packets::arms;
-pub use packets::{counted_payload, generator};
+pub use packets::{ArmReports, counted_payload, generator};
 
 use crate::path::Path;
-use crate::transfers::{Transfer, TransferRole};
+use crate::transfer::{Transfer, TransferRole};
 use crate::validate::arrivals::arrival_rules;
 use crate::validate::packets::packet_rules;
 use stacklab_model::{

@@ -1,12 +1,14 @@
 //! The rules of packets: that the interfaces counted as many, and as large ones, as were planned.
 
 use crate::path::Path;
-use crate::results::interleaved::ArmReports;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
     ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Ends, Family, HostReport, SizeOf, TcpInfo, Transport,
     TrialSpec, count, wire_size,
 };
+
+/// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
+pub type ArmReports<'a> = (&'a Path, &'a TrialSpec, &'a Ends<HostReport>);
 
 /// Tolerance of a ratio of counters: pure acknowledgements, neighbour discovery and group membership share the
 /// counters with the trial.
