@@ -73,7 +73,7 @@ pub use trial::search::{SearchDevice, SearchOutcome, SearchSlice, SearchSpec};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};
-pub use words::count;
+pub use words::{capitalize, count};
 
 /// For `skip_serializing_if`.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

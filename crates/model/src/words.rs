@@ -14,9 +14,22 @@ pub fn count<N: Copy + PartialEq + From<u8> + Display>(n: N, noun: &str) -> Stri
     }
 }
 
+/// A text whose first letter is a capital.
+pub fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_first_letter_becomes_a_capital() {
+        assert_eq!(capitalize("over UDP"), "Over UDP");
+        assert_eq!(capitalize("écart"), "Écart");
+        assert_eq!(capitalize(""), "");
+    }
 
     #[test]
     fn one_is_singular_and_other_counts_are_plural() {

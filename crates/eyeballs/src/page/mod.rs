@@ -26,7 +26,7 @@ use crate::runs::{ScenarioRuns, runs_of};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
-use stacklab_model::count;
+use stacklab_model::{capitalize, count};
 use stacklab_report::{Block, document_html, escape_markup};
 
 const STYLE: &str = concat!("\n", include_str!("timeline.css"), include_str!("page.css"));
@@ -121,11 +121,6 @@ fn write_network(scenario: &ScenarioRuns, clients: &[Client<'_>]) -> String {
         );
     }
     section + "</section>\n"
-}
-
-fn capitalize(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
 /// The page around its content. The policy allows its style and nothing else.

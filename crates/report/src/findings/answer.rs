@@ -1,12 +1,12 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::of_overall;
-use crate::findings::groups::{MIN_MANY_LEVELS, capital, grouped};
+use crate::findings::groups::{MIN_MANY_LEVELS, grouped};
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
 use stacklab_model::{
     Effect, Explanation, Factor, Findings, Headline, Metric, Scale, StopReason, UnpairedRange, Verdict,
-    count, once_each,
+    capitalize, count, once_each,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,7 +127,7 @@ fn sentence(group: &[&Headline]) -> String {
         let over = over(first).map_or_else(String::new, |over| format!(" {over}"));
         return format!("{candidate} vs {baseline}{over}: {rest}.");
     };
-    let over = over(first).map_or_else(String::new, |over| format!("{}, ", capital(&over)));
+    let over = over(first).map_or_else(String::new, |over| format!("{}, ", capitalize(&over)));
     let claims = if claims.is_empty() { last } else { format!("{} and {last}", claims.join(", ")) };
     let rest = if rest.is_empty() { rest } else { format!("; {rest}") };
     format!("{over}{candidate} has {claims} than {baseline}{rest}.")

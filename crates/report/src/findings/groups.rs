@@ -320,8 +320,3 @@ pub(crate) fn margin_text(metric: Metric, margin: f64, shown: &DisplayUnit) -> S
     let margin = shown.margin(metric.scale(), margin);
     format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
 }
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}

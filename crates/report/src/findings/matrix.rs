@@ -2,11 +2,11 @@
 
 use crate::findings::claims::{Claimed, of_row};
 use crate::findings::control::{self, CONTROL};
-use crate::findings::groups::{Group, capital, control_arms, grouped, level};
+use crate::findings::groups::{Group, control_arms, grouped, level};
 use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{Distance, NONE, signed};
-use stacklab_model::{APPEARS, Cell, Comparison, Control, Factor, Metric, Verdict, once_each};
+use stacklab_model::{APPEARS, Cell, Comparison, Control, Factor, Metric, Verdict, capitalize, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -142,7 +142,7 @@ fn beside_size(cell: &Cell, factors: &[Factor]) -> Vec<String> {
 pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
     let title = |group: &Group| {
         let place = if group.place.is_empty() { String::new() } else { format!(", {}", group.place) };
-        format!("{} vs {}{place}", capital(&group.candidate), group.baseline)
+        format!("{} vs {}{place}", capitalize(&group.candidate), group.baseline)
     };
     let tables = grouped(groups.iter().map(|group| (title(group), *group)));
     let legend = "over all sizes; = equivalent, 0 none seen, ? undecided, - nothing to compare";
