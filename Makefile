@@ -66,7 +66,7 @@ SEED ?= 1
 chaos:
 	scripts/setup test-all
 	STACKLAB_CHAOS_LONG=1 STACKLAB_CHAOS_ROUNDS=$(ROUNDS) STACKLAB_CHAOS_SEED=$(SEED) STACKLAB_CHAOS_ONLY='$(ONLY)' STACKLAB_CACHE=$${STACKLAB_CACHE:-$(CURDIR)/target/cache} \
-		cargo nextest run --workspace --locked --profile all --no-capture chaos
+		cargo nextest run --cargo-profile release --workspace --locked --profile all --no-capture chaos
 
 # An agent with 10,000 coordinators, a third of them hostile, and a page with 64 followers: do they keep to what they had?
 HOURS ?= 1

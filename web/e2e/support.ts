@@ -9,8 +9,8 @@ import { chromium, type Browser, type BrowserContext, type Page as Tab } from "p
 import { expect } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-export const program = process.env["STACKLAB"] ?? join(root, "target/debug/stacklab");
-export const large = join(root, "target/debug/examples/large");
+export const program = process.env["STACKLAB"] ?? join(root, "target/release/stacklab");
+export const large = join(root, "target/release/examples/large");
 
 /** A title that would do harm wherever it is taken for more than text. */
 export const TITLE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=1'> & IPv6";
