@@ -10,7 +10,7 @@ pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over run
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
 
 pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm measured once, in random order. n: blocks in which both arms have \
-     a figure. margin: the largest difference that does not matter. equivalent: the difference is within the margin. inconclusive: neither can be claimed yet, for all comparisons of the report together; a single interval without zero is not enough. (time was up), (most blocks) and (unfinished) state why the measurement ended. headers, rest: the difference that header sizes explain, and the rest. A/A check: an arm against itself, which shows the error of the method.";
+     a figure. margin: the largest difference that does not matter. equivalent: the difference is within the margin, and fewer than a fifth of all blocks are otherwise. inconclusive: neither can be claimed yet, for all comparisons of the report together; a single interval without zero is not enough. (time was up), (most blocks) and (unfinished) state why the measurement ended. headers, rest: the difference that header sizes explain, and the rest. A/A check: an arm against itself, which shows the error of the method.";
 
 /// How the description of an imported record's testbed begins.
 const IMPORTED: &str = "imported, ";
