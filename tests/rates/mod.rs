@@ -2,6 +2,7 @@
 //! beside others, two at a time.
 
 mod action;
+mod busy;
 mod capture;
 mod compare;
 mod endurance;

@@ -2,20 +2,19 @@
 //! disturbed has a warning.
 
 mod peers;
+mod proc;
 
 use peers::find_peers;
+use proc::{Machine, Process, read_line, read_machine, read_process};
 use stacklab_model::{Slice, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read;
 use std::time::Instant;
 
 /// Ticks per second in `/proc`: the same on every Linux that Rust's standard library supports.
 const TICKS: f64 = 100.0;
 /// The kernel's own threads are children of this process. They work for others.
 const KTHREADD: u32 = 2;
-/// Longer than any `/proc/PID/stat`: 52 numbers and a name of at most 64 bytes.
-const MAX_LINE_LENGTH: usize = 2048;
 /// Deeper than any process tree. It ends a circle of parents, which appears if a number was used again while processes
 /// were listed.
 const DEEPEST: usize = 64;
@@ -32,8 +31,6 @@ pub struct LoadSample {
     at: Instant,
     machine: Machine,
     processes: BTreeMap<u32, Process>,
-    /// Processes of this machine that are connected with this one: the agent that takes part in the measurement.
-    peers: BTreeSet<u32>,
 }
 
 /// What others had of the processors between two samples.
@@ -90,24 +87,6 @@ impl OtherLoad {
     }
 }
 
-/// The total of all processors, ticks.
-#[derive(Default, Clone, Copy)]
-struct Machine {
-    processors: usize,
-    busy: f64,
-    stolen: f64,
-}
-
-struct Process {
-    name: String,
-    parent: u32,
-    group: u32,
-    /// Its own time, ticks.
-    own: f64,
-    /// The time of children that have ended and were waited for, ticks.
-    children: f64,
-}
-
 impl LoadSample {
     /// The present state. What cannot be read counts as nothing.
     pub fn now() -> Self {
@@ -115,24 +94,48 @@ impl LoadSample {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let stats = pids.filter_map(|pid| Some((pid, read_line(&format!("/proc/{pid}/stat"))?)));
-        let sample = Self::of(&stat, stats);
-        LoadSample { peers: find_peers(sample.processes.keys().copied()), ..sample }
+        Self::of(&stat, stats)
     }
 
     /// The state that `/proc/stat` and the `/proc/PID/stat` of processes tell, now.
     fn of(stat: &str, stats: impl Iterator<Item = (u32, String)>) -> Self {
-        let processes = stats.filter_map(|(pid, stat)| Some((pid, process(&stat)?))).collect();
-        LoadSample { at: Instant::now(), machine: machine(stat), processes, peers: BTreeSet::new() }
+        let processes = stats.filter_map(|(pid, stat)| Some((pid, read_process(&stat)?))).collect();
+        LoadSample { at: Instant::now(), machine: read_machine(stat), processes }
     }
 
-    /// What others had until a later sample. A process that began and ended in between is its parent's, if it was
-    /// waited for.
+    /// What others had until a later sample, taken just now. A process that began and ended in between is its parent's,
+    /// if it was waited for.
     pub fn until(&self, later: &LoadSample) -> OtherLoad {
+        let load = self.compare(later, &BTreeSet::new());
+        // Whoever is at the other end of a connection is looked for among those that had processor time, and not at all
+        // where they had little: on a machine with many containers it takes a while.
+        if load.processes.iter().map(|process| process.share).sum::<f64>() <= MAX_OF_OTHERS {
+            return load;
+        }
+        let peers = find_peers(later.lineages(&load.processes).into_iter());
+        if peers.is_empty() { load } else { self.compare(later, &peers) }
+    }
+
+    /// These processes, their ancestors and the leaders of their groups.
+    fn lineages(&self, processes: &[OtherProcess]) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut leaders = BTreeSet::new();
+        for one in processes {
+            let mut pid = one.pid;
+            while let Some(process) = self.processes.get(&pid).filter(|_| found.insert(pid)) {
+                leaders.insert(process.group);
+                pid = process.parent;
+            }
+        }
+        found.union(&leaders).copied().collect()
+    }
+
+    /// What others had until a later sample: all but this process, these peers, and those that they started.
+    fn compare(&self, later: &LoadSample, peers: &BTreeSet<u32>) -> OtherLoad {
         let seconds = (later.at - self.at).as_secs_f64().max(1.0 / TICKS);
         let processors = later.machine.processors.max(1);
         let share = |ticks: f64| (ticks / TICKS / seconds).max(0.0);
-        let peers = self.peers.union(&later.peers).copied();
-        let roots: BTreeSet<u32> = peers.chain([std::process::id()]).collect();
+        let roots: BTreeSet<u32> = peers.iter().copied().chain([std::process::id()]).collect();
         let own = own(&later.processes, &roots);
         let is_other = |pid: u32, process: &Process| {
             !own.contains(&pid) && pid != KTHREADD && process.parent != KTHREADD
@@ -176,38 +179,6 @@ impl LoadSample {
             })
             .sum()
     }
-}
-
-/// The line of a file in `/proc` that has one, in one read: it is done for each process before and after each trial.
-fn read_line(path: &str) -> Option<String> {
-    let mut room = [0; MAX_LINE_LENGTH];
-    let length = fs::File::open(path).and_then(|mut file| file.read(&mut room)).ok()?;
-    Some(String::from_utf8_lossy(&room[..length]).into_owned())
-}
-
-/// `/proc/stat`.
-fn machine(stat: &str) -> Machine {
-    let processors = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
-    let total = stat.lines().next().unwrap_or_default();
-    let ticks: Vec<f64> = total.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
-    let of = |fields: &[usize]| fields.iter().filter_map(|field| ticks.get(*field)).sum();
-    // user, nice, system, idle, iowait, irq, softirq, steal
-    Machine { processors, busy: of(&[0, 1, 2, 5, 6]), stolen: of(&[7]) }
-}
-
-/// `/proc/PID/stat`.
-fn process(stat: &str) -> Option<Process> {
-    // The name is in brackets, and may contain brackets and spaces itself.
-    let (before, after) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = after.split_whitespace().collect();
-    let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    Some(Process {
-        name: before.split_once('(')?.1.to_owned(),
-        parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
-        own: of(11)? + of(12)?,
-        children: of(13)? + of(14)?,
-    })
 }
 
 /// Processes, their descendants, and members of their process groups: a guest's helpers may have lost their parents.
@@ -264,7 +235,7 @@ pub fn between([before, after]: [&str; 2]) -> OtherLoad {
         LoadSample::of(stat, processes.lines().filter_map(|line| Some((pid(line)?, line.to_owned()))))
     };
     let before = sample(before);
-    before.until(&sample(after))
+    before.compare(&sample(after), &BTreeSet::new())
 }
 
 #[cfg(test)]
@@ -274,7 +245,7 @@ mod tests {
     use std::time::Duration;
 
     fn ticks_of(pid: &str) -> f64 {
-        process(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap()).unwrap().own
+        read_process(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap()).unwrap().own
     }
 
     #[test]
@@ -298,16 +269,6 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_proc_are_read_by_their_fields() {
-        let found = machine("cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0\ncpu1 5 1\nintr 1");
-        assert_eq!((found.processors, found.busy, found.stolen), (2, 42.0, 7.0));
-        let found = process("12 (a) b (c) S 1 9 9 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 5").unwrap();
-        assert_eq!((found.name.as_str(), found.parent, found.group), ("a) b (c", 1, 9));
-        assert_eq!((found.own, found.children), (120.0, 7.0));
-        assert!(process("12 a").is_none());
-    }
-
-    #[test]
     fn time_of_ended_processes_is_not_counted_twice() {
         let sample = |seconds, processes: &[(u32, u32, [f64; 2])]| LoadSample {
             at: Instant::now() + Duration::from_secs(seconds),
@@ -322,22 +283,32 @@ mod tests {
                     (*pid, Process { name, parent, group: *pid, own, children })
                 })
                 .collect(),
-            peers: BTreeSet::new(),
         };
         // A shell, its child with 500 ticks of grandchildren of before, and a grandchild that runs.
         let before = sample(0, &[(10, 1, [3.0, 0.0]), (11, 10, [0.0, 500.0]), (12, 11, [80.0, 0.0])]);
         // Waited for, or not.
         for children in [500.0 + 80.0 + 30.0, 0.0] {
-            let load = before.until(&sample(1, &[(10, 1, [3.0 + 10.0, children])]));
+            let load = before.compare(&sample(1, &[(10, 1, [3.0 + 10.0, children])]), &BTreeSet::new());
             let [only] = &load.processes[..] else { panic!("{load:?}") };
             let share = if children > 0.0 { 0.4 } else { 0.1 };
             assert!(only.pid == 10 && (only.share - share).abs() < 0.01, "{load:?}");
         }
     }
 
+    fn of(parent: u32, group: u32) -> Process {
+        Process { name: String::new(), parent, group, own: 0.0, children: 0.0 }
+    }
+
+    #[test]
+    fn lineages_have_parents_and_group_leaders() {
+        let processes = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 4)), (7, of(1, 7))]);
+        let sample = LoadSample { at: Instant::now(), machine: Machine::default(), processes };
+        let busy = OtherProcess { pid: 6, name: String::new(), share: 0.5, ran_before: true };
+        assert_eq!(sample.lineages(&[busy]), BTreeSet::from([1, 4, 5, 6]));
+    }
+
     #[test]
     fn members_of_a_childs_process_group_are_own() {
-        let of = |parent, group| Process { name: String::new(), parent, group, own: 0.0, children: 0.0 };
         let all = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 6)), (7, of(1, 6)), (8, of(1, 8))]);
         assert_eq!(own(&all, &BTreeSet::from([5])), BTreeSet::from([5, 6, 7]));
         assert_eq!(own(&all, &BTreeSet::from([7, 8])), BTreeSet::from([7, 8]));

@@ -1,7 +1,8 @@
 //! The processes of this machine at the other ends of this program's TCP connections. An agent, or a server of iperf3,
-//! that is measured on this machine works for the measurement, and does not count as other load.
+//! that is measured on this machine works for the measurement, and does not count as other load: also in another
+//! network namespace, as a container has. One behind a translator that changes the connection's addresses is not found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// An IPv4 address in an IPv6 socket, as `/proc/net/tcp6` has it.
@@ -17,30 +18,63 @@ struct Connection {
 /// Which of these processes have the other end of a connection of this one.
 pub(super) fn find_peers(pids: impl Iterator<Item = u32>) -> BTreeSet<u32> {
     let own_sockets = list_sockets("self");
-    // The tables are long to read: the kernel goes through all its slots, also where nobody is connected.
-    if own_sockets.is_empty() {
-        return BTreeSet::new();
+    let here = read_connections("self");
+    let own: Vec<&Connection> = here.iter().filter(|one| own_sockets.contains(&one.inode)).collect();
+    let mut peers = BTreeSet::new();
+    if own.is_empty() {
+        return peers;
     }
-    let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/self/net/{name}")));
-    let connections: Vec<Connection> =
-        tables.iter().flatten().flat_map(|table| table.lines().filter_map(read_connection)).collect();
-    let peers = find_other_ends(&connections, &own_sockets);
-    if peers.is_empty() {
-        return BTreeSet::new();
+    // Each namespace has its own loopback: a connection with both ends here is not looked for elsewhere.
+    let outgoing: Vec<&Connection> =
+        own.iter().copied().filter(|one| find_other_ends(&here, &[one]).is_empty()).collect();
+    let own_namespace = read_namespace("self");
+    let own_pid = std::process::id();
+    for (namespace, pids) in group_by_namespace(pids.filter(|pid| *pid != own_pid)) {
+        let sockets = if Some(&namespace) == own_namespace.as_ref() {
+            find_other_ends(&here, &own)
+        } else if outgoing.is_empty() {
+            continue;
+        } else {
+            find_other_ends(&read_connections(&pids[0].to_string()), &outgoing)
+        };
+        if !sockets.is_empty() {
+            peers.extend(pids.iter().filter(|pid| !list_sockets(&pid.to_string()).is_disjoint(&sockets)));
+        }
     }
-    let own = std::process::id();
-    pids.filter(|pid| *pid != own && !list_sockets(&pid.to_string()).is_disjoint(&peers)).collect()
+    peers
 }
 
-/// The sockets at the other ends of these sockets' connections.
-fn find_other_ends(connections: &[Connection], own: &BTreeSet<u64>) -> BTreeSet<u64> {
-    let of_this = connections.iter().filter(|connection| own.contains(&connection.inode));
+/// Processes by the network namespace that they are in, without those of other users, whose namespace cannot be read.
+fn group_by_namespace(pids: impl Iterator<Item = u32>) -> BTreeMap<String, Vec<u32>> {
+    let mut groups: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for pid in pids {
+        if let Some(namespace) = read_namespace(&pid.to_string()) {
+            groups.entry(namespace).or_default().push(pid);
+        }
+    }
+    groups
+}
+
+/// The network namespace of a process, such as `net:[4026531840]`.
+fn read_namespace(process: &str) -> Option<String> {
+    let link = fs::read_link(format!("/proc/{process}/ns/net")).ok()?;
+    Some(link.to_str()?.to_owned())
+}
+
+/// The connections in the network namespace of a process.
+fn read_connections(process: &str) -> Vec<Connection> {
+    let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{process}/net/{name}")));
+    tables.iter().flatten().flat_map(|table| table.lines().filter_map(read_connection)).collect()
+}
+
+/// The sockets among these connections that are the other ends of this process's own.
+fn find_other_ends(connections: &[Connection], own: &[&Connection]) -> BTreeSet<u64> {
     let reversed: BTreeSet<[&str; 2]> =
-        of_this.map(|one| [one.ends[1].as_str(), one.ends[0].as_str()]).collect();
-    let others = connections.iter().filter(|connection| !own.contains(&connection.inode));
+        own.iter().map(|one| [one.ends[1].as_str(), one.ends[0].as_str()]).collect();
+    let others = connections.iter().filter(|other| own.iter().all(|one| one.inode != other.inode));
     others
         .filter(|one| reversed.contains(&[one.ends[0].as_str(), one.ends[1].as_str()]))
-        .map(|connection| connection.inode)
+        .map(|one| one.inode)
         .collect()
 }
 
@@ -83,7 +117,7 @@ mod tests {
         ];
         let connections = lines.map(|line| read_connection(&line).unwrap());
         assert_eq!(read_connection("  sl  local_address rem_address st tx_queue"), None);
-        let found = find_other_ends(&connections, &BTreeSet::from([11]));
+        let found = find_other_ends(&connections, &[&connections[0]]);
         assert_eq!(found, BTreeSet::from([12]));
     }
 
