@@ -231,8 +231,9 @@ pub struct PathSample {
     family: Family,
     bits_per_second: f64,
     message_bits: f64,
-    /// How long the path took to empty after it, and all other steps of a trial, nanoseconds.
+    /// How long the path took to empty after the last message was sent, nanoseconds.
     emptying_ns: u64,
+    /// All other steps of a trial, nanoseconds.
     steps_ns: u64,
     least_round_trip_ns: u64,
 }
@@ -244,14 +245,16 @@ impl PathSample {
         let received = &receiver.received;
         let window_ns = received.last_ns.saturating_sub(received.first_ns);
         let bytes = (received.bytes + received.cut_bytes).saturating_sub(received.bytes_at_first);
-        let emptying_ns = window_ns.saturating_sub(SAMPLE_NS);
+        // A sender that is late, on a busy machine, sends for longer: that is not the path's time.
+        let sent_ns = sender.sent.last_ns.saturating_sub(sender.sent.first_ns).max(SAMPLE_NS);
+        let emptying_ns = window_ns.saturating_sub(sent_ns);
         let least_us = sender.tcp.as_ref().and_then(|tcp| tcp.min_rtt_us).unwrap_or(0);
         (window_ns > 0 && bytes > 0).then(|| PathSample {
             family: run.spec.family,
             bits_per_second: bytes as f64 * 8e9 / window_ns as f64,
             message_bits: f64::from(run.spec.message_bytes) * 8.0,
             emptying_ns,
-            steps_ns: run.wall_ns.saturating_sub(SAMPLE_NS + emptying_ns),
+            steps_ns: run.wall_ns.saturating_sub(sent_ns + emptying_ns),
             least_round_trip_ns: least_us * 1000,
         })
     }
@@ -314,6 +317,8 @@ pub fn trials_in_turns(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::fixtures::received;
+    use stacklab_model::{HostReport, Role, Value};
 
     fn path(bits_per_second: f64, emptying_ns: u64) -> PathSample {
         let family = Family::Ipv4;
@@ -333,6 +338,38 @@ mod tests {
         for (emptying_ns, is_late) in [(5_000_000, false), (200_000_000, true), (1_500_000_000, false)] {
             assert_eq!(path(512e3, emptying_ns).may_be_late(50_000_000), is_late, "{emptying_ns}");
         }
+    }
+
+    /// A run whose messages left and arrived over these times, both hosts' own.
+    fn run_over(sent_ns: u64, received_ns: u64) -> RunRecord {
+        let cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
+        let trial = Trial { block: 0, position: 0, cell, probe: Probe::Stream };
+        let mut run = RunRecord::with_value(trial, Metric::Throughput, Value::Measured(1.0));
+        let mut sender = HostReport { role: Role::Sender, ..received(0, 0.0) };
+        sender.sent.first_ns = 5_000;
+        sender.sent.last_ns = 5_000 + sent_ns;
+        let mut receiver = received(0, 0.0);
+        receiver.received.first_ns = 9_000;
+        receiver.received.last_ns = 9_000 + received_ns;
+        receiver.received.bytes = 1_250_000;
+        receiver.received.bytes_at_first = 0;
+        run.host_reports = vec![sender, receiver];
+        run
+    }
+
+    #[test]
+    fn a_late_sender_makes_no_slow_path() {
+        let millis = 1_000_000;
+        // On a busy machine 200 ms of messages left within 900 ms, and arrived as they left.
+        let late = PathSample::of(&run_over(900 * millis, 902 * millis)).unwrap();
+        assert_eq!(late.emptying_ns, 2 * millis);
+        assert!(late.suits_slices(50 * millis));
+        // They left in time, and the path had them for as long again as it took to send them.
+        let slow = PathSample::of(&run_over(200 * millis, 400 * millis)).unwrap();
+        assert_eq!(slow.emptying_ns, 200 * millis);
+        assert!(!slow.suits_slices(50 * millis));
+        // The schedule's last message may leave before its end.
+        assert_eq!(PathSample::of(&run_over(190 * millis, 201 * millis)).unwrap().emptying_ns, millis);
     }
 
     #[test]
