@@ -1,7 +1,7 @@
 //! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::limits::{ENDED, MIN_PAIRS, RUNNING, loses_too_many};
+use crate::comparison::limits::{ENDED, MIN_PAIRS, RUNNING, loses_too_many, min_equivalent_pairs};
 use crate::comparison::{Paired, margin_distance, to_distance};
 use crate::runs::Runs;
 use crate::statistics::{
@@ -209,21 +209,39 @@ pub(crate) fn better(question: &Question, effect: &Effect) -> Verdict {
 const MAX_BLOCKS: f64 = 100_000.0;
 
 /// How many more blocks an open question needs at this estimate and spread, until a test at the end of the campaign
-/// claims a difference, or that there is none; `None` if no number decides it. A standard error falls as the root of
-/// the number of blocks.
-pub(crate) fn blocks_to_decide(question: &Question, effect: &Effect, comparisons: usize) -> Option<u32> {
+/// claims a difference, or that there is none; `None` if no number decides it, or the blocks are enough. A standard
+/// error falls as the root of the number of blocks. Nothing is claimed of fewer than `min` blocks, nor of fewer than
+/// tests of signs and ranks need.
+pub(crate) fn blocks_to_decide(
+    question: &Question,
+    effect: &Effect,
+    comparisons: usize,
+    min: usize,
+) -> Option<u32> {
     let Effect { scale, pairs, estimate, error, degrees_of_freedom, .. } = effect;
     // As if it were the last claim of a family of which half is claimed.
-    let level = ENDED / (comparisons as f64 / 2.0).max(1.0);
+    let claims = (comparisons as f64 / 2.0).max(1.0);
+    let level = ENDED / claims;
     let t = |share: f64| t_quantile(1.0 - share, degrees_of_freedom.max(1.0));
     let distance = to_distance(*scale, *estimate).abs();
     let inside = margin_distance(*scale, question.margin).high - distance;
-    let blocks = |half: f64, room: f64| {
-        if room > 0.0 { *pairs as f64 * (half / room).powi(2) } else { f64::INFINITY }
+    let blocks = |half: f64, room: f64, min: usize| {
+        if room > 0.0 { (*pairs as f64 * (half / room).powi(2)).max(min as f64) } else { f64::INFINITY }
     };
-    let needed = blocks(t(level / 2.0) * error, distance).min(blocks(t(level) * error, inside));
-    let more = needed.ceil() - *pairs as f64;
+    let min = min.max(MIN_PAIRS);
+    let min_different = min.max(blocks_for_signs(claims));
+    let min_equivalent = min.max(min_equivalent_pairs(counts_events(question.metric)));
+    let different = blocks(t(level / 2.0) * error, distance, min_different);
+    let equivalent = blocks(t(level) * error, inside, min_equivalent);
+    let more = different.min(equivalent).ceil() - *pairs as f64;
     (1.0..=MAX_BLOCKS).contains(&more).then_some(more as u32)
+}
+
+/// The fewest blocks of which all have to show the same for the last of this number of claims, where nothing else is
+/// claimed: their signed-rank test has p = 2^(1 - n).
+pub(crate) fn blocks_for_signs(claims: f64) -> usize {
+    let level = ENDED / claims.max(1.0);
+    1 + (-level.log2()).ceil() as usize
 }
 
 #[cfg(test)]
@@ -308,7 +326,7 @@ mod tests {
     #[test]
     fn half_the_difference_takes_four_times_the_blocks() {
         let question = question(Metric::Throughput, 0.001);
-        let total = |middle: f64| 20 + blocks_to_decide(&question, &effect(20, middle, 0.1), 1).unwrap();
+        let total = |middle: f64| 20 + blocks_to_decide(&question, &effect(20, middle, 0.1), 1, 6).unwrap();
         let [large, small] = [total(0.02), total(0.01)].map(f64::from);
         assert!((small / large - 4.0).abs() < 0.1, "{large} and {small}");
     }
@@ -316,8 +334,19 @@ mod tests {
     #[test]
     fn equivalence_is_reached_inside_the_margin_only() {
         let question = question(Metric::Throughput, 0.05);
-        assert!(blocks_to_decide(&question, &effect(10, 0.0, 0.2), 1).is_some());
-        let at_the_margin = effect(10, 0.0, 0.0);
-        assert_eq!(blocks_to_decide(&question, &at_the_margin, 1), None, "it is decided already");
+        assert!(blocks_to_decide(&question, &effect(10, 0.0, 0.2), 1, 6).is_some());
+        // Fewer than 14 blocks exclude no other state.
+        assert_eq!(blocks_to_decide(&question, &effect(10, 0.0, 0.0), 1, 6), Some(4));
+        assert_eq!(blocks_to_decide(&question, &effect(14, 0.0, 0.0), 1, 6), None, "it is decided already");
+    }
+
+    #[test]
+    fn a_plain_difference_needs_the_fewest_blocks() {
+        let question = question(Metric::Throughput, 0.02);
+        let plain = effect(4, -1.6, 0.01);
+        // 7 blocks that agree have p = 2^-6, and with 20 claims of 40 comparisons p = 2^-10 is needed.
+        for (comparisons, min, more) in [(1, 2, 3), (1, 12, 8), (40, 6, 7)] {
+            assert_eq!(blocks_to_decide(&question, &plain, comparisons, min), Some(more));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a reader has to know of a comparison beside its figures: too few blocks, parts that trimming leaves out,
 //! figures that come in coarse steps.
 
-use crate::comparison::evidence::tests;
+use crate::comparison::evidence::{blocks_for_signs, tests};
 use crate::comparison::limits::{ENDED, MIN_PAIRS, is_too_coarse, unseen_percent};
 use crate::comparison::{Paired, back};
 use stacklab_model::{APPEARS, Question, Scale, StopReason, Verdict};
@@ -44,7 +44,7 @@ pub(crate) fn list_remarks(
         remarks.push(describe_appearance(paired));
         return remarks;
     }
-    let for_signs = blocks_for_signs(comparisons);
+    let for_signs = blocks_for_signs(comparisons as f64);
     if pairs < needed {
         remarks.push(format!("too few blocks ({pairs} of {needed})"));
     } else if pairs < for_signs && all_agree(paired) {
@@ -86,13 +86,6 @@ impl Paired {
             "alike but for {what} in fewer than {share} % of {trials}, which {pairs} do not exclude"
         ))
     }
-}
-
-/// The fewest blocks of which all have to show the same for a claim among these comparisons, where nothing else is
-/// claimed of: their signed-rank test has p = 2^(1 - n).
-fn blocks_for_signs(comparisons: usize) -> usize {
-    let level = ENDED / comparisons.max(1) as f64;
-    1 + (-level.log2()).ceil() as usize
 }
 
 fn all_agree(paired: &Paired) -> bool {
@@ -199,7 +192,7 @@ mod tests {
 
     #[test]
     fn says_how_many_blocks_signs_need() {
-        assert_eq!([1, 6, 21, 300].map(blocks_for_signs), [7, 9, 11, 15]);
+        assert_eq!([1.0, 6.0, 21.0, 300.0].map(blocks_for_signs), [7, 9, 11, 15]);
         let question = question(Metric::Throughput, 0.02);
         let seven = paired(&[-0.2, -0.21, -0.19, -0.2, -0.22, -0.2, -0.18]);
         let said = list_remarks(&question, &seven, &Verdict::Inconclusive, false, StopReason::Budget, 6, 6);

@@ -181,7 +181,9 @@ fn compare(
     };
     Comparison {
         question: question.clone(),
-        more_blocks: open.and_then(|effect| blocks_to_decide(question, effect, campaign.questions.len())),
+        more_blocks: open.and_then(|effect| {
+            blocks_to_decide(question, effect, campaign.questions.len(), campaign.rule.min as usize)
+        }),
         tests: evidence.tests,
         explained: limit.explain(question, effect.as_ref(), means),
         verdict,
