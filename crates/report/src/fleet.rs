@@ -77,7 +77,7 @@ pub(crate) fn answer(found: &FleetFindings) -> String {
     if !unclaimed.is_empty() {
         return unclaimed.to_owned();
     }
-    let Some(said) = of_headlines(&found.overall, &[], false) else {
+    let Some(said) = of_headlines(&found.overall, &[], &[], false) else {
         return format!("{pairs} of hosts, and nothing was compared.");
     };
     let said = said.strip_prefix("Over ").map_or(said.clone(), |rest| format!("over {rest}"));

@@ -1,12 +1,13 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
-use crate::findings::claims::of_overall;
+use crate::findings::claims::{of_overall, range_text};
 use crate::findings::groups::{MIN_MANY_LEVELS, grouped};
+use crate::findings::so_far::{NOT_YET_CLAIMED, SO_FAR_BETTER, SO_FAR_WORSE, describe_plain, describe_way};
 use crate::findings::why::why;
-use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
+use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor};
 use stacklab_model::{
-    Effect, Explanation, Factor, Findings, Headline, Metric, Scale, StopReason, UnpairedRange, Verdict,
-    capitalize, count, once_each,
+    Comparison, Effect, Explanation, Factor, Findings, Headline, Metric, Scale, StopReason, UnpairedRange,
+    Verdict, capitalize, count, once_each,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
     if has_no_data_yet(findings) {
         return Some("No data yet.".to_owned());
     }
-    of_headlines(&findings.overall, &findings.explanations, findings.is_sampled)
+    of_headlines(&findings.overall, &findings.comparisons, &findings.explanations, findings.is_sampled)
 }
 
 /// Whether a campaign is in its first seconds, so that nothing can be said of any comparison.
@@ -31,9 +32,11 @@ fn has_no_data_yet(findings: &Findings) -> bool {
         })
 }
 
-/// The same of differences over all cells, wherever they are from.
+/// The same of differences over all cells, wherever they are from. `comparisons` say what a campaign that has not ended
+/// shows.
 pub(crate) fn of_headlines(
     all: &[Headline],
+    comparisons: &[Comparison],
     explanations: &[Explanation],
     is_sampled: bool,
 ) -> Option<String> {
@@ -53,7 +56,11 @@ pub(crate) fn of_headlines(
     for (_, group) in groups {
         let first = group[0];
         if !is_sampled {
-            sentences.push(if is_many(first) { of_many(&group) } else { sentence(&group) });
+            sentences.push(if is_many(first) {
+                of_many(&group, comparisons)
+            } else {
+                sentence(&group, comparisons)
+            });
         }
         for candidate in once_each(group.iter().map(|one| one.candidate.as_str())) {
             let arms = [first.baseline.as_str(), candidate];
@@ -76,6 +83,7 @@ fn over(one: &Headline) -> Option<String> {
 
 /// The outcome of imported runs.
 const NOT_PAIRED: &str = "runs not paired";
+const UNDECIDED: &str = "undecided";
 
 /// The outcome over all cells, as sentences name it.
 fn outcome(one: &Headline) -> &'static str {
@@ -88,39 +96,23 @@ fn outcome(one: &Headline) -> &'static str {
         Verdict::Nothing(_) => "nothing to compare",
         Verdict::Inconclusive if one.answered == one.comparisons => "differing by case",
         Verdict::Inconclusive if one.answered > 0 => "answered in part",
-        Verdict::Inconclusive => "undecided",
+        Verdict::Inconclusive => UNDECIDED,
     }
 }
 
-fn sentence(group: &[&Headline]) -> String {
-    const OPEN: [&str; 2] = ["differing by case:", "answered in part:"];
+/// The same; of one that is undecided, how it looks so far in a campaign that has not ended.
+fn outcome_so_far(one: &Headline, comparisons: &[Comparison]) -> &'static str {
+    match outcome(one) {
+        UNDECIDED => describe_way(one, comparisons).unwrap_or(UNDECIDED),
+        outcome => outcome,
+    }
+}
+
+fn sentence(group: &[&Headline], comparisons: &[Comparison]) -> String {
     let first = group[0];
     let [candidate, baseline] =
         [&first.candidate, &first.baseline].map(|level| first.factor.level_label(level));
-    let mut parts = Vec::new();
-    let not_paired = format!("{NOT_PAIRED}, so no verdict:");
-    for words in [
-        OPEN[0],
-        OPEN[1],
-        "equivalent in",
-        "none seen of",
-        "undecided in",
-        not_paired.as_str(),
-        "nothing to compare in",
-    ] {
-        let mut metrics = Vec::new();
-        for one in group.iter().filter(|one| words.starts_with(outcome(one))) {
-            metrics.push(match &one.unpaired {
-                _ if OPEN.contains(&words) => by_cell(one),
-                Some(found) if words == not_paired => not_paired_by(one, found),
-                _ => one.metric.label(),
-            });
-        }
-        if !metrics.is_empty() {
-            parts.push(format!("{words} {}", metrics.join(", ")));
-        }
-    }
-    let rest = parts.join("; ");
+    let rest = describe_rest(group, comparisons);
     let claims = group.iter().filter(|one| matches!(one.verdict, Verdict::Better(_)));
     let mut claims: Vec<String> = claims.map(|one| of_overall(one)).collect();
     let Some(last) = claims.pop() else {
@@ -133,8 +125,45 @@ fn sentence(group: &[&Headline]) -> String {
     format!("{over}{candidate} has {claims} than {baseline}{rest}.")
 }
 
+/// The metrics in which no arm is called better, by what is said of them.
+fn describe_rest(group: &[&Headline], comparisons: &[Comparison]) -> String {
+    const OPEN: [&str; 2] = ["differing by case:", "answered in part:"];
+    let plain: Vec<Option<String>> = group.iter().map(|one| describe_plain(one, comparisons)).collect();
+    let not_paired = format!("{NOT_PAIRED}, so no verdict:");
+    let mut parts = Vec::new();
+    for words in [
+        OPEN[0],
+        OPEN[1],
+        "equivalent in",
+        "none seen of",
+        NOT_YET_CLAIMED,
+        UNDECIDED,
+        not_paired.as_str(),
+        "nothing to compare in",
+    ] {
+        let mut metrics = Vec::new();
+        for (one, plain) in group.iter().zip(&plain) {
+            match plain {
+                Some(plain) if words == NOT_YET_CLAIMED => metrics.push(plain.clone()),
+                Some(_) if words == UNDECIDED => {}
+                _ if !words.starts_with(outcome(one)) => {}
+                _ if OPEN.contains(&words) => metrics.push(by_cell(one)),
+                _ => metrics.push(match &one.unpaired {
+                    Some(found) if words == not_paired => not_paired_by(one, found),
+                    _ => one.metric.label(),
+                }),
+            }
+        }
+        if !metrics.is_empty() {
+            let preposition = if words == UNDECIDED { " in" } else { "" };
+            parts.push(format!("{words}{preposition} {}", metrics.join(", ")));
+        }
+    }
+    parts.join("; ")
+}
+
 /// `12 mechanisms vs native over UDP: throughput worse with 3, undecided with 9; ..`.
-fn of_many(group: &[&Headline]) -> String {
+fn of_many(group: &[&Headline], comparisons: &[Comparison]) -> String {
     let first = group[0];
     let levels = once_each(group.iter().map(|one| one.candidate.as_str())).len();
     let counts = |metric: Metric| {
@@ -145,11 +174,17 @@ fn of_many(group: &[&Headline]) -> String {
             "answered in part",
             "equivalent",
             "none seen",
-            "undecided",
+            SO_FAR_BETTER,
+            SO_FAR_WORSE,
+            UNDECIDED,
             NOT_PAIRED,
         ];
-        let count =
-            |name: &&str| group.iter().filter(|one| one.metric == metric && outcome(one) == *name).count();
+        let of_metric: Vec<&str> = group
+            .iter()
+            .filter(|one| one.metric == metric)
+            .map(|one| outcome_so_far(one, comparisons))
+            .collect();
+        let count = |name: &&str| of_metric.iter().filter(|outcome| *outcome == name).count();
         let counted = outcomes.into_iter().map(|name| (name, count(&name))).filter(|(_, n)| *n > 0);
         let said: Vec<String> = counted.map(|(name, n)| format!("{name} with {n}")).collect();
         (!said.is_empty()).then(|| format!("{} {}", metric.label(), said.join(", ")))
@@ -176,18 +211,6 @@ fn by_cell(one: &Headline) -> String {
 fn not_paired_by(one: &Headline, found: &UnpairedRange) -> String {
     let runs = found.runs.map_or_else(String::new, |[first, second]| format!(", {first} and {second} runs"));
     format!("{} ({}{runs})", one.metric.label(), range_text(one.metric, found.range))
-}
-
-/// `-10.0 to +0.1 %`, or `2.10x to 3.50x`.
-fn range_text(metric: Metric, [low, high]: [f64; 2]) -> String {
-    let unit = DisplayUnit::of_differences(metric, metric.scale(), [low, high].into_iter());
-    let [from, to] = match is_factor(metric.scale(), high) {
-        true => [low, high].map(factor),
-        false => [low, high].map(|figure| signed(unit.difference(metric.scale(), figure), 1)),
-    };
-    let unit =
-        if is_factor(metric.scale(), high) { String::new() } else { format!(" {}", unit.difference_unit) };
-    if from == to { format!("{from}{unit}") } else { format!("{from} to {to}{unit}") }
 }
 
 /// `throughput 4.4 ± 0.3 % lower`.

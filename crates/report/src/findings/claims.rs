@@ -1,6 +1,6 @@
 //! How large a claimed difference is: the range that allows for the selection of the claims.
 
-use crate::rendering::numbers::{DisplayUnit, fixed, range, significant};
+use crate::rendering::numbers::{DisplayUnit, factor, fixed, is_factor, range, signed, significant};
 use stacklab_model::{Better, Change, Comparison, Headline, Interval, Metric, MetricDiff, Scale, Verdict};
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(crate) struct Claimed {
 
 impl Claimed {
     /// `None` if the whole range contradicts the direction.
-    fn new(metric: Metric, scale: Scale, range: Interval, is_more: bool) -> Option<Self> {
+    pub(crate) fn new(metric: Metric, scale: Scale, range: Interval, is_more: bool) -> Option<Self> {
         let unit = DisplayUnit::of_differences(metric, scale, [range.low, range.high].into_iter());
         let [low, high] = [range.low, range.high].map(|end| unit.difference(scale, end));
         let (least, most) = if is_more { (low, high) } else { (-high, -low) };
@@ -100,6 +100,18 @@ fn words(metric: Metric, is_more: bool, claimed: Option<Claimed>) -> String {
         Some(percent) => format!("{percent} {way} {metric}"),
         None => format!("{way} {metric}"),
     }
+}
+
+/// `-10.0 to +0.1 %`, or `2.10x to 3.50x`.
+pub(crate) fn range_text(metric: Metric, [low, high]: [f64; 2]) -> String {
+    let unit = DisplayUnit::of_differences(metric, metric.scale(), [low, high].into_iter());
+    let [from, to] = match is_factor(metric.scale(), high) {
+        true => [low, high].map(factor),
+        false => [low, high].map(|figure| signed(unit.difference(metric.scale(), figure), 1)),
+    };
+    let unit =
+        if is_factor(metric.scale(), high) { String::new() } else { format!(" {}", unit.difference_unit) };
+    if from == to { format!("{from}{unit}") } else { format!("{from} to {to}{unit}") }
 }
 
 /// Whether the candidate's figure is the higher one.

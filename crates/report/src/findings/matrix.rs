@@ -3,10 +3,11 @@
 use crate::findings::claims::{Claimed, of_row};
 use crate::findings::control::{self, CONTROL};
 use crate::findings::groups::{Group, control_arms, grouped, level};
+use crate::findings::so_far::{self, is_plain};
 use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{Distance, NONE, signed};
-use stacklab_model::{APPEARS, Cell, Comparison, Control, Factor, Metric, Verdict, capitalize, once_each};
+use stacklab_model::{Cell, Comparison, Control, Factor, Metric, Verdict, capitalize, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -26,8 +27,7 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
     let is_any_unpaired = groups.iter().flat_map(|group| &group.rows).any(|row| row.unpaired.is_some());
     let nothing = if is_any_unpaired { format!("{nothing}, or runs not paired") } else { nothing };
-    let is_any_plain = groups.iter().flat_map(|group| &group.rows).any(|row| is_plain(row));
-    let plain = if is_any_plain { ", with a figure: how it looks so far, without a claim" } else { "" };
+    let plain = describe_figures(&groups);
     let controls = control_legend(&groups);
     vec![
         Block::Heading("Verdicts".to_owned()),
@@ -36,6 +36,12 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
         )),
         Block::Table(table),
     ]
+}
+
+/// What a figure behind a question mark means, if there is any.
+fn describe_figures(groups: &[&Group]) -> &'static str {
+    let is_any_plain = groups.iter().flat_map(|group| &group.rows).any(|row| is_plain(row));
+    if is_any_plain { ", with a figure: how it looks so far, without a claim" } else { "" }
 }
 
 /// As [`sign`]; of a campaign that has not ended with the estimate, where it is plain but not claimed: `? -18.8 %`.
@@ -49,11 +55,6 @@ fn sign_so_far(group: &Group, row: &Comparison, magnitudes: bool) -> String {
         }
         None => sign,
     }
-}
-
-/// Whether an inconclusive comparison of a campaign that has not ended looks lower or higher.
-fn is_plain(row: &Comparison) -> bool {
-    row.verdict == Verdict::Inconclusive && row.remarks.iter().any(|remark| remark.starts_with(APPEARS))
 }
 
 fn control_legend(groups: &[&Group]) -> String {
@@ -145,7 +146,9 @@ pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
         format!("{} vs {}{place}", capitalize(&group.candidate), group.baseline)
     };
     let tables = grouped(groups.iter().map(|group| (title(group), *group)));
-    let legend = "over all sizes; = equivalent, 0 none seen, ? undecided, - nothing to compare";
+    let plain = describe_figures(groups);
+    let legend =
+        format!("over all sizes; = equivalent, 0 none seen, ? undecided{plain}, - nothing to compare");
     let block = |(title, groups): (String, Vec<&Group>)| {
         let (table, alike) = levels_table(&groups);
         let controls = control_legend(&groups);
@@ -235,7 +238,7 @@ fn cell(rows: &[&Comparison]) -> String {
         [_, ..] => format!("{} of {all}", parts.join(", ")),
         [] if count(&|row| matches!(row.verdict, Verdict::NoneSeen(_))) == all => "0".to_owned(),
         [] if count(&|row| matches!(row.verdict, Verdict::Nothing(_))) == all => NONE.to_owned(),
-        [] => "?".to_owned(),
+        [] => so_far::describe_estimates(rows).map_or_else(|| "?".to_owned(), |so_far| format!("? {so_far}")),
     }
 }
 
@@ -246,7 +249,7 @@ mod tests {
     use crate::findings::groups::groups;
     use crate::rendering::text::text;
     use crate::tests::fixtures::findings;
-    use stacklab_model::{Family, Findings, SizeOf, Transport};
+    use stacklab_model::{APPEARS, Family, Findings, SizeOf, Transport};
 
     #[test]
     fn an_interrupted_campaign_shows_what_is_plain() {

@@ -11,5 +11,6 @@ pub(crate) mod groups;
 pub(crate) mod heading;
 pub(crate) mod matrix;
 pub(crate) mod notes;
+pub(crate) mod so_far;
 pub(crate) mod verdicts;
 pub(crate) mod why;
