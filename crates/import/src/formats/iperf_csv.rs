@@ -2,7 +2,9 @@
 //! second; of UDP also jitter, lost and sent datagrams, share of losses, late ones. It has no version, and no time
 //! zone.
 
+use super::forms::find;
 use super::iperf_csv_groups::{Row, group_rows, leave_out_both_directions, mark_flows};
+use super::iperf_lines::{Kind, LINES};
 use super::iperf_tests::NO_REPORT;
 use crate::test::{Format, Identity, PORTS, ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{Datagrams, ImportError, number, share_of_losses};
@@ -18,6 +20,8 @@ pub(crate) fn is_csv_time(field: &str) -> bool {
     digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Fields of a row of TCP.
+const MIN_FIELDS: usize = 9;
 /// Maximum number of lines before a report of the server that its connection may have its own line in.
 const MAX_BEFORE_REPORT: usize = 256;
 
@@ -34,11 +38,8 @@ struct Reader<'a> {
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = Reader::default();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        // Version 2.0.14 has the server's report as text in it.
-        if line.starts_with('[') {
-            if reader.left_out.len() < MAX_LEFT_OUT {
-                reader.left_out.push(format!("line {}: it is text, and not CSV", number + 1));
-            }
+        if is_text(line) {
+            reader.read_text(number, line.trim());
             continue;
         }
         let row = row(number, line.trim()).map_err(|reason| ImportError::of_line(number, reason))?;
@@ -68,7 +69,38 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::IperfCsv, None, tests, left_out)
 }
 
+/// Whether a text is CSV: messages and headings may come before its first row, but no figures of the text format.
+pub(crate) fn is_csv(text: &str) -> bool {
+    let first = text.lines().map(str::trim).find(|line| begins_row(line) || line.starts_with('['));
+    first.is_some_and(begins_row)
+}
+
+fn begins_row(line: &str) -> bool {
+    line.split_once(',').is_some_and(|(time, _)| is_csv_time(time))
+}
+
+/// Whether a line is text, and not a row that is cut short: messages, headings, and at version 2.0.14 the server's
+/// report.
+fn is_text(line: &str) -> bool {
+    let has_digit = line.trim_start().starts_with(|first: char| first.is_ascii_digit());
+    !has_digit && line.matches(',').count() < MIN_FIELDS - 1
+}
+
 impl<'a> Reader<'a> {
+    /// Lists what a line of text says, unless it is a heading.
+    fn read_text(&mut self, number: usize, line: &str) {
+        if self.left_out.len() >= MAX_LEFT_OUT {
+            return;
+        }
+        let what = match find(LINES, line) {
+            Some((Kind::Warning | Kind::Failure, _)) => format!("iperf says: {line}"),
+            Some((Kind::LeftOut(reason), _)) => reason.to_owned(),
+            Some(_) if !line.starts_with('[') => return,
+            _ => "it is text, and not CSV".to_owned(),
+        };
+        self.left_out.push(format!("line {}: {what}", number + 1));
+    }
+
     fn read_row(&mut self, row: Row<'a>) -> Result<(), ImportError> {
         // Lines of one connection with ever later ends: the last one, from 0, is of the whole test.
         if let Some(place) = self.last.get(&row.connection) {
@@ -134,7 +166,12 @@ fn seconds_of(time: &str) -> Option<f64> {
 
 fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
     let fields: Vec<&str> = line.split(',').collect();
-    let cut = || format!("it has {} fields, and iperf writes 9 or 14: the file is cut short", fields.len());
+    let cut = || {
+        format!(
+            "it has {}, and iperf writes {MIN_FIELDS} or 14: the file is cut short",
+            count(fields.len(), "field")
+        )
+    };
     let [time, address, port, peer, peer_port, id, interval, bytes, rate, udp @ ..] = &fields[..] else {
         return Err(cut());
     };

@@ -101,7 +101,6 @@ fn format_of(content: &str) -> Option<Format> {
     // Tools write warnings before their JSON, where both go to one file.
     let is_json = content.lines().any(|line| line.trim_start().starts_with('{')) || first.starts_with("[{");
     let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
-    let is_iperf_csv = || first.split_once(',').is_some_and(|(time, _)| iperf_csv::is_csv_time(time));
     Some(match first {
         first if first.starts_with("block,") => Format::Csv,
         _ if is_json && (has("\"intervals\"") || has("\"connected\"") || has("\"event\"")) => Format::Iperf3,
@@ -110,7 +109,7 @@ fn format_of(content: &str) -> Option<Format> {
         _ if is_json && (has("\"results\"") || has("\"metadata\"")) => Format::Flent,
         first if first.starts_with("ITGDec") => Format::Ditg,
         _ if has("Flow number:") => Format::Ditg,
-        _ if is_iperf_csv() => Format::IperfCsv,
+        _ if iperf_csv::is_csv(content) => Format::IperfCsv,
         _ if iperf3_text::is_text(content) => Format::Iperf3Text,
         _ if has("Client connecting to ") || has("Server listening on ") => Format::IperfText,
         _ if netperf::is_text(content) => Format::Netperf,

@@ -18,6 +18,22 @@ fn list(text: &str) -> Vec<(u32, f64)> {
 }
 
 #[test]
+fn messages_and_headings_are_no_rows() {
+    let row = line(10, "192.0.2.1", 41_002, 1, 10.0, 20);
+    let heading = "------------------------------------------------------------\n\
+                   Client connecting to 192.0.2.2, TCP port 5001\nTCP window size: 4.00 MByte (default)\n";
+    let text = format!("listener bind failed: Address already in use\n{heading}{row}hello\n");
+    assert_eq!(list(&text), [(1, 20.0)]);
+    let left_out = file(text.as_bytes()).left_out;
+    let says = "line 1: iperf says: listener bind failed: Address already in use";
+    assert_eq!(left_out, [says, "line 6: it is text, and not CSV"]);
+    // A row that is cut is none of them.
+    let cut = format!("{row}{}", &row[..30]);
+    let reason = crate::read(cut.as_bytes(), None).unwrap_err().to_string();
+    assert_eq!(reason, "line 2: it has 3 fields, and iperf writes 9 or 14: the file is cut short");
+}
+
+#[test]
 fn lines_of_1970_are_not_summed() {
     let all = file(sample!("iperf-2.1.8-server-seq.csv"));
     assert!(all.content.is_empty());
