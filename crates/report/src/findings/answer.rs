@@ -2,7 +2,9 @@
 
 use crate::findings::claims::{of_overall, range_text};
 use crate::findings::groups::{MIN_MANY_LEVELS, grouped};
-use crate::findings::so_far::{NOT_YET_CLAIMED, SO_FAR_BETTER, SO_FAR_WORSE, describe_plain, describe_way};
+use crate::findings::so_far::{
+    NOT_YET_CLAIMED, SO_FAR_BETTER, SO_FAR_WORSE, describe_plain, describe_way, has_no_data,
+};
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor};
 use stacklab_model::{
@@ -84,6 +86,9 @@ fn over(one: &Headline) -> Option<String> {
 /// The outcome of imported runs.
 const NOT_PAIRED: &str = "runs not paired";
 const UNDECIDED: &str = "undecided";
+const NOTHING: &str = "nothing to compare";
+/// That of a campaign that has not measured it.
+const NO_DATA: &str = "no data yet";
 
 /// The outcome over all cells, as sentences name it.
 fn outcome(one: &Headline) -> &'static str {
@@ -93,16 +98,24 @@ fn outcome(one: &Headline) -> &'static str {
         Verdict::Equivalent => "equivalent",
         Verdict::NoneSeen(_) => "none seen",
         Verdict::Nothing(_) if one.unpaired.is_some() => NOT_PAIRED,
-        Verdict::Nothing(_) => "nothing to compare",
+        Verdict::Nothing(_) => NOTHING,
         Verdict::Inconclusive if one.answered == one.comparisons => "differing by case",
         Verdict::Inconclusive if one.answered > 0 => "answered in part",
         Verdict::Inconclusive => UNDECIDED,
     }
 }
 
+/// The same; of a campaign that has not ended, that there is no data yet.
+fn outcome_of_data(one: &Headline, comparisons: &[Comparison]) -> &'static str {
+    match outcome(one) {
+        NOTHING if has_no_data(one, comparisons) => NO_DATA,
+        outcome => outcome,
+    }
+}
+
 /// The same; of one that is undecided, how it looks so far in a campaign that has not ended.
 fn outcome_so_far(one: &Headline, comparisons: &[Comparison]) -> &'static str {
-    match outcome(one) {
+    match outcome_of_data(one, comparisons) {
         UNDECIDED => describe_way(one, comparisons).unwrap_or(UNDECIDED),
         outcome => outcome,
     }
@@ -138,15 +151,16 @@ fn describe_rest(group: &[&Headline], comparisons: &[Comparison]) -> String {
         "none seen of",
         NOT_YET_CLAIMED,
         UNDECIDED,
+        NO_DATA,
         not_paired.as_str(),
-        "nothing to compare in",
+        NOTHING,
     ] {
         let mut metrics = Vec::new();
         for (one, plain) in group.iter().zip(&plain) {
             match plain {
                 Some(plain) if words == NOT_YET_CLAIMED => metrics.push(plain.clone()),
                 Some(_) if words == UNDECIDED => {}
-                _ if !words.starts_with(outcome(one)) => {}
+                _ if !words.starts_with(outcome_of_data(one, comparisons)) => {}
                 _ if OPEN.contains(&words) => metrics.push(by_cell(one)),
                 _ => metrics.push(match &one.unpaired {
                     Some(found) if words == not_paired => not_paired_by(one, found),
@@ -155,7 +169,7 @@ fn describe_rest(group: &[&Headline], comparisons: &[Comparison]) -> String {
             }
         }
         if !metrics.is_empty() {
-            let preposition = if words == UNDECIDED { " in" } else { "" };
+            let preposition = if [UNDECIDED, NO_DATA, NOTHING].contains(&words) { " in" } else { "" };
             parts.push(format!("{words}{preposition} {}", metrics.join(", ")));
         }
     }
@@ -177,6 +191,7 @@ fn of_many(group: &[&Headline], comparisons: &[Comparison]) -> String {
             SO_FAR_BETTER,
             SO_FAR_WORSE,
             UNDECIDED,
+            NO_DATA,
             NOT_PAIRED,
         ];
         let of_metric: Vec<&str> = group

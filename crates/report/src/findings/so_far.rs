@@ -3,7 +3,7 @@
 
 use crate::findings::claims::{Claimed, range_text};
 use stacklab_model::{
-    APPEARS, Better, Comparison, Factor, Headline, Interval, Metric, Scale, Verdict, count,
+    APPEARS, Better, Comparison, Factor, Headline, Interval, Metric, Scale, StopReason, Verdict, count,
 };
 
 /// What comes before such differences in the answer.
@@ -14,6 +14,21 @@ pub(crate) fn is_plain(row: &Comparison) -> bool {
     row.effect.is_some()
         && row.verdict == Verdict::Inconclusive
         && row.remarks.iter().any(|remark| remark.starts_with(APPEARS))
+}
+
+/// Whether a campaign that has not ended has too few runs of a comparison, and nothing else keeps it from one.
+pub(crate) fn is_without_data(row: &Comparison) -> bool {
+    row.stop_reason == StopReason::Unfinished
+        && row.effect.is_none()
+        && row.unpaired.is_none()
+        && row.baseline_estimate.missing.is_none()
+        && row.candidate_estimate.missing.is_none()
+}
+
+/// Whether that is so of all comparisons of a headline.
+pub(crate) fn has_no_data(one: &Headline, comparisons: &[Comparison]) -> bool {
+    let mut rows = comparisons.iter().filter(|row| is_of(one, row)).peekable();
+    rows.peek().is_some() && rows.all(is_without_data)
 }
 
 /// The comparisons of a headline that look lower or higher so far.
@@ -109,9 +124,10 @@ fn describe_cases(some: usize, all: usize) -> String {
 mod tests {
     use super::*;
     use crate::findings::answer::answer;
+    use crate::tests::fixtures::no_estimate;
     use crate::tests::fixtures::{compared, findings};
     use crate::{OutputFormat, WIDTH, render};
-    use stacklab_model::{Findings, StopReason, Transport};
+    use stacklab_model::{Estimate, Findings, Transport};
 
     fn row(size: u32, estimate: f64) -> Comparison {
         let arms = [(86.1, 11.3), (86.1 * estimate, 2.8)];
@@ -165,6 +181,30 @@ mod tests {
             answer_of(vec![open]),
             "IPv6 vs IPv4 over TCP: undecided in throughput. 0 of 1 comparison answered."
         );
+    }
+
+    #[test]
+    fn metric_without_runs_so_far_has_no_data_yet() {
+        let row = Comparison {
+            effect: None,
+            baseline_estimate: Estimate::default(),
+            candidate_estimate: Estimate::default(),
+            verdict: Verdict::Nothing("no block has both".into()),
+            ..row(64, 1.0)
+        };
+        let answer_of = |row: Comparison| {
+            let overall =
+                vec![Headline { verdict: row.verdict.clone(), ..headline(std::slice::from_ref(&row)) }];
+            answer(&Findings { overall, comparisons: vec![row], ..findings() }).unwrap()
+        };
+        assert_eq!(
+            answer_of(row.clone()),
+            "IPv6 vs IPv4 over TCP: no data yet in throughput. 0 of 1 comparison answered."
+        );
+        let nothing = "IPv6 vs IPv4 over TCP: nothing to compare in throughput. 0 of 1 comparison answered.";
+        assert_eq!(answer_of(Comparison { stop_reason: StopReason::Cap, ..row.clone() }), nothing);
+        let missing = no_estimate("the stack does not report it");
+        assert_eq!(answer_of(Comparison { baseline_estimate: missing, ..row }), nothing);
     }
 
     #[test]
