@@ -218,6 +218,23 @@ fn files_of_real_tools_become_a_record() {
 }
 
 #[test]
+fn each_warning_of_a_record_is_printed_once() {
+    require_root();
+    let program = Program::new();
+    // CSV of iperf 2 says neither the direction nor --bounceback; its text has three digits.
+    program.write("a.csv", "20261129005912,127.0.0.1,50144,127.0.0.1,5005,1,0.0-2.0,4000,15936\n");
+    program.write("b.csv", "20261129005915,127.0.0.1,50146,127.0.0.1,5005,1,0.0-2.0,4000,15936\n");
+    let import = ["import", "a.csv", "b.csv", "--transport", "tcp", "--size", "128K", "--out", "i.stacklab"];
+    let outcome = program.run(&import).expect(code::DONE);
+    let warnings: Vec<&str> =
+        outcome.stdout.lines().filter(|line| line.starts_with("warning `tool_side`: ")).collect();
+    assert_eq!(warnings.len(), 1, "{outcome}");
+    assert!(warnings[0].contains("the direction (-R), or --bounceback (2 runs); use "), "{outcome}");
+    let report = program.run(&["report", "i.stacklab"]).expect(code::DONE).stdout;
+    assert!(report.contains("warning `tool_side`"), "{report}");
+}
+
+#[test]
 fn rows_of_an_export_give_the_same_verdicts() {
     require_root();
     let program = Program::new();

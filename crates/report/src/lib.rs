@@ -25,7 +25,7 @@ pub use findings::answer::difference;
 pub use findings::claims::worse;
 pub use findings::csv::scale;
 pub use findings::heading::time;
-pub use findings::notes::seconds_needed;
+pub use findings::notes::{list_warnings, seconds_needed};
 pub use findings::verdicts::verdict_name;
 pub use fleet::{fleet_json, fleet_text};
 pub use measurement::{MeasurementText, measurement, measurement_json};

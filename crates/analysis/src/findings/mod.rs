@@ -99,7 +99,7 @@ fn measured(campaign: &Campaign) -> Findings {
         arm_order: arm_order(campaign.runs, campaign.questions),
         carry_over: carry_over(campaign.runs),
         comparisons,
-        warnings: warnings(campaign.runs),
+        warnings: count_warnings(campaign.runs.iter()),
         is_sampled: campaign.is_sampled,
         explanations: campaign.explanations.to_vec(),
     }
@@ -209,8 +209,8 @@ fn invalid_runs(runs: &[RunRecord]) -> Vec<(usize, String)> {
 }
 
 /// Every warning with the number of runs that have it, the most frequent first.
-fn warnings(runs: &[RunRecord]) -> Vec<(usize, Warning)> {
-    let said = commonest_first(runs.iter().flat_map(|run| run.warnings.iter().collect::<BTreeSet<_>>()));
+pub fn count_warnings<'a>(runs: impl Iterator<Item = &'a RunRecord>) -> Vec<(usize, Warning)> {
+    let said = commonest_first(runs.flat_map(|run| run.warnings.iter().collect::<BTreeSet<_>>()));
     said.into_iter().map(|(count, warning)| (count, warning.clone())).collect()
 }
 

@@ -198,22 +198,49 @@ fn headers(findings: &Findings) -> Vec<String> {
 
 /// One point for each kind of warning, with its most frequent text.
 fn warnings(findings: &Findings) -> Vec<String> {
-    let mut kinds: Vec<(usize, usize, &Warning)> = Vec::new();
-    for (n, warning) in &findings.warnings {
-        let same = |known: &Warning| (&known.code, &known.advice) == (&warning.code, &warning.advice);
-        match kinds.iter_mut().find(|(_, _, known)| same(known)) {
-            Some((runs, texts, _)) => (*runs, *texts) = (*runs + n, *texts + 1),
-            None => kinds.push((*n, 1, warning)),
+    listed(&group_warnings(&findings.warnings), |kind| {
+        if kind.texts > 1 && kind.first.code == OTHER_LOAD {
+            return describe_load(findings, kind.runs, kind.first);
+        }
+        describe_kind(kind)
+    })
+}
+
+/// A line for each kind of warning of runs, with its most frequent text: what notes say of them, without a report.
+pub fn list_warnings(counted: &[(usize, Warning)]) -> Vec<String> {
+    listed(&group_warnings(counted), describe_kind)
+}
+
+/// Warnings with one code and one advice.
+struct WarningKind<'a> {
+    runs: usize,
+    texts: usize,
+    first: &'a Warning,
+}
+
+fn group_warnings(counted: &[(usize, Warning)]) -> Vec<WarningKind<'_>> {
+    let mut kinds: Vec<WarningKind> = Vec::new();
+    for (runs, warning) in counted {
+        let known = kinds
+            .iter_mut()
+            .find(|kind| kind.first.code == warning.code && kind.first.advice == warning.advice);
+        match known {
+            Some(kind) => {
+                kind.runs += runs;
+                kind.texts += 1;
+            }
+            None => kinds.push(WarningKind { runs: *runs, texts: 1, first: warning }),
         }
     }
-    listed(&kinds, |(runs, texts, warning)| {
-        if *texts > 1 && warning.code == OTHER_LOAD {
-            return describe_load(findings, *runs, warning);
-        }
-        let alike = if *texts > 1 { " and the like" } else { "" };
-        let said = count(*runs, if *texts > 1 { "time" } else { "run" });
-        format!("warning `{}`: {}{alike} ({said}); {}", warning.code, warning.text, warning.advice)
-    })
+    kinds
+}
+
+fn describe_kind(kind: &WarningKind) -> String {
+    let Warning { code, text, advice } = kind.first;
+    let is_varied = kind.texts > 1;
+    let alike = if is_varied { " and the like" } else { "" };
+    let runs = count(kind.runs, if is_varied { "time" } else { "run" });
+    format!("warning `{code}`: {text}{alike} ({runs}); {advice}")
 }
 
 /// Other load in many runs: how much of the processors it used in half of them.

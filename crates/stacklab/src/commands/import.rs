@@ -6,13 +6,15 @@ use crate::quantities::{bytes, compared};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sha2::{Digest, Sha256};
+use stacklab_analysis::count_warnings;
 use stacklab_campaign::record::{IMPORTED, ImportedStudy};
 use stacklab_campaign::sources::StudySource;
 use stacklab_import::{
     Content, EmptyMetrics, Format, ImportedRun, MAX_BYTES, PlainText, ToolFile, ToolTest, Untold,
     leave_out_empty, leave_out_repeats, read_plain, read_rows, runs, starts_rows,
 };
-use stacklab_model::{Family, Metric, Transport, printable_text, quote_file};
+use stacklab_model::{Family, Metric, Transport, count, printable_text, quote_file};
+use stacklab_report::list_warnings;
 use stacklab_store::{Campaign, Imported, Origin, Record};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -104,6 +106,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         return Err(Failure::new(IMPORT, format!("{left_out}no test to import: nothing was written")));
     }
     let left_out = left_out + &describe_empty(&leave_out_empty(&files, &mut runs, &options.metrics));
+    let notes = left_out + &describe_warnings(&runs);
     let text = said(&origins);
     let title = options.title.clone().unwrap_or_else(|| format!("Imported: {text}"));
     let study = ImportedStudy::new(title, f64::from(options.margin) / 100.0, options.metrics.clone());
@@ -115,11 +118,11 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
     let runs: Vec<Imported> = runs.into_iter().map(imported).collect();
     Record::import(&options.out, &campaign, &runs)?;
-    let [count, files] = [(runs.len(), "run"), (origins.len(), "file")]
-        .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    let runs = count(runs.len(), "run");
+    let files = count(origins.len(), "file");
     let out = options.out.display();
     let word = quote_file(&options.out);
-    print_text(&format!("{left_out}{count} of {files} in {out}: stacklab report {word}\n"))
+    print_text(&format!("{notes}{runs} of {files} in {out}: stacklab report {word}\n"))
 }
 
 /// A file's tests, where they are from, and the hash of its text: equal for the same text in another form.
@@ -262,6 +265,16 @@ fn describe_empty(empty: &EmptyMetrics) -> String {
     } else {
         format!("left out, without any figure: {}\n", metrics.join("; "))
     }
+}
+
+/// What the record warns of, each kind once, on a line: a reader should not have to ask for a report first.
+fn describe_warnings(runs: &[ImportedRun]) -> String {
+    let mut text = String::new();
+    for warning in list_warnings(&count_warnings(runs.iter().map(|(_, run, _)| run))) {
+        text += &printable_text(&warning);
+        text.push('\n');
+    }
+    text
 }
 
 /// `iperf3 3.12 (a.json, b.json and 2 more)`.
