@@ -36,19 +36,26 @@ pub(crate) struct Chunks {
 enum ChunkPart {
     #[default]
     Size,
-    /// This many bytes of a chunk, with the end of its line.
+    /// This many bytes of a chunk.
     Data(u64),
+    /// The end of the line behind them.
+    DataEnd,
     Trailer,
     Done,
 }
 
-/// The header of an answer, behind those that only announce it (1xx); `None` until it is whole.
+/// The header of an answer, behind those that only announce it (1xx); `None` until it is whole. A line that begins with
+/// a space continues the one before (RFC 9112, section 5.2), and a space between a name and its colon does not count
+/// (section 5.1).
 pub fn read_head(bytes: &[u8]) -> Result<Option<Head>, String> {
+    let mut parser = httparse::ParserConfig::default();
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    parser.allow_spaces_after_header_name_in_responses(true);
     let mut before = 0;
     loop {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut answer = httparse::Response::new(&mut headers);
-        let length = match answer.parse(&bytes[before..]) {
+        let length = match parser.parse_response(&mut answer, &bytes[before..]) {
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(error) => return Err(format!("not an HTTP response: {error}")),
@@ -134,7 +141,7 @@ impl Chunks {
                 *left -= taken as u64;
                 bytes = &bytes[taken..];
                 if *left == 0 {
-                    self.part = ChunkPart::Size;
+                    self.part = ChunkPart::DataEnd;
                 }
                 continue;
             }
@@ -153,23 +160,32 @@ impl Chunks {
     }
 
     fn end_line(&mut self) -> Result<(), String> {
-        let line = String::from_utf8_lossy(&self.line).trim().to_owned();
+        let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
+        let line = line.strip_suffix('\n').unwrap_or(&line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
         self.part = match self.part {
-            ChunkPart::Trailer if line.is_empty() => ChunkPart::Done,
-            ChunkPart::Trailer => ChunkPart::Trailer,
-            _ => {
-                let digits = line.split(';').next().unwrap_or_default().trim();
-                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                let size = u64::from_str_radix(digits, 16).ok().filter(|_| is_hex);
-                match size.ok_or("not an HTTP response: a chunk has no size")? {
-                    0 => ChunkPart::Trailer,
-                    size => ChunkPart::Data(size.saturating_add(2)),
-                }
+            ChunkPart::Size => match read_chunk_size(line)? {
+                0 => ChunkPart::Trailer,
+                size => ChunkPart::Data(size),
+            },
+            ChunkPart::DataEnd if line.is_empty() => ChunkPart::Size,
+            ChunkPart::DataEnd => {
+                return Err("not an HTTP response: a chunk is longer than its size".to_owned());
             }
+            ChunkPart::Trailer if !line.is_empty() => ChunkPart::Trailer,
+            _ => ChunkPart::Done,
         };
         Ok(())
     }
+}
+
+/// The size that a line begins with, in bytes; extensions may follow (RFC 9112, section 7.1).
+fn read_chunk_size(line: &str) -> Result<u64, String> {
+    let digits = line.split(';').next().unwrap_or_default().trim_end();
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let size = u64::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+    size.ok_or_else(|| "not an HTTP response: a chunk has no size".to_owned())
 }
 
 #[cfg(test)]
@@ -224,6 +240,41 @@ mod tests {
         cut.take(b"5\r\nhello\r\n").unwrap();
         assert_eq!(cut.missing().unwrap(), "its last chunk is missing");
         assert!(cut.take(b"zz\r\n").is_err() && Chunks::default().take(&[b'1'; 5000]).is_err());
+    }
+
+    #[test]
+    fn chunk_data_ends_where_its_size_says() {
+        for (whole, is_right) in [
+            ("5\r\nhello\r\n0\r\n\r\n", true),
+            ("5\nhello\n0\n\n", true),
+            ("5 ;a=b\r\nhello\r\n0\r\n\r\n", true),
+            ("5\r\nhelloXX0\r\n\r\n", false),
+            ("5\r\nhello \r\n0\r\n\r\n", false),
+            ("5\r\nhello0\r\n\r\n", false),
+            ("4\r\nhello\r\n0\r\n\r\n", false),
+            (" 5\r\nhello\r\n0\r\n\r\n", false),
+        ] {
+            for pieces in [1, whole.len()] {
+                let mut body = Body::Chunks(Chunks::default());
+                let taken = whole.as_bytes().chunks(pieces).try_for_each(|piece| body.take(piece));
+                assert_eq!((taken.is_ok(), body.is_whole()), (is_right, is_right), "{whole:?}");
+            }
+        }
+        let mut trailer = Body::Chunks(Chunks::default());
+        trailer.take(b"0\r\n \r\n").unwrap();
+        assert!(!trailer.is_whole(), "a line of spaces does not end it");
+    }
+
+    #[test]
+    fn folded_line_continues_the_header_before() {
+        for (header, body) in [
+            ("X: a\r\n Content-Length: 9999\r\nContent-Length: 5", Body::Bytes(5)),
+            ("Content-Length:\r\n\t5\r\nX: a\r\n b", Body::Bytes(5)),
+            ("Content-Length : 5", Body::Bytes(5)),
+            ("Transfer-Encoding: gzip,\r\n chunked", Body::Chunks(Chunks::default())),
+        ] {
+            assert_eq!(head(&format!("HTTP/1.1 200 OK\r\n{header}\r\n\r\n")).body, body, "{header}");
+        }
     }
 
     #[test]
