@@ -176,8 +176,14 @@ impl ToolTest {
         Ok(())
     }
 
-    /// Sets a figure; one that means nothing over the transport is left out.
+    /// Sets a figure; one that means nothing over the transport is left out, and one that cannot be is missing.
     pub(super) fn set(&mut self, metric: Metric, value: Value) {
+        let value = match value {
+            Value::Measured(figure) => {
+                check_range(metric, figure).map_or_else(Value::Missing, Value::Measured)
+            }
+            other => other,
+        };
         if self.transport.is_none_or(|transport| metric.applies_to(transport)) {
             self.values.insert(metric, value);
         }
@@ -231,6 +237,20 @@ impl ToolTest {
         cell.settings.direction = (self.direction != Direction::Forward).then_some(self.direction);
         Ok(cell)
     }
+}
+
+/// A figure of a metric. Fails with the reason if it cannot be: old tools write counts below 0 for those that are too
+/// large for them. Clocks that disagree may make a one-way delay negative.
+pub(super) fn check_range(metric: Metric, figure: f64) -> Result<f64, String> {
+    let is_share_of_losses = matches!(metric, Metric::Loss | Metric::EchoLoss);
+    let unit = metric.unit().symbol();
+    if figure < metric.possible_figures().low && !metric.is_one_way_delay() {
+        return Err(format!("the file says {figure} {unit}, which is below 0"));
+    }
+    if figure > 1.0 && is_share_of_losses {
+        return Err(format!("the file says {figure}, which is a share above 1"));
+    }
+    Ok(figure)
 }
 
 /// The family of the packets between two addresses; an IPv4 address may be written as one of IPv6, and have a zone.

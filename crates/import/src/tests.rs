@@ -22,6 +22,7 @@ mod lines;
 mod overlap;
 mod overlap_csv;
 mod same;
+mod whole;
 
 fn file(bytes: &[u8]) -> ToolFile {
     read(bytes, None).unwrap_or_else(|error| panic!("{error}"))
@@ -32,6 +33,15 @@ fn tests(bytes: &[u8]) -> Vec<ToolTest> {
         Content::Tests(tests) => tests,
         Content::Runs(_) => panic!("these are runs"),
     }
+}
+
+/// Why a text is refused.
+fn refused(text: &str) -> String {
+    read(text.as_bytes(), None).unwrap_err().to_string()
+}
+
+fn sample_text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 fn one(bytes: &[u8]) -> ToolTest {
@@ -313,39 +323,6 @@ fn flent_series_of_udp_are_read_and_icmp_is_named() {
 }
 
 #[test]
-fn cut_or_damaged_file_is_refused_with_its_place() {
-    let refused = |bytes: &[u8]| read(bytes, None).unwrap_err().to_string();
-    let cut = |bytes: &'static [u8], part: usize| &bytes[..bytes.len() * part / 100];
-    for (bytes, part, words) in [
-        (sample!("iperf3-3.12-udp6.json"), 60, "line 90, column 21: the JSON is cut short"),
-        (sample!("iperf3-3.21-stream.json"), 50, "the JSON is cut short here"),
-        (sample!("iperf-2.1.8-tcp4-P2.csv"), 40, "line 3: it has"),
-        (sample!("iperf-2.1.8-tcp4-P2.csv"), 67, "cut short"),
-        (sample!("iperf-2.1.8-tcp4-P2.txt"), 70, "cut short"),
-        (sample!("netperf-2.7.1-tcp4.txt"), 30, "line 1: the figures of this test are missing"),
-        (sample!("ditg-2.8.1-udp4.txt"), 40, "cut short"),
-        (sample!("flent-2.1.1-ping4.flent.gz"), 60, "of the content: gzip cannot be read on"),
-    ] {
-        let said = refused(cut(bytes, part));
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    for (text, words) in [
-        ("", "it is empty"),
-        ("hello\n", "unknown format: name one with --format (iperf3, "),
-        ("{\"start\": {}, \"intervals\": [1}", "line 1, column 30"),
-        ("20261124192232,::1,1,::1,2,x,0-1,1\n", "line 1: it has 8 fields"),
-        ("20261124192232,::1,1,::1,2,3,0-1,1,many\n", "line 1: `many` is not a number"),
-        ("block,position\n1,2\n", "line 1: there is no column `started_unix_ns`"),
-        ("{\"version\": 5, \"metadata\": {}, \"results\": {}}", "its format is 5, and up to 4 are known"),
-        ("\u{0}\n", "unknown format"),
-    ] {
-        let said = refused(text.as_bytes());
-        assert!(said.contains(words), "{text}: {said}");
-    }
-    assert!(refused(b"{\"start\": \"\xff").contains("byte 11: this is not text"));
-}
-
-#[test]
 fn what_would_fill_the_memory_is_refused() {
     let bomb = || {
         let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -396,7 +373,7 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     assert_eq!(both[1].1.values[&Metric::Throughput], Value::Missing("no arrivals".to_owned()));
     assert_eq!(both[2].1.status, stacklab_model::RunStatus::Invalid(vec!["=a".to_owned(), "b".to_owned()]));
     for (from, to, words) in [
-        ("57.3", "many", "line 2: `number` is not a number"),
+        ("57.3", "many", "line 2: `many` in the column `number` is not a number"),
         ("ipv6", "ipx", "line 3: `ipx` is not a valid family"),
         ("0,1,5", "0,0,5", "line 3: block 0 has two runs at position 0"),
         (",2\n0,1", ",none\n0,1", "line 2: `none` is not a level of flows"),

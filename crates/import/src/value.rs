@@ -43,14 +43,45 @@ pub(super) fn bits_per_second(text: &str) -> Option<f64> {
     amount(text, "bit", 1000.0).or_else(|| Some(8.0 * amount(text, "Byte", 1024.0)?))
 }
 
+/// Whether a figure has the three digits that its differences are judged by. Where `-f` asks for a unit, tools round to
+/// two decimals: 24 Mbit/s are `0.02 Gbits/sec`.
+pub(super) fn has_three_digits(number: &str) -> bool {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_start_matches(['-', '0', '.']);
+    digits.bytes().filter(u8::is_ascii_digit).count() >= 3
+}
+
+/// Whether an amount with a unit has three digits, or is exact: in bits or bytes as they are.
+pub(super) fn is_precise(amount: &str) -> bool {
+    let mut words = amount.split_whitespace();
+    let digits = words.next().is_some_and(has_three_digits);
+    digits || words.next().is_some_and(|unit| !unit.starts_with(['K', 'M', 'G', 'T']))
+}
+
+/// Why a figure of fewer than three digits is not read.
+pub(super) fn too_few_digits(figure: &str) -> String {
+    let figure = figure.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("`{figure}` has fewer than three digits: run the tool without -f, or with a smaller unit")
+}
+
 /// The mean of figures; NaN of none.
 pub(super) fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
 }
 
+/// A figure of round trips, if there is one, and if none of them is below 0: then the clock was set meanwhile.
+pub(super) fn of_delays(delays: &[f64], figure: Option<f64>, otherwise: &str) -> Value {
+    if delays.iter().any(|delay| *delay < 0.0) {
+        return Value::Missing("a round trip is below 0".to_owned());
+    }
+    figure.map_or_else(|| Value::Missing(otherwise.to_owned()), |figure| Value::finite(figure, otherwise))
+}
+
 /// The share of what was sent that did not arrive.
 pub(super) fn loss(sent: f64, received: f64) -> Value {
-    if sent > 0.0 && received > sent {
+    if sent < 0.0 || received < 0.0 {
+        Value::Missing("the file has a count below 0".to_owned())
+    } else if sent > 0.0 && received > sent {
         Value::Missing("the file says that more arrived than was sent".to_owned())
     } else if sent > 0.0 {
         Value::finite(1.0 - received / sent, "it is not a number")
@@ -63,6 +94,9 @@ pub(super) fn loss(sent: f64, received: f64) -> Value {
 pub(super) fn share_of_losses(flows: &[Datagrams], otherwise: &str) -> Value {
     let lost: f64 = flows.iter().map(|flow| flow.lost).sum();
     let sent: f64 = flows.iter().map(|flow| flow.sent).sum();
+    if flows.iter().any(|flow| flow.sent < 0.0) {
+        return Value::Missing("the file has a count below 0".to_owned());
+    }
     if flows.iter().any(|flow| flow.lost < 0.0) {
         return Value::Missing("the file says that more arrived than was sent".to_owned());
     }

@@ -2,8 +2,8 @@
 
 use crate::json::{Documents, Json, document, documents};
 use crate::test::{Format, Identity, ToolFile, ToolTest, family_of_version};
-use crate::value::{ImportError, MAX_TESTS, loss, mean, quantile, untold};
-use stacklab_model::{Metric, Probe, Transport, Value};
+use crate::value::{ImportError, MAX_TESTS, loss, mean, of_delays, quantile, untold};
+use stacklab_model::{Metric, Probe, Transport};
 
 /// Reads a file: each ping of a probe is a test.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
@@ -55,11 +55,11 @@ fn test(result: &Json) -> ToolTest {
     let answers = result["result"].items();
     // A second answer to a request is not another round trip.
     let firsts = answers.iter().filter(|answer| answer.get("dup").is_none());
-    let mut delays: Vec<f64> = firsts.filter_map(|answer| answer.count("rtt")).collect();
+    let mut delays: Vec<f64> = firsts.filter_map(|answer| answer.number("rtt")).collect();
     delays.sort_by(f64::total_cmp);
-    let median = quantile(&delays, 0.5).map_or_else(|| untold("the file", "a round trip"), Value::Measured);
-    test.set(Metric::RttOpen, median);
-    test.set(Metric::RttOpenMean, Value::finite(mean(&delays), "nothing was answered"));
+    let no_answer = "nothing was answered";
+    test.set(Metric::RttOpen, of_delays(&delays, quantile(&delays, 0.5), no_answer));
+    test.set(Metric::RttOpenMean, of_delays(&delays, Some(mean(&delays)), no_answer));
     let lost = result.count("sent").zip(result.count("rcvd"));
     let echo_loss = match lost {
         Some((sent, received)) => loss(sent, received),

@@ -1,6 +1,8 @@
 //! Rows of `stacklab export`, back as runs.
 
-use crate::test::{Content, Format, ToolFile};
+use super::forms::CUT;
+use super::row_bytes::RowBytes;
+use crate::test::{Content, Format, ToolFile, check_range};
 use crate::value::{At, ImportError, MAX_TESTS};
 use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
@@ -8,7 +10,6 @@ use stacklab_model::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
-use std::rc::Rc;
 use std::str::FromStr;
 
 /// Columns without which a row tells nothing.
@@ -18,44 +19,28 @@ const NEEDED: &str =
 const OTHERS: &str = "reasons replica unit in_study missing";
 /// The largest block and position of a record.
 const LAST_TRIAL: u32 = 1 << 30;
-/// The longest row.
-const MAX_ROW_BYTES: u64 = 1 << 20;
 const MAX_MESSAGE_LENGTH: u32 = 16 << 20;
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     read_rows(text.as_bytes())
 }
 
-/// Whether a file begins with the names of an export's columns.
+/// Whether a file begins with the names of an export's columns, as other programs save them too: in quotes, with other
+/// separators, or behind a column without a name.
 pub fn starts_rows(begin: &[u8]) -> bool {
-    begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).starts_with(b"block,")
-}
-
-/// Bytes for a row at a time: a row that does not end would fill the memory.
-struct RowBytes<R> {
-    inner: R,
-    given: u64,
-    /// Up to where rows may be read, by the reader's position.
-    until: Rc<std::cell::Cell<u64>>,
-}
-
-impl<R: Read> Read for RowBytes<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.given > self.until.get() {
-            return Err(std::io::Error::other(format!("a row is longer than {} MiB", MAX_ROW_BYTES >> 20)));
-        }
-        let count = self.inner.read(buffer)?;
-        self.given += count as u64;
-        Ok(count)
-    }
+    let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin);
+    let bare: Vec<u8> = begin.iter().copied().filter(|byte| *byte != b'"').collect();
+    let behind_index = bare.strip_prefix(b",").or(bare.strip_prefix(b";")).or(bare.strip_prefix(b"\t"));
+    let names = behind_index.unwrap_or(&bare);
+    [b"block,", b"block;", b"block\t"].iter().any(|first| names.starts_with(*first))
 }
 
 /// Reads the rows of an export one after another: the file may be of any length.
 /// Fails at the first row that cannot be read.
 pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
-    let until = Rc::new(std::cell::Cell::new(MAX_ROW_BYTES));
-    let mut reader = ::csv::Reader::from_reader(RowBytes { inner, given: 0, until: Rc::clone(&until) });
-    let header = reader.headers().map_err(broken)?.clone();
+    let mut reader = ::csv::Reader::from_reader(RowBytes::new(inner));
+    let header = reader.headers().map_err(|error| broken(error, false))?.clone();
+    check_separator(&header).map_err(|reason| ImportError::new(At::Line(1), reason))?;
     let place: HashMap<&str, usize> = header.iter().enumerate().map(|(place, name)| (name, place)).collect();
     if let Some(name) = NEEDED.split(' ').find(|name| !place.contains_key(name)) {
         let reason = format!(
@@ -65,10 +50,11 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
     }
     check_columns(&header).map_err(|reason| ImportError::new(At::Line(1), reason))?;
     let mut runs: BTreeMap<(u32, u32), RunRecord> = BTreeMap::new();
-    for record in reader.records() {
-        let record = record.map_err(broken)?;
-        until.set(record.position().map_or(0, |position| position.byte()) + MAX_ROW_BYTES);
-        let at = record.position().map_or(At::File, |position| At::Line(position.line() as usize));
+    let mut record = ::csv::StringRecord::new();
+    let mut at = At::Line(1);
+    while reader.read_record(&mut record).map_err(|error| broken(error, is_windows(&reader)))? {
+        reader.get_mut().allow_row(record.position().map_or(0, |position| position.byte()));
+        at = place_of(record.position(), is_windows(&reader));
         let failed = |reason: String| ImportError::new(at, reason);
         let field = |name: &str| place.get(name).and_then(|place| record.get(*place)).unwrap_or_default();
         if runs.len() == MAX_TESTS {
@@ -94,6 +80,9 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
             return Err(failed(format!("{metric} occurs twice")));
         }
     }
+    if !reader.get_ref().is_last_line_whole() {
+        return Err(ImportError::new(at, CUT));
+    }
     let mut runs: Vec<RunRecord> = runs.into_values().collect();
     // Arms of one interleaved trial began together.
     let mut began: HashMap<(u32, u64), usize> = HashMap::new();
@@ -106,12 +95,29 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
     Ok(ToolFile { format: Format::Csv, version: None, content: Content::Runs(runs), left_out: Vec::new() })
 }
 
+/// Fails if columns are separated by another mark, as where a decimal comma is usual.
+fn check_separator(header: &::csv::StringRecord) -> Result<(), String> {
+    let first = header.get(0).unwrap_or_default();
+    match [";", "\t"].iter().find(|mark| header.len() == 1 && first.contains(**mark)) {
+        Some(mark) => Err(format!(
+            "its columns are separated by `{}`: save it with commas, and with decimal points",
+            mark.escape_debug()
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Fails at a column that an export does not have, or has once: an unknown one may be what rows differ by.
 fn check_columns(header: &::csv::StringRecord) -> Result<(), String> {
     let settings = Factor::ALL.iter().filter(|factor| factor.is_setting()).map(|factor| factor.name());
     let mut left: HashSet<&str> = NEEDED.split(' ').chain(OTHERS.split(' ')).chain(settings).collect();
     let known = left.clone();
     for name in header {
+        if name.is_empty() {
+            return Err(
+                "a column has no name, as an index of rows: remove it (pandas: index=False)".to_owned()
+            );
+        }
         if !known.contains(name) {
             let name = name.escape_debug();
             return Err(format!(
@@ -137,15 +143,28 @@ fn value<'a>(metric: Metric, field: &impl Fn(&str) -> &'a str) -> Result<Value, 
         ("", "") => Ok(Value::Missing("not stated".to_owned())),
         ("", reason) => Ok(Value::Missing(reason.to_owned())),
         (figure, "") => {
-            let figure = crate::value::number(figure).ok_or("`number` is not a number")?;
-            Ok(Value::Measured(figure))
+            let number = crate::value::number(figure).ok_or_else(|| {
+                let figure = figure.escape_debug();
+                format!("`{figure}` in the column `number` is not a number, with a decimal point and no other mark")
+            })?;
+            let number = check_range(metric, number).map_err(|reason| format!("{metric}: {reason}"))?;
+            Ok(Value::Measured(number))
         }
         _ => Err(format!("{metric} has a number, and is missing")),
     }
 }
 
-fn broken(error: ::csv::Error) -> ImportError {
-    let at = error.position().map_or(At::File, |position| At::Line(position.line() as usize));
+fn is_windows<R: Read>(reader: &::csv::Reader<RowBytes<R>>) -> bool {
+    reader.get_ref().has_windows_lines()
+}
+
+/// The line of a record. With line ends of Windows, a record begins at the second byte of the one before.
+fn place_of(position: Option<&::csv::Position>, is_windows: bool) -> At {
+    position.map_or(At::File, |position| At::Line(position.line() as usize + usize::from(is_windows)))
+}
+
+fn broken(error: ::csv::Error, is_windows: bool) -> ImportError {
+    let at = place_of(error.position(), is_windows);
     let reason = match error.kind() {
         ::csv::ErrorKind::UnequalLengths { expected_len: expected, len, .. } => {
             format!("it has {len} fields, and the first line {expected}: the file is damaged or cut short")

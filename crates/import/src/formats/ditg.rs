@@ -2,7 +2,7 @@
 
 use super::forms::{Forms, Unread, find, not_understood};
 use crate::test::{Format, ToolFile, ToolTest, datagram, family, nanoseconds};
-use crate::value::{ImportError, number, untold};
+use crate::value::{Datagrams, ImportError, number, share_of_losses, untold};
 use stacklab_model::{Metric, Probe, Value};
 use std::collections::BTreeMap;
 
@@ -120,7 +120,8 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     test.duration_ns = nanoseconds(seconds);
     test.size = datagram(bytes / packets);
     test.set(Metric::Throughput, Value::Measured(rate / 1e3));
-    test.set(Metric::Loss, Value::finite(dropped / (packets + dropped), "nothing was sent"));
+    let counts = Datagrams { lost: dropped, sent: packets + dropped };
+    test.set(Metric::Loss, share_of_losses(&[counts], "nothing was sent"));
     test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));
     for (metric, name) in [(Metric::OneWayDelayMean, "Average delay"), (Metric::Jitter, "Average jitter")] {
         let said = figure(name).map_or("not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));

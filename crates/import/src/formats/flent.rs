@@ -5,7 +5,7 @@ use crate::json::{Json, documents};
 use crate::test::{
     Format, Identity, Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size,
 };
-use crate::value::{ImportError, mean, quantile};
+use crate::value::{ImportError, mean, of_delays, quantile};
 use stacklab_model::{Direction, Metric, Probe, Role, Transport, Value};
 
 const NEWEST: f64 = 4.0;
@@ -118,10 +118,10 @@ fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
     };
     let mut test = begun(meta, probe, Transport::Udp, stream);
     let mut figures = figures(stream.series);
-    test.set(average, Value::finite(mean(&figures), "the series has no figures"));
     figures.sort_by(f64::total_cmp);
-    let middle = quantile(&figures, 0.5).unwrap_or(f64::NAN);
-    test.set(median, Value::finite(middle, "the series has no figures"));
+    let otherwise = "the series has no figures";
+    test.set(average, of_delays(&figures, Some(mean(&figures)), otherwise));
+    test.set(median, of_delays(&figures, quantile(&figures, 0.5), otherwise));
     test.warn(
         "tool_interpolated",
         "flent's series are interpolated between measurements".to_owned(),
@@ -154,12 +154,12 @@ fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest
         let to = times.get(place + 1).copied().unwrap_or(from + step);
         // flent has null where it has nothing to interpolate between.
         let rate = if let Some(Json::Number(rate)) = stream.series.items().get(place) { *rate } else { 0.0 };
-        Part { from: *from, to, bytes: rate.max(0.0) * 1e6 / 8.0 * (to - from), messages: 0.0 }
+        Part { from: *from, to, bytes: rate * 1e6 / 8.0 * (to - from), messages: 0.0 }
     };
     let of = |stream: &Stream<'_>| -> Vec<Part> {
         times.iter().enumerate().map(|place| part(stream, place)).collect()
     };
-    if streams.iter().all(Stream::is_in_megabits) {
+    if streams.iter().all(|stream| stream.is_in_megabits() && !stream.has_negative_rates()) {
         let flows: Vec<Vec<Part>> = streams.iter().map(of).collect();
         let role = if test.direction == Direction::Reverse { Role::Receiver } else { Role::Sender };
         test.series = of_flows(role, &flows);
@@ -171,6 +171,9 @@ fn rate(streams: &[Stream<'_>]) -> Value {
     if let Some(other) = streams.iter().find(|stream| !stream.is_in_megabits()) {
         let unit = other.meta.text("UNITS").unwrap_or_default().escape_debug();
         return Value::Missing(format!("a stream is in `{unit}`, and only Mbits/s are read"));
+    }
+    if let Some(stream) = streams.iter().find(|stream| stream.has_negative_rates()) {
+        return Value::Missing(format!("{} has a rate below 0", stream.name));
     }
     let means: Option<f64> = streams.iter().map(Stream::rate).sum();
     means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)

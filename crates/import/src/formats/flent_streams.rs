@@ -39,6 +39,14 @@ impl Stream<'_> {
         of("MEAN_VALUE").or_else(bytes).or_else(samples)
     }
 
+    /// Whether its tool's figures or its samples have a rate below 0.
+    pub(super) fn has_negative_rates(&self) -> bool {
+        let whole = ["MEAN_VALUE", "BYTES_RECVD"]
+            .iter()
+            .any(|name| self.meta.number(name).is_some_and(|number| number < 0.0));
+        whole || figures(self.series).iter().any(|rate| *rate < 0.0)
+    }
+
     /// Whether it is computed of other series, or a statistic of one: `TCP upload total`, `TCP upload::1::tcp_cwnd`,
     /// `Ping (ms) UDP::owd_up`. The runner says so, or the name in files without runners.
     pub(super) fn comes_from_others(&self) -> bool {

@@ -155,6 +155,10 @@ fn exponent_bytes(text: &str) -> usize {
     if digits == 0 { 0 } else { 1 + sign + digits }
 }
 
+/// Why figures of the last line are not read, if it has no end: a number may have lost its last digits.
+pub(super) const CUT: &str =
+    "this line has no end, so the file may be cut short in it: if the line is whole, add a line end";
+
 /// The last line of a text, if it has no end: the file may be cut in it.
 pub(super) fn cut_line(text: &str) -> Option<usize> {
     (!text.ends_with('\n')).then(|| text.lines().count().saturating_sub(1))

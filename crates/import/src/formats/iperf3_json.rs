@@ -6,6 +6,7 @@
 //! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
+use super::iperf3_checks::{find_contradiction, find_unreadable};
 use crate::json::{Documents, Json, Rows, with_rows};
 use crate::test::{
     Format, Identity, MAX_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size,
@@ -58,6 +59,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
                     left_out.push(format!("test {}: {name}: stacklab has no such transport", number + 1));
                 }
                 None => {
+                    find_unreadable(&document["end"]).map_or(Ok(()), |reason| Err(failed(&reason)))?;
                     places[number] = Some(tests.len());
                     tests.push(test(document));
                 }
@@ -136,17 +138,15 @@ fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Ve
 
 /// The shortest cookie: others are placeholders.
 const MIN_COOKIE: usize = 16;
-/// How much more may have arrived than was sent, for text has three digits.
-const ROUNDED_SHARE: f64 = 0.02;
 
 #[derive(Default)]
-struct Way {
-    streams: u32,
+pub(super) struct Way {
+    pub(super) streams: u32,
     /// Streams with counts of the sender, and of the receiver.
-    senders: u32,
-    receivers: u32,
-    sent: f64,
-    received: f64,
+    pub(super) senders: u32,
+    pub(super) receivers: u32,
+    pub(super) sent: f64,
+    pub(super) received: f64,
     end: f64,
     retransmits: Option<f64>,
     rtts: Vec<f64>,
@@ -180,7 +180,7 @@ impl Way {
     }
 }
 
-fn or_0(node: &Json, name: &str) -> f64 {
+pub(super) fn or_0(node: &Json, name: &str) -> f64 {
     node.count(name).unwrap_or(0.0)
 }
 
@@ -243,36 +243,6 @@ pub(crate) fn test(document: &Json) -> ToolTest {
         test.invalid.extend(find_contradiction(document, way, is_server));
     }
     test
-}
-
-/// What a document says of a direction that cannot all be true; `None` if nothing does.
-fn find_contradiction(document: &Json, way: &Way, is_server: bool) -> Option<String> {
-    let asked = &document["start"]["test_start"];
-    let has = way.streams;
-    let named = asked.count("num_streams").filter(|named| *named != f64::from(has));
-    if let Some(named) = named {
-        return Some(format!("the file names {named} streams, and has results of {has}"));
-    }
-    for (name, count) in [("sender", way.senders), ("receiver", way.receivers)] {
-        if count > 0 && count < has {
-            return Some(format!("{count} of {has} streams have counts of the {name}"));
-        }
-    }
-    // A server does not know what was sent to it. Both ends leave out the begin (-O) by their own clocks, so that what
-    // was under way then counts at the receiver only.
-    if is_server || asked.is_set("omit") {
-        return None;
-    }
-    let end = &document["end"];
-    let counts = [
-        [way.sent, way.received],
-        // Of UDP, streams have no such counts.
-        ["sum_sent", "sum_received"].map(|name| or_0(&end[name], "bytes")),
-    ];
-    let [sent, received] = counts
-        .into_iter()
-        .find(|[sent, received]| *sent > 0.0 && *received > sent * (1.0 + ROUNDED_SHARE))?;
-    Some(format!("the file says that {received} bytes arrived of {sent} that were sent"))
 }
 
 fn series(document: &Json, sends: bool) -> Option<ToolSeries> {

@@ -5,7 +5,7 @@ use super::iperf3_lines::{End, Kind, ROWS};
 use crate::formats::iperf3_json;
 use crate::json::{self, Json};
 use crate::test::ToolTest;
-use crate::value::{ImportError, number};
+use crate::value::{ImportError, is_precise, number, too_few_digits};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -115,6 +115,10 @@ impl<'a> Test<'a> {
                     None if !stream.read_row(fields, is_behind_dashes) => {
                         self.leave_out(not_understood(place, line));
                     }
+                    None if is_behind_dashes && !is_rate_precise(fields) => {
+                        let reason = too_few_digits(fields.text("rate"));
+                        self.leave_out(format!("line {}: {reason}, or take -J", place + 1));
+                    }
                     None => {}
                 }
             }
@@ -172,6 +176,11 @@ impl<'a> Test<'a> {
         }
         Ok(Ok(read))
     }
+}
+
+/// Whether a row's rate has three digits, or is 0 because no byte was counted.
+fn is_rate_precise(row: &Fields) -> bool {
+    is_precise(row.text("rate")) || row.bytes() == Some(0.0) && is_precise(row.text("bytes"))
 }
 
 impl Stream {

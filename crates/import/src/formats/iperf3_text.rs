@@ -1,7 +1,7 @@
 //! Text of iperf3, versions 3.1 to 3.21: what it prints without `-J`. A test becomes the document that `-J` would have
 //! written, as far as the text has it, and is read as that.
 
-use super::forms::{Unread, begin, cut_line, find, not_understood};
+use super::forms::{CUT, Unread, begin, cut_line, find, not_understood};
 use super::iperf3_lines::{Kind, LINES};
 use super::iperf3_tests::Test;
 use crate::test::{Format, ToolFile};
@@ -13,8 +13,12 @@ pub(crate) fn is_text(text: &str) -> bool {
 }
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut reader = Reader { cut: cut_line(text), ..Reader::default() };
+    let mut reader = Reader::default();
+    let cut = cut_line(text);
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        if cut == Some(place) && line.trim_start().starts_with('[') {
+            return Err(ImportError::of_line(place, CUT));
+        }
         ImportError::too_many(reader.tests.len(), place)?;
         reader.read_line(place, line.trim()).map_err(|reason| ImportError::of_line(place, reason))?;
     }
@@ -45,8 +49,6 @@ struct Reader<'a> {
     /// Lines that are not understood since the last one that is: within a test, or behind it.
     pending: Vec<(usize, &'a str)>,
     unread: Unread<'a>,
-    /// The line that the file may be cut in.
-    cut: Option<usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -102,11 +104,7 @@ impl<'a> Reader<'a> {
                     test.leave_out(not_understood(*place, line));
                     self.pending.clear();
                 }
-                let was_understood = test.left_out.is_none();
                 test.read_line(kind, &fields, place, line);
-                if self.cut == Some(place) && was_understood && test.left_out.is_some() {
-                    return Err("this row is not understood: the file is cut short".to_owned());
-                }
             }
         }
         Ok(())

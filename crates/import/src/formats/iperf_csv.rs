@@ -2,7 +2,7 @@
 //! second; of UDP also jitter, lost and sent datagrams, share of losses, late ones. It has no version, and no time
 //! zone.
 
-use super::forms::find;
+use super::forms::{CUT, cut_line, find};
 use super::iperf_csv_groups::{Row, group_rows, leave_out_both_directions, mark_flows};
 use super::iperf_lines::{Kind, LINES};
 use super::iperf_tests::NO_REPORT;
@@ -11,19 +11,35 @@ use crate::value::{Datagrams, ImportError, number, share_of_losses};
 use stacklab_model::{Metric, Probe, Transport, Value, count};
 use std::collections::HashMap;
 
-/// Maximum number of lines without figures in messages.
+/// How far a rate may be from the bytes over the seconds, as a share, and how far these may be rounded.
+const MAX_RATE_ERROR: f64 = 0.05;
+const MAX_ROUNDED_S: f64 = 0.1;
+/// Maximum number of messages that are listed.
 const MAX_LEFT_OUT: usize = 10;
-
-/// Whether a field is a time as iperf writes it: fourteen digits.
-pub(crate) fn is_csv_time(field: &str) -> bool {
-    let digits = field.split('.').next().unwrap_or_default();
-    digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// Fields of a row of TCP.
 const MIN_FIELDS: usize = 9;
 /// Maximum number of lines before a report of the server that its connection may have its own line in.
 const MAX_BEFORE_REPORT: usize = 256;
+
+/// Whether a line begins with a time as iperf writes it: fourteen digits, in versions from 2.1.9 behind a time zone.
+pub(crate) fn is_csv_line(line: &str) -> bool {
+    line.split_once(',').is_some_and(|(time, _)| {
+        let digits = digits_of(time);
+        digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The digits of `20261129051018`, `20261129051018.128` and `+0000:20261129051018.128`.
+fn digits_of(time: &str) -> &str {
+    let time = time.rsplit(':').next().unwrap_or_default();
+    time.split('.').next().unwrap_or_default()
+}
+
+/// Whether a line among those of CSV is none: text that iperf or a script writes to the same file, or names of columns.
+fn is_text(line: &str) -> bool {
+    let has_numbers = line.split(',').any(|field| number(field.trim()).is_some());
+    !line.contains(',') || !has_numbers || line.starts_with('[') || find(LINES, line).is_some()
+}
 
 #[derive(Default)]
 struct Reader<'a> {
@@ -37,12 +53,17 @@ struct Reader<'a> {
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = Reader::default();
+    let cut = cut_line(text);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        if is_text(line) {
-            reader.read_text(number, line.trim());
+        let line = line.trim();
+        if !is_csv_line(line) && is_text(line) {
+            reader.read_text(number, line);
             continue;
         }
-        let row = row(number, line.trim()).map_err(|reason| ImportError::of_line(number, reason))?;
+        if cut == Some(number) {
+            return Err(ImportError::of_line(number, CUT));
+        }
+        let row = row(number, line).map_err(|reason| ImportError::of_line(number, reason))?;
         // The sum of connections: -1 in old versions, and at a server of 2.2 -2, -3 ..
         if row.connection[4].starts_with('-') {
             reader.read_sum(row);
@@ -67,23 +88,6 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let tests = group_rows(rows, &mut left_out);
     let tests = tests.iter().map(|rows| test(rows)).collect();
     ToolFile::of_tests(Format::IperfCsv, None, tests, left_out)
-}
-
-/// Whether a text is CSV: messages and headings may come before its first row, but no figures of the text format.
-pub(crate) fn is_csv(text: &str) -> bool {
-    let first = text.lines().map(str::trim).find(|line| begins_row(line) || line.starts_with('['));
-    first.is_some_and(begins_row)
-}
-
-fn begins_row(line: &str) -> bool {
-    line.split_once(',').is_some_and(|(time, _)| is_csv_time(time))
-}
-
-/// Whether a line is text, and not a row that is cut short: messages, headings, and at version 2.0.14 the server's
-/// report.
-fn is_text(line: &str) -> bool {
-    let has_digit = line.trim_start().starts_with(|first: char| first.is_ascii_digit());
-    !has_digit && line.matches(',').count() < MIN_FIELDS - 1
 }
 
 impl<'a> Reader<'a> {
@@ -158,8 +162,7 @@ fn identify(rows: &[Row]) -> Identity {
 
 /// The seconds of a time since 1970; `None` in 1970, which iperf writes for a time that it does not have.
 fn seconds_of(time: &str) -> Option<f64> {
-    let digits = time.split('.').next()?;
-    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", digits).ok()?;
+    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", digits_of(time)).ok()?;
     let seconds = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second();
     (time.year() > 1970).then_some(seconds as f64)
 }
@@ -172,37 +175,61 @@ fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
             count(fields.len(), "field")
         )
     };
+    if fields.len() > 14 {
+        let reason = "of -e in versions from 2.1.9, are not read: run iperf without -e, or take its text";
+        return Err(format!("its {} fields, {reason}", fields.len()));
+    }
     let [time, address, port, peer, peer_port, id, interval, bytes, rate, udp @ ..] = &fields[..] else {
         return Err(cut());
     };
-    if !is_csv_time(time) {
+    if !is_csv_line(line) {
         return Err("it does not begin with a time of fourteen digits".to_owned());
     }
     let read = |text: &str| number(text).ok_or_else(|| format!("`{}` is not a number", text.escape_debug()));
     let (from, to) = interval.split_once('-').ok_or("its interval is none")?;
     let udp = match udp {
         [] => None,
-        [jitter, lost, sent, _, late, ..] => {
+        [jitter, lost, sent, _, late] => {
             // Without a report of the server, version 2.2 has none.
             let jitter = if jitter.trim_start_matches('-') == "nan" { f64::NAN } else { read(jitter)? };
             Some([jitter, read(lost)?, read(sent)?, read(late)?])
         }
         _ => return Err(cut()),
     };
-    let bytes = read(bytes)?;
+    let count = |text: &str| match read(text)? {
+        count if count < 0.0 => Err(format!("{count} is below 0: it is too large for this version of iperf")),
+        count => Ok(count),
+    };
+    let bytes = count(bytes)?;
+    let rate = count(rate)?;
+    let from = read(from)?;
+    let to = read(to)?;
+    if !is_rate_of(rate, bytes, to - from) {
+        return Err(format!(
+            "{rate} bits per second are not the rate of {bytes} bytes in {} seconds",
+            to - from
+        ));
+    }
     Ok(Row {
         line: place,
         time_s: seconds_of(time),
         connection: [address, port, peer, peer_port, id],
-        from: read(from)?,
-        to: read(to)?,
+        from,
+        to,
         bytes,
         own_bytes: bytes,
-        rate: read(rate)?,
+        rate,
         udp,
         sum: None,
         is_contradicted: false,
     })
+}
+
+/// Whether a rate is that of bytes in seconds, which are rounded to tenths: old versions have an overflow in it.
+fn is_rate_of(rate: f64, bytes: f64, seconds: f64) -> bool {
+    let least = rate * (seconds - MAX_ROUNDED_S) * (1.0 - MAX_RATE_ERROR);
+    let most = rate * (seconds + MAX_ROUNDED_S) * (1.0 + MAX_RATE_ERROR);
+    (least..=most).contains(&(8.0 * bytes))
 }
 
 fn test(rows: &[Row]) -> ToolTest {

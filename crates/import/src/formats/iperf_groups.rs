@@ -172,6 +172,8 @@ pub(super) struct Connection {
     pub(super) own: Option<ResultLine>,
     /// The lines of this host, that of the whole test included.
     pub(super) parts: Vec<Part>,
+    /// Whether bytes of one of them have fewer than three digits.
+    pub(super) has_rough_parts: bool,
     /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
     pub(super) is_open: bool,
     /// By the server, which sends it to the client.
@@ -221,6 +223,10 @@ pub(super) struct ResultLine {
     pub(super) rtt: Option<f64>,
     /// Whether all of its digits are printed (`-f b`).
     pub(super) is_exact: bool,
+    /// Its rate, if that has fewer than three digits.
+    pub(super) rough_rate: Option<String>,
+    /// Whether its bytes have three digits.
+    pub(super) has_precise_bytes: bool,
 }
 
 impl ResultLine {

@@ -2,12 +2,15 @@
 
 use super::iperf_groups::{Connection, ResultLine, TestGroup};
 use crate::test::{Identity, PORTS, Part, Side, ToolTest, family, nanoseconds, of_flows};
-use crate::value::{Datagrams, ImportError, share_of_losses, untold};
+use crate::value::{Datagrams, ImportError, share_of_losses, too_few_digits, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
 
 /// The intervals of connections: their lines without that of the whole test, which is the last one.
 fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Option<ToolSeries> {
+    if connections.values().any(|connection| connection.has_rough_parts) {
+        return None;
+    }
     let intervals = |connection: &Connection| {
         let (whole, parts) = connection.parts.split_last()?;
         (whole.from == 0.0).then(|| parts.to_vec())
@@ -77,7 +80,10 @@ fn read_test(group: TestGroup) -> Option<ToolTest> {
 fn set_figures(test: &mut ToolTest, outcomes: &[&ResultLine], arrived: bool) {
     test.duration_ns = nanoseconds(outcomes.iter().map(|outcome| outcome.seconds).fold(0.0, f64::max));
     let rate: f64 = outcomes.iter().map(|outcome| outcome.bits_per_second).sum();
-    if arrived || test.transport != Some(Transport::Udp) {
+    let rough = outcomes.iter().find_map(|outcome| outcome.rough_rate.as_deref());
+    if let Some(rough) = rough {
+        test.set(Metric::Throughput, Value::Missing(too_few_digits(rough)));
+    } else if arrived || test.transport != Some(Transport::Udp) {
         test.set(Metric::Throughput, Value::Measured(rate / 1e6));
     } else {
         test.set(Metric::Throughput, Value::Missing("the file has no report of the server".to_owned()));
@@ -100,6 +106,9 @@ fn set_figures(test: &mut ToolTest, outcomes: &[&ResultLine], arrived: bool) {
     let retries: Option<f64> = outcomes.iter().map(|outcome| outcome.retries).sum();
     let bits = outcomes.iter().map(|outcome| outcome.bits_per_second * outcome.seconds);
     test.set_retransmits(retries, bits.sum::<f64>() / 8.0);
+    if let Some(rough) = rough.filter(|_| retries.is_some()) {
+        test.set(Metric::Retransmits, Value::Missing(too_few_digits(rough)));
+    }
     if test.transport == Some(Transport::Udp) {
         let udp: Option<Vec<[f64; 3]>> = outcomes.iter().map(|outcome| outcome.udp).collect();
         let udp = udp.unwrap_or_default();

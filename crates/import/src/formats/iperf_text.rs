@@ -1,19 +1,23 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
-use super::forms::{Fields, Unread, begin, cut_line, find, not_understood};
+use super::forms::{CUT, Fields, Unread, begin, cut_line, find, not_understood};
 use super::iperf_groups::{Connection, Head, ResultLine, SumLine, TestGroup, canonical};
 use super::iperf_lines::{HEADS, Kind, LINES, LOAD, NOTES, Note, ROWS};
 use super::iperf_tests::close;
 use crate::test::{Format, MAX_ROWS, ToolFile};
-use crate::value::{ImportError, MAX_TESTS, rfc3339_ns};
+use crate::value::{ImportError, MAX_TESTS, is_precise, rfc3339_ns};
 use stacklab_model::Transport;
 
 /// How many tests before the last one may still run.
 const MAX_RUNNING: usize = 1000;
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut reader = Reader { cut: cut_line(text), ..Reader::default() };
+    let mut reader = Reader::default();
+    let cut = cut_line(text);
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        if cut == Some(place) && line.trim_start().starts_with('[') {
+            return Err(ImportError::of_line(place, CUT));
+        }
         reader.read_line(place, line.trim()).map_err(|reason| ImportError::of_line(place, reason))?;
         if reader.groups.len() > MAX_TESTS || reader.group.connections.len() > 10_000 {
             return Err(ImportError::of_line(place, "there are too many tests"));
@@ -46,8 +50,6 @@ struct Reader<'t> {
     /// Lines that are not understood since the last one that is: within a test, or behind it.
     pending: Vec<(usize, &'t str)>,
     unread: Unread<'t>,
-    /// The line that the file may be cut in.
-    cut: Option<usize>,
     /// A client that tests both directions listens too (-d and -r), on this port.
     is_client: bool,
     listening: Option<String>,
@@ -210,6 +212,7 @@ impl<'t> Reader<'t> {
             is_served: self.is_client && came_back && self.is_served,
             own: None,
             parts: Vec::new(),
+            has_rough_parts: false,
             is_open: false,
             server: None,
             sum: None,
@@ -251,7 +254,6 @@ impl<'t> Reader<'t> {
         self.last_row = Some(id);
         let of_server = std::mem::take(&mut self.of_server);
         let pending = std::mem::take(&mut self.pending);
-        let is_cut = self.cut == Some(place);
         let group = self.group_of(id);
         let group = group.ok_or_else(|| format!("connection {} was not begun", id.escape_debug()))?;
         if let Some((place, line)) = pending.first() {
@@ -261,9 +263,6 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let Some((from, outcome)) = outcome(fields) else {
-            if is_cut {
-                return Err("this row is not understood: the file is cut short".to_owned());
-            }
             group.leave_out(not_understood(place, line));
             return Ok(());
         };
@@ -271,6 +270,7 @@ impl<'t> Reader<'t> {
         connection.is_open = from > 0.0;
         if !of_server && connection.parts.len() <= MAX_ROWS {
             connection.parts.push(outcome.part(from));
+            connection.has_rough_parts |= !outcome.has_precise_bytes;
         }
         let known = if of_server { &mut connection.server } else { &mut connection.own };
         if from == 0.0 && known.as_ref().is_none_or(|known| outcome.seconds > known.seconds) {
@@ -336,14 +336,21 @@ fn outcome(row: &Fields) -> Option<(f64, ResultLine)> {
         .split_whitespace()
         .nth(1)
         .is_some_and(|unit| ["bits/sec", "Bytes/sec"].contains(&unit));
+    let rate = row.text("rate");
+    let bytes = row.bytes()?;
+    // Without a byte the rate is 0.
+    let has_precise_bytes = is_precise(row.text("bytes"));
+    let is_rough = !is_precise(rate) && !(bytes == 0.0 && has_precise_bytes);
     let result = ResultLine {
         seconds: row.number("to")?,
-        bytes: row.bytes()?,
+        bytes,
         bits_per_second: row.rate()?,
         udp: udp.map(|((sent, lost), jitter)| [jitter, lost, sent]),
         retries: more.number("retries"),
         rtt: more.number("rtt").filter(|rtt| *rtt > 0.0).map(|us| us / 1e3),
         is_exact,
+        rough_rate: is_rough.then(|| rate.to_owned()),
+        has_precise_bytes,
     };
     Some((row.number("from")?, result))
 }

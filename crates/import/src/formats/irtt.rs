@@ -2,8 +2,8 @@
 
 use crate::json::{Json, documents};
 use crate::test::{Format, Identity, MAX_ROWS, ToolFile, ToolTest, family};
-use crate::value::{ImportError, loss, quantile, rfc3339_ns, untold};
-use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
+use crate::value::{ImportError, loss, of_delays, quantile, rfc3339_ns, untold};
+use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport};
 
 /// Reads the tests of a file: each document is one.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
@@ -41,18 +41,18 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
     test.duration_ns = stats.count("duration").map_or(0, |ns| ns as u64);
     test.started_unix_ns = stats.text("start_time").and_then(rfc3339_ns);
     test.series = interval.and_then(|interval| series(round_trips, interval, test.size));
-    let delays = round_trips.iter().filter_map(|one| one["delay"].count("rtt"));
+    let delays = round_trips.iter().filter_map(|one| one["delay"].number("rtt"));
     let mut delays: Vec<f64> = delays.map(|ns| ns / 1e6).collect();
     delays.sort_by(f64::total_cmp);
     let figure = |name: &str| stats["rtt"].count(name).map(|ns| ns / 1e6);
-    let no_answer = || untold("the file", "a round trip: nothing was answered");
+    let no_answer = "the file does not report a round trip: nothing was answered";
     let is_answered = stats.count("packets_received").is_none_or(|count| count > 0.0);
     for (metric, known) in [
         (Metric::RttOpen, figure("median").or(quantile(&delays, 0.5))),
         (Metric::RttOpenMean, figure("mean")),
         (Metric::RttOpenP99, quantile(&delays, 0.99)),
     ] {
-        test.set(metric, known.filter(|_| is_answered).map_or_else(no_answer, Value::Measured));
+        test.set(metric, of_delays(&delays, known.filter(|_| is_answered), no_answer));
     }
     let lost = stats.count("packets_sent").zip(stats.count("packets_received"));
     let echo_loss = match lost {

@@ -7,6 +7,7 @@ mod flent;
 mod flent_streams;
 mod foreign;
 mod forms;
+mod iperf3_checks;
 mod iperf3_json;
 mod iperf3_lines;
 mod iperf3_tests;
@@ -20,8 +21,10 @@ mod iperf_text;
 mod irtt;
 mod netperf;
 mod netperf_lines;
+mod netperf_tests;
 mod plain;
 mod prefix;
+mod row_bytes;
 
 use crate::test::{Format, ToolFile};
 use crate::value::ImportError;
@@ -94,6 +97,13 @@ pub fn read_plain(plain: &PlainText, format: Option<Format>) -> Result<ToolFile,
     Ok(file)
 }
 
+/// Whether a line of iperf's CSV comes before any row of its text: messages, headings and names of columns may stand
+/// before it.
+fn is_iperf_csv(content: &str) -> bool {
+    let is_row = |line: &&str| line.starts_with('[') || iperf_csv::is_csv_line(line);
+    content.lines().map(str::trim).find(is_row).is_some_and(iperf_csv::is_csv_line)
+}
+
 /// The format of a file's content; `None` if it is none of them.
 fn format_of(content: &str) -> Option<Format> {
     let first = content.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -102,14 +112,14 @@ fn format_of(content: &str) -> Option<Format> {
     let is_json = content.lines().any(|line| line.trim_start().starts_with('{')) || first.starts_with("[{");
     let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
     Some(match first {
-        first if first.starts_with("block,") => Format::Csv,
+        first if starts_rows(first.as_bytes()) => Format::Csv,
         _ if is_json && (has("\"intervals\"") || has("\"connected\"") || has("\"event\"")) => Format::Iperf3,
         _ if is_json && has("\"round_trips\"") && has("\"stats\"") => Format::Irtt,
         _ if is_atlas() => Format::Atlas,
         _ if is_json && (has("\"results\"") || has("\"metadata\"")) => Format::Flent,
         first if first.starts_with("ITGDec") => Format::Ditg,
         _ if has("Flow number:") => Format::Ditg,
-        _ if iperf_csv::is_csv(content) => Format::IperfCsv,
+        _ if is_iperf_csv(content) => Format::IperfCsv,
         _ if iperf3_text::is_text(content) => Format::Iperf3Text,
         _ if has("Client connecting to ") || has("Server listening on ") => Format::IperfText,
         _ if netperf::is_text(content) => Format::Netperf,

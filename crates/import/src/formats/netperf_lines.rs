@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(super) enum Heading {
     /// The columns of a table, the number of those in its first row, and in its second if it has one.
     Columns(Columns, usize, usize),
+    /// A row of `-v 2` follows.
+    Details,
     /// The mean of tests that differ by more than was asked for.
     Doubtful,
     Known,
@@ -21,7 +23,7 @@ pub(super) enum Columns {
     /// Transactions per second.
     Transactions,
 }
-use Heading::{Columns as Has, Doubtful, Known};
+use Heading::{Columns as Has, Details, Doubtful, Known};
 
 pub(super) const HEADINGS: &Forms<Heading> = &[
     // Streams: the unit of the rate is in the last line of a heading.
@@ -47,13 +49,13 @@ pub(super) const HEADINGS: &Forms<Heading> = &[
     (Known, "Send Recv Size Size Time Throughput"),
     // -v 2.
     (
-        Known,
+        Details,
         "Alignment Offset< {w} {w} Sends {w} Recvs>< {w} {w} Recvs {w} Sends>< RoundTrip Trans Throughput>",
     ),
     (Known, "Local Remote Local Remote< Xfered Per Per>< Latency Rate {w}>"),
     (Known, "Send Recv Send Recv< Send (avg) Recv (avg)>< usec/Tran per sec Outbound Inbound>"),
     (Known, "Recv Send Recv Send Recv (avg) Send (avg)"),
-    (Known, "Maximum"),
+    (Details, "Maximum"),
     (Known, "Segment"),
     (Known, "Size (bytes)"),
     // Demo mode, and confidence.
@@ -121,14 +123,15 @@ pub(super) fn megabits_of(unit: &str) -> Option<f64> {
     })
 }
 
-/// The figures of an omni test's table (`-O`): names run downwards over their values, in columns of one width.
-pub(super) fn columns<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
-    let of_row = |(row, values): (usize, &&'a str)| {
+/// The figures of an omni test's table (`-O`), and their line: names run downwards over their values, in columns of one
+/// width. `lines` are those of the test, with their numbers.
+pub(super) fn columns<'a>(lines: &[(usize, &'a str)]) -> Option<(usize, BTreeMap<&'a str, &'a str>)> {
+    let of_row = |(row, (place, values)): (usize, &(usize, &'a str))| {
         let ends = values.split_whitespace().map(|value| value.as_ptr() as usize - values.as_ptr() as usize);
         let starts: Vec<usize> = ends.collect();
         let known = starts.iter().enumerate().filter_map(|(column, start)| {
             let next = starts.get(column + 1).copied().unwrap_or(usize::MAX);
-            let parts = lines[..row].iter().filter_map(|line| line.get(*start..next.min(line.len())));
+            let parts = lines[..row].iter().filter_map(|(_, line)| line.get(*start..next.min(line.len())));
             let words: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
             Some((key_of(&words.join(" "))?, values[*start..].split_whitespace().next()?))
         });
@@ -136,7 +139,7 @@ pub(super) fn columns<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
         // A line of headings is not a line of values.
         let is_text = |key: &str| ["THROUGHPUT_UNITS", "PROTOCOL", "DIRECTION"].contains(&key);
         let is_value = |(key, value): (&&str, &&str)| is_text(key) || number(value).is_some();
-        (known.len() > 1 && known.iter().all(is_value)).then_some(known)
+        (known.len() > 1 && known.iter().all(is_value)).then_some((*place, known))
     };
-    lines.iter().enumerate().skip(1).find_map(of_row).unwrap_or_default()
+    lines.iter().enumerate().skip(1).find_map(of_row)
 }

@@ -1,15 +1,24 @@
 //! What stands before each line of a file: times and titles of iperf3 (`--timestamps`, `-T`), times and names of
 //! journals and containers. The first line that a tool is known by has the pattern of all.
 
-/// What the first lines of tools begin with.
-const ANCHORS: [&str; 7] = [
+use super::iperf_csv::is_csv_line;
+use super::netperf;
+
+/// What the first lines of tools begin with. Versions of netperf before 2.7 have no `MIGRATED`.
+const ANCHORS: [&str; 13] = [
     "Connecting to host ",
     "Accepted connection from ",
     "Client connecting to ",
     "Server listening on ",
     "MIGRATED ",
     "OMNI ",
+    "TCP STREAM TEST from ",
+    "TCP MAERTS TEST from ",
+    "TCP REQUEST/RESPONSE TEST from ",
+    "UDP STREAM TEST from ",
+    "UDP REQUEST/RESPONSE TEST from ",
     "ITGDec ",
+    "iperf3: error ",
 ];
 
 /// What follows is the server's (iperf3 `--get-server-output`), and nothing stands before its lines.
@@ -40,14 +49,29 @@ pub(super) fn take_off(text: &str) -> Option<Bare> {
         bare.push_str(rest.unwrap_or(line));
         bare.push('\n');
     }
+    // A last line without an end may be cut: it stays so.
+    if !text.ends_with('\n') {
+        bare.pop();
+    }
     (2 * matching > lines).then(|| Bare { text: bare, prefix: prefix.to_owned() })
 }
 
 /// What stands before the first line of a tool's text.
 fn of_text(text: &str) -> Option<&str> {
     text.lines()
-        .find_map(|line| Some(&line[..ANCHORS.iter().find_map(|anchor| line.find(anchor))?]))
+        .find_map(|line| Some(&line[..find_tool(line)?]))
         .filter(|prefix| !prefix.trim().is_empty() && !prefix.contains('"'))
+}
+
+/// Where the text of a tool begins in a line: at words of its first line, at a time of iperf's CSV, or at a key of
+/// netperf. `None` if it does not begin there.
+fn find_tool(line: &str) -> Option<usize> {
+    if let Some(at) = ANCHORS.iter().find_map(|anchor| line.find(anchor)) {
+        return Some(at);
+    }
+    let last = line.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+    let word = &line[last..];
+    (is_csv_line(word) || netperf::is_key(word)).then_some(last)
 }
 
 /// What stands before the first line of JSON.

@@ -55,7 +55,7 @@ fn netperf_writes_tables_of_omni_tests() {
         "           Units      Latency      Percentile   Size    Size     Time             ",
         "                      Microseconds Latency      Bytes   Bytes    (sec)            ",
         "                                   Microseconds                                   ",
-        "2000.00    Trans/s    498.00       600          1       1        10.00   UDP      Send|Recv ",
+        "2000.00    Trans/s    498.00       600          1       1        10.00   UDP      Send|Recv \n",
     ]
     .join("\n");
     let test = one(format!("{banner}{table}").as_bytes());

@@ -18,7 +18,7 @@ fn connection(id: u8, peer: &str, second: u8) -> String {
 
 /// The line of a whole test.
 fn row(id: &str, megabytes: f64, rate: f64) -> String {
-    format!("[{id:>3}] 0.0000-10.0080 sec  {megabytes} MBytes  {rate} Mbits/sec\n")
+    format!("[{id:>3}] 0.0000-10.0080 sec  {megabytes} MBytes  {rate:.1} Mbits/sec\n")
 }
 
 /// Flows and throughput of each test.
