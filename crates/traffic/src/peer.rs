@@ -5,7 +5,7 @@ use crate::engine::header::{Header, Phase};
 use crate::engine::pacer::PacingError;
 use crate::engine::receive_loop::{Sink, receive_headers, stop_if};
 use crate::engine::rx::RxBatch;
-use crate::engine::send_loop::{SendPhase, Stamp, send};
+use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
 use crate::engine::socket::{CONNECT_LIMIT, Channel};
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
@@ -127,13 +127,7 @@ pub fn exchange(
     let times = SendTimes::new();
     let sent = AtomicU64::new(0);
     let ended = AtomicU64::new(0);
-    let write = |header: &Header, message: &mut [u8]| {
-        let unix_ns = header.sent_ns.saturating_add_signed(realtime.offset_ns);
-        let sequence = header.sequence as u32;
-        times.note(sequence, unix_ns);
-        format.write(sequence, unix_ns, message);
-    };
-    let read = |message: &[u8]| format.read(message, now_unix_ns());
+    let packets = Packets { format, times: &times, realtime_offset_ns: realtime.offset_ns };
     let mut counter = AnswerCounter {
         times: &times,
         sent: &sent,
@@ -145,7 +139,31 @@ pub fn exchange(
         last_ns: 0,
         unanswered: Some(WaitNotice::until(&format!("an answer of {to}"), "until all packets are sent")),
     };
-    let phase = SendPhase {
+    let sending = send_and_count(&measured_phase(spec, interrupted), &channels, &packets, &mut counter);
+    // What was exchanged until an interruption is reported, if there is something.
+    if interrupted.load(Ordering::Relaxed) && counter.found.answers.is_empty() {
+        return Err(PeerError::Interrupted);
+    }
+    let (sending, answer_ttl) = match sending {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
+        sending => sending.attempt(attempt)?,
+    };
+    if !counter.found.answers.is_empty() {
+        close(&channels, &packets, sending.messages as u32, &mut counter).attempt(attempt)?;
+    }
+    let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
+    Ok(Exchange {
+        sent: sending.messages,
+        answer_ttl,
+        late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
+        clock_was_set: moved > SET_NS + realtime.bound_ns,
+        ..counter.found
+    })
+}
+
+/// The phase of all packets but those that end the exchange.
+fn measured_phase<'a>(spec: &ExchangeSpec, interrupted: &'a AtomicBool) -> SendPhase<'a> {
+    SendPhase {
         token: 0,
         phase: Phase::Measured,
         pacing: Pacing::Schedule(spec.per_second),
@@ -157,14 +175,26 @@ pub fn exchange(
         limit_ns: u64::MAX,
         sent_before: 0,
         stop: Some(interrupted),
-    };
-    let sending = thread::scope(|scope| {
+    }
+}
+
+/// Sends the packets of a phase while another thread counts their answers. Returns also the TTL of the last answer.
+fn send_and_count(
+    phase: &SendPhase<'_>,
+    channels: &[Channel],
+    packets: &Packets<'_>,
+    counter: &mut AnswerCounter<'_>,
+) -> io::Result<(SendReport, Option<u8>)> {
+    let AnswerCounter { sent, ended, .. } = *counter;
+    let write = |header: &Header, message: &mut [u8]| packets.write(header, message);
+    thread::scope(|scope| {
         let answers = scope.spawn(|| {
-            let mut rx = RxBatch::new(&channels, StampClock::new())?;
-            receive_headers(&mut rx, read, &mut counter).map(|()| rx.recv_meta().ttl)
+            let mut rx = RxBatch::new(channels, StampClock::new())?;
+            receive_headers(&mut rx, |message| packets.read(message), counter)?;
+            Ok::<_, io::Error>(rx.recv_meta().ttl)
         });
-        let sending = TxBatch::new(&channels, 0).and_then(|tx| {
-            send(&phase, &mut tx.with_header(&write), |sequence| {
+        let sending = TxBatch::new(channels, 0).and_then(|tx| {
+            send(phase, &mut tx.with_header(&write), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
                 Ok(())
             })
@@ -172,25 +202,6 @@ pub fn exchange(
         ended.store(sys::now_ns(), Ordering::Release);
         let received = answers.join().expect("the receive loop does not panic");
         sending.and_then(|sending| Ok((sending, received?)))
-    });
-    // What was exchanged until an interruption is reported, if there is something.
-    if interrupted.load(Ordering::Relaxed) && counter.found.answers.is_empty() {
-        return Err(PeerError::Interrupted);
-    }
-    let (sending, answer_ttl) = match sending {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
-        sending => sending.attempt(attempt)?,
-    };
-    if !counter.found.answers.is_empty() {
-        close(&channels, &write, read, sending.messages as u32, &mut counter).attempt(attempt)?;
-    }
-    let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
-    Ok(Exchange {
-        sent: sending.messages,
-        answer_ttl,
-        late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
-        clock_was_set: moved > SET_NS + realtime.bound_ns,
-        ..counter.found
     })
 }
 
@@ -223,10 +234,9 @@ fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<
 
 /// Leaves a number out and sends some more packets, until one is answered: a reflector that counts what it answers now
 /// has another number than the sender.
-fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
+fn close(
     channels: &[Channel],
-    write: &dyn Fn(&Header, &mut [u8]),
-    read: R,
+    packets: &Packets<'_>,
     sent: u32,
     counter: &mut AnswerCounter<'_>,
 ) -> io::Result<()> {
@@ -237,10 +247,10 @@ fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
     for place in 0..CLOSING {
         let sequence = u64::from(sent.saturating_add(1).saturating_add(place));
         let header = Header { sequence, sent_ns: sys::now_ns(), ..Header::default() };
-        write(&header, &mut message);
+        packets.write(&header, &mut message);
         channel.send(&message)?;
         counter.ended.store(sys::now_ns(), Ordering::Release);
-        receive_headers(&mut rx, &read, counter)?;
+        receive_headers(&mut rx, |message| packets.read(message), counter)?;
         if counter.found.closing.is_some() {
             break;
         }
@@ -268,6 +278,29 @@ impl SendTimes {
     /// The format may round it by some nanoseconds.
     fn was_at(&self, sequence: u32, unix_ns: u64) -> bool {
         self.0[sequence as usize % Self::SLOTS].load(Ordering::Acquire).abs_diff(unix_ns) <= 1_000
+    }
+}
+
+/// Writes and reads the packets of a protocol, and notes when each one was sent.
+struct Packets<'a> {
+    format: &'a dyn PacketFormat,
+    times: &'a SendTimes,
+    /// From the monotonic to the realtime clock.
+    realtime_offset_ns: i64,
+}
+
+impl Packets<'_> {
+    #[inline]
+    fn write(&self, header: &Header, message: &mut [u8]) {
+        let unix_ns = header.sent_ns.saturating_add_signed(self.realtime_offset_ns);
+        let sequence = header.sequence as u32;
+        self.times.note(sequence, unix_ns);
+        self.format.write(sequence, unix_ns, message);
+    }
+
+    #[inline]
+    fn read(&self, message: &[u8]) -> Option<PeerAnswer> {
+        self.format.read(message, now_unix_ns())
     }
 }
 

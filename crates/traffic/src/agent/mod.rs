@@ -1,5 +1,6 @@
 //! The agent: serves requests until its input ends. Long requests run concurrently.
 
+mod perform;
 mod permission;
 
 pub use crate::engine::peers::{DataPorts, Network, Peers};
@@ -7,21 +8,18 @@ pub use permission::{Limits, Permission};
 
 use crate::agent::permission::{Activity, lasts};
 use crate::engine::allowance::Allowance;
-use crate::engine::arms::send_in_turns;
-use crate::engine::opening::{self, WaitingSender};
+use crate::engine::opening::WaitingSender;
 use crate::engine::receiver::Receiver;
-use crate::engine::sender::{self, Run};
 use crate::engine::socket_options;
-use crate::engine::turns::Turn;
 use crate::host::cpu::{self, CpuWatch};
-use crate::host::{self, facts};
-use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
+use crate::host::facts;
+use crate::protocol::message::{Answer, Numbered, Request};
 use crate::protocol::{Lines, MAX_REQUEST_LENGTH, json_line};
-use crate::{EngineError, sys};
-use stacklab_model::{ArmSchedule, HostFacts, HostReport};
+use crate::sys;
+use stacklab_model::{ArmSchedule, HostFacts};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
@@ -213,129 +211,6 @@ impl Agent {
             }
         }
     }
-
-    fn perform(&mut self, id: u64, request: Request) -> Result<Work, String> {
-        match request {
-            Request::Hello { oldest, newest } => {
-                let version = newest.min(VERSIONS.1);
-                if version < oldest.max(VERSIONS.0) {
-                    return Err(format!(
-                        "this agent speaks versions {} to {}, the coordinator {oldest} to {newest}: install the same stacklab on both",
-                        VERSIONS.0, VERSIONS.1
-                    ));
-                }
-                let program = env!("CARGO_PKG_VERSION").to_owned();
-                Ok(Work::Done(Answer::Hello { version, program }))
-            }
-            Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::collect())))),
-            Request::NoiseFloor => Ok(Work::Done(Answer::NoiseFloor(Box::new(facts::floor())))),
-            Request::Count { interface } => {
-                Ok(Work::Done(Answer::Counted { counters: host::counters(&interface) }))
-            }
-            Request::WatchCpu => {
-                let watch =
-                    CpuWatch::begin().map_err(|error| format!("could not start a thread: {error}"))?;
-                self.cpu_watch = Some(watch);
-                Ok(Work::Done(Answer::Watching))
-            }
-            Request::CpuBetween { from_ns, to_ns } => {
-                let time = self.cpu_watch.take().and_then(|watch| watch.between(from_ns, to_ns));
-                Ok(Work::Done(Answer::Cpu { time }))
-            }
-            Request::Listen { .. } | Request::Wait { .. } | Request::Open { .. }
-                if self.receivers.len() + self.waiting.len() >= MAX_RECEIVERS =>
-            {
-                Err(format!("refused to listen: at most {MAX_RECEIVERS} receivers"))
-            }
-            Request::Listen { spec, address } => {
-                let (peers, ports) = self.doors();
-                Ok(self.receives(id, Receiver::listen_to(*spec, address, peers, &ports)?))
-            }
-            Request::Open { spec, address, to } => {
-                Ok(self.receives(id, opening::receiver(*spec, &address, to, self.allowance.clone())?))
-            }
-            Request::Wait { spec, address } => {
-                let (peers, ports) = self.doors();
-                let waiting = WaitingSender::listen(*spec, &address, peers, &ports)?;
-                let address = waiting.address;
-                self.waiting.insert(id, waiting);
-                Ok(Work::Listening(Answer::Listening { address }))
-            }
-            Request::Send(arm) => {
-                let waiting = self.take_waiting(arm.waiting)?;
-                let stop = Arc::new(AtomicBool::new(false));
-                self.stops.retain(|_, stop| stop.strong_count() > 0);
-                self.stops.insert(id, Arc::downgrade(&stop));
-                let allowance = self.allowance.clone();
-                reports(move || {
-                    let allowance = allowance.as_deref();
-                    sender::run_arm(arm, Run { waiting, stop: Some(&stop), allowance, turn: None })
-                })
-            }
-            Request::Stop { send } => {
-                // One that has ended needs no more.
-                if let Some(stop) = self.stops.get(&send).and_then(Weak::upgrade) {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                Ok(Work::Done(Answer::Stopping))
-            }
-            Request::SendInTurns { arms, seed } => {
-                let with_flows = |arm: SendArm| {
-                    let waiting = self.take_waiting(arm.waiting)?;
-                    Ok((arm, waiting))
-                };
-                let arms = arms.into_iter().map(with_flows).collect::<Result<Vec<_>, String>>()?;
-                let allowance = self.allowance.clone();
-                Ok(Work::Lasting(Box::new(move || {
-                    send_in_turns(arms, seed, allowance.as_deref()).map(Answer::ArmsDone)
-                })))
-            }
-            Request::SendInSlots { arm, timetable } => {
-                let waiting = self.take_waiting(arm.waiting)?;
-                let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
-                let allowance = self.allowance.clone();
-                reports(move || {
-                    let allowance = allowance.as_deref();
-                    sender::run_arm(arm, Run { waiting, turn: Some(turn), allowance, stop: None })
-                })
-            }
-            Request::Collect { listen } if self.waiting.remove(&listen).is_some() => {
-                self.activity.end(listen);
-                Err("ended a wait for a receiver".to_owned())
-            }
-            Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
-            Request::Collect { listen } => {
-                let receiver = self
-                    .receivers
-                    .remove(&listen)
-                    .ok_or("unknown receiver: no `listen` request came before")?;
-                self.activity.end(listen);
-                reports(move || receiver.collect())
-            }
-        }
-    }
-
-    fn doors(&self) -> (Option<Peers>, DataPorts) {
-        let limits = self.permission.limits.as_ref();
-        limits.map_or_else(Default::default, |limits| (Some(limits.peers.clone()), limits.data_ports.clone()))
-    }
-
-    fn receives(&mut self, id: u64, receiver: Receiver) -> Work {
-        let address = receiver.address;
-        self.receivers.insert(id, receiver);
-        Work::Listening(Answer::Listening { address })
-    }
-
-    fn take_waiting(&mut self, id: Option<u64>) -> Result<Option<WaitingSender>, String> {
-        let Some(id) = id else { return Ok(None) };
-        let waiting = self.waiting.remove(&id).ok_or("unknown sender: no `wait` request came before")?;
-        self.activity.end(id);
-        Ok(Some(waiting))
-    }
-}
-
-fn reports(work: impl FnOnce() -> Result<HostReport, EngineError> + Send + 'static) -> Result<Work, String> {
-    Ok(Work::Lasting(Box::new(move || Ok(Answer::Done(Box::new(work()?))))))
 }
 
 /// Runs the work. A panic becomes a failure answer; otherwise the request would get no answer.

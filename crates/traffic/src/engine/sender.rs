@@ -1,34 +1,24 @@
 //! The sending host of a trial: prepares, warms up, measures, ends, reports.
 
 use crate::engine::allowance::Allowance;
-use crate::engine::count::{ArrivalCounter, Counted, SharedState};
+use crate::engine::flow_sender::{FlowSender, HostBefore};
 use crate::engine::flows::{self, connect_all};
 use crate::engine::opening::WaitingSender;
 use crate::engine::own_socket;
-use crate::engine::pacer::PacingError;
-use crate::engine::phases::{Finished, Sending, wait_until_empty};
-use crate::engine::receive_loop::receive;
-use crate::engine::rx::RxBatch;
-use crate::engine::socket::{Channel, tcp_total};
-use crate::engine::stamps::{InterfaceRtt, StampClock};
+use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
 use crate::engine::{connect, threads};
-use crate::host::{self, SocketMemory, cpu, zone};
+use crate::host::{self, SocketMemory, zone};
 use crate::protocol::message::SendArm;
-use crate::sys::{self, Nanos};
+use crate::sys;
 use crate::{Attempt, EngineError};
-use stacklab_model::{
-    Counters, DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, TcpInfo, Transport, TrialSpec,
-    count,
-};
+use stacklab_model::{HostReport, Probe, Transport, TrialSpec, count};
+use std::io;
 use std::net::{Shutdown, SocketAddr};
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
-
-const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
 /// How a sender runs, but for its trial and its addresses.
 #[derive(Default)]
@@ -46,7 +36,7 @@ pub(crate) struct Run<'a> {
 #[cfg(test)]
 pub(crate) fn run(
     spec: &TrialSpec,
-    from: impl Into<ScopedAddr>,
+    from: impl Into<stacklab_model::ScopedAddr>,
     to: SocketAddr,
 ) -> Result<HostReport, EngineError> {
     run_arm(SendArm { spec: Box::new(spec.clone()), from: from.into(), to, waiting: None }, Run::default())
@@ -71,8 +61,10 @@ pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineEr
     }
     // Before the trial's packets; those that opened the flows are not the sender's.
     let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
-    let before = host::counters(&own_socket::interface_of(from)?);
-    let memory = SocketMemory::watch(spec);
+    let before = HostBefore {
+        counters: host::counters(&own_socket::interface_of(from)?),
+        memory: SocketMemory::watch(spec),
+    };
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {}", count(spec.flows, "flow")))?;
     let mut channels = match opened {
         Some(channels) => channels,
@@ -90,186 +82,8 @@ pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineEr
         channels.iter_mut().for_each(Channel::without_zerocopy);
     }
     let channels = channels;
-    guarded(spec, &channels, to, || {
-        on_flows(spec, (from, to), &channels, &groups, (before, memory), (turn, stop, allowance))
-    })
-}
-
-fn on_flows(
-    spec: &TrialSpec,
-    (from, to): (SocketAddr, SocketAddr),
-    channels: &[Channel],
-    groups: &[Range<usize>],
-    (before, memory): (Counters, SocketMemory),
-    (mut turn, stop, allowance): (Option<Turn<'_>>, Option<&AtomicBool>, Option<&Allowance>),
-) -> Result<HostReport, EngineError> {
-    let given = ScopedAddr::from(from);
-    let first = &channels[0];
-    let attempt = || format!("run {} over {} from {given} to {to}", spec.probe.probe, spec.transport);
-    let ended = AtomicBool::new(false);
-    let shared = SharedState::new(&ended);
-    let mut counter = ArrivalCounter::new(spec, &shared, 1);
-    let size = spec.message_bytes as usize;
-    let mut srtt_mean_us = None;
-    let mut interface_rtt = InterfaceRtt::watch(spec, first);
-    let report = match spec.probe.probe {
-        Probe::Echo | Probe::EchoUnderLoad => {
-            lockstep(spec, channels, &mut counter, &mut interface_rtt, (turn.as_mut(), stop, allowance))
-        }
-        Probe::EchoOpenLoop => thread::scope(|scope| {
-            let answers = scope.spawn(|| {
-                receive(&mut RxBatch::new(channels, StampClock::new())?, size, spec.token, &mut counter)
-            });
-            let sent = stream(spec, channels, groups, None, (stop, allowance));
-            ended.store(true, Ordering::Relaxed);
-            let received = answers.join().expect("the receive loop does not panic");
-            sent.and_then(|sent| received.map(|()| sent))
-        }),
-        Probe::Stream | Probe::Paced | Probe::Search | Probe::Connect => {
-            let metrics = &spec.probe.metrics;
-            let asked = metrics.contains(&Metric::TcpSrtt) || metrics.contains(&Metric::BufferDelay);
-            let sample = spec.transport == Transport::Tcp && asked;
-            thread::scope(|scope| {
-                let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, channels, groups, turn.as_mut(), (stop, allowance));
-                ended.store(true, Ordering::Relaxed);
-                srtt_mean_us =
-                    sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
-                sent
-            })
-        }
-    };
-    let report = report.attempt(attempt)?;
-    if let Some(turn) = turn {
-        turn.complete();
-    }
-    let endpoint = own_socket::observe(&first.socket, None)?;
-    let mut sent = report.sent;
-    for (channel, end) in channels.iter().zip(&report.ends) {
-        let left = drain(channel, spec.transport, report.ends_ns);
-        let left = left.attempt(|| format!("end {} from {from} to {to}", spec.probe.probe))?;
-        let discarded = (left as usize).saturating_sub(end.marker) + end.rest;
-        sent.discard(discarded as u64, spec.message_bytes.into());
-    }
-    let tcp = tcp_total(channels);
-    let mut counters = host::counters_since(&before, &endpoint.interface, &[&first.socket]);
-    if let Some((sent, copied)) = report.zerocopy {
-        counters.0.insert("socket.zerocopy".to_owned(), sent);
-        counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
-    }
-    let Counted { received, delays, series, slices: answered, .. } = counter.finish();
-    let cpu = if spec.schedule.is_alone() {
-        report.cpu.finish()
-    } else {
-        cpu::of_slices(&report.slices, report.cpu_parts)
-    };
-    let mut slices = report.slices;
-    for (slice, answered) in slices.iter_mut().zip(&answered) {
-        (slice.delay_ns, slice.jitter_ns) = (answered.delay_ns, answered.jitter_ns);
-    }
-    // Replies are timestamped when the program receives them.
-    let left = if spec.probe.probe == Probe::EchoOpenLoop { Point::Schedule } else { Point::Call };
-    let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
-    let (interface_delays, point) = interface_rtt.and_then(InterfaceRtt::finish).unzip();
-    Ok(HostReport {
-        io: Some(first.io),
-        socket_memory_kib: memory.peak_kib(sent.first_ns, sent.last_ns),
-        sent,
-        received,
-        delays,
-        delay_points,
-        interface_delays,
-        interface_points: point.map(|point| DelayPoints::between(point, point)),
-        pacing_error: report.pacing_error.and_then(PacingError::finish),
-        series,
-        slices,
-        cpu,
-        tcp: tcp.map(|tcp| TcpInfo { srtt_mean_us, ..tcp }),
-        counters,
-        peak_rss_kib: sys::peak_rss_kib(),
-        ..HostReport::new(Role::Sender, endpoint)
-    })
-}
-
-/// Sends on one flow, each message after the answer to the one before.
-fn lockstep(
-    spec: &TrialSpec,
-    channels: &[Channel],
-    counter: &mut ArrivalCounter<'_>,
-    interface_rtt: &mut Option<InterfaceRtt<'_>>,
-    (turn, stop, allowance): (Option<&mut Turn<'_>>, Option<&AtomicBool>, Option<&Allowance>),
-) -> io::Result<Finished> {
-    let mut rx = RxBatch::new(channels, StampClock::new())?;
-    let mut sending = Sending::new(spec, channels, 0..1)?.stopped_by(stop).allowed_by(allowance);
-    sending.phases(turn, |phase, slice, sequence| {
-        counter.await_answer(phase, sequence, sys::now_ns());
-        receive(&mut rx, spec.message_bytes as usize, spec.token, counter)?;
-        let answered = counter.was_answered(phase, slice);
-        match interface_rtt {
-            Some(trips) => trips.note(phase, answered.then(|| rx.recv_meta())),
-            None => Ok(()),
-        }
-    })?;
-    sending.finish()
-}
-
-/// Sends on all flows without waiting for replies; each thread sends its own flows.
-fn stream(
-    spec: &TrialSpec,
-    channels: &[Channel],
-    groups: &[Range<usize>],
-    turn: Option<&mut Turn<'_>>,
-    (stop, allowance): (Option<&AtomicBool>, Option<&Allowance>),
-) -> io::Result<Finished> {
-    if let Some(turn) = turn {
-        let mut sending = Sending::new(spec, channels, 0..channels.len())?.allowed_by(allowance);
-        sending.phases(Some(turn), |_, _, _| Ok(()))?;
-        return sending.finish();
-    }
-    let sent = threads::on_each(groups, |group| {
-        let mut sending = Sending::new(spec, channels, group)?.stopped_by(stop).allowed_by(allowance);
-        sending.phases(None, |_, _, _| Ok(()))?;
-        sending.finish()
-    })?;
-    let all = sent.into_iter().reduce(Finished::join);
-    all.ok_or_else(|| io::Error::other("there was no flow"))
-}
-
-/// Waits until the receiver has closed, or for UDP the send queue is empty, or the trial has ended. Returns the bytes
-/// of a connection that have not arrived then, which are discarded.
-fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u32> {
-    if transport == Transport::Udp {
-        wait_until_empty(channel, until)?;
-        return Ok(0);
-    }
-    channel.socket.shutdown(Shutdown::Write)?;
-    let mut rest = [0; 4096];
-    while sys::now_ns() < until {
-        match sys::receive(&channel.socket, &mut rest) {
-            Ok(0) => return Ok(0),
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let left = sys::unsent_bytes(&channel.socket)?.unwrap_or(0);
-    // Closing it now resets it, and what a queue still holds reaches a port that is closed.
-    channel.socket.set_linger(Some(Duration::ZERO))?;
-    Ok(left)
-}
-
-/// Mean of the smoothed round-trip time in microseconds, sampled until the trial has ended.
-fn sample_srtt(channel: &Channel, ended: &AtomicBool) -> Option<f64> {
-    let mut sum = 0;
-    let mut samples = 0;
-    while !ended.load(Ordering::Relaxed) {
-        thread::sleep(SRTT_PERIOD);
-        if let Some(rtt) = sys::tcp_info(&channel.socket).ok().and_then(|info| info.rtt_us) {
-            sum += rtt;
-            samples += 1;
-        }
-    }
-    (samples > 0).then(|| sum as f64 / f64::from(samples))
+    let flows = FlowSender { spec, from, to, channels: &channels, groups: &groups, stop, allowance };
+    guarded(spec, &channels, to, || flows.run(before, turn))
 }
 
 /// How often a sender looks whether anything was acknowledged.

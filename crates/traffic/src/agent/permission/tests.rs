@@ -124,12 +124,35 @@ fn link_local_address_is_of_the_coordinators_zone() {
     assert_eq!(Permission::default().in_own_addresses(listen("fe80::1%eth0")), listen("fe80::1%eth0"));
 }
 
+/// Limits with a rate of 10 Mbit/s.
+fn bounded() -> Limits {
+    Limits { most_bits_per_second: Some(10e6), ..limited() }
+}
+
+/// A stream of 1250 bytes, 10 kbit, at this rate.
+fn send_at_rate(rate: f64) -> Request {
+    send("10.9.0.2", |spec| {
+        spec.message_bytes = 1250;
+        spec.probe.pacing = Pacing::Schedule(rate);
+    })
+}
+
+/// Two arms of such streams, which take turns.
+fn in_turns(rates: [f64; 2]) -> Request {
+    let arms = rates.map(|rate| match send_at_rate(rate) {
+        Request::Send(arm) => arm,
+        other => panic!("{other:?}"),
+    });
+    Request::SendInTurns { arms: arms.to_vec(), seed: 1 }
+}
+
 #[test]
-fn length_rate_and_options_have_limits() {
+fn a_trial_is_no_longer_than_the_limit() {
     let long = send("10.9.0.2", |spec| spec.probe.length = Length::Time(61_000_000_000));
     assert!(refused(limited(), &long).unwrap().contains("--max-duration"));
     let warm = send("10.9.0.2", |spec| {
-        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000_000), 1_000_000_000);
+        spec.probe.length = Length::Time(60_000_000_000);
+        spec.probe.warmup_ns = 1_000_000_000;
     });
     assert!(refused(limited(), &warm).unwrap().contains("--max-duration"));
     let slow = send("10.9.0.2", |spec| {
@@ -137,29 +160,24 @@ fn length_rate_and_options_have_limits() {
         spec.probe.pacing = Pacing::Schedule(1.0);
     });
     assert!(refused(limited(), &slow).is_some());
-    let paced = |rate| {
-        send("10.9.0.2", move |spec| {
-            (spec.message_bytes, spec.probe.pacing) = (1250, Pacing::Schedule(rate));
-        })
-    };
-    let bounded = Limits { most_bits_per_second: Some(10e6), ..limited() };
-    assert_eq!(refused(bounded.clone(), &paced(1000.0)), None);
-    assert!(refused(bounded.clone(), &paced(1001.0)).unwrap().contains("10 Mbit/s"));
+}
+
+#[test]
+fn all_streams_together_keep_to_the_rate() {
+    assert_eq!(refused(bounded(), &send_at_rate(1000.0)), None);
+    assert!(refused(bounded(), &send_at_rate(1001.0)).unwrap().contains("10 Mbit/s"));
     // All flows of a stream keep one schedule, and arms in turns send one at a time.
-    let in_turns = |rates: [f64; 2]| {
-        let arms = rates.map(|rate| match paced(rate) {
-            Request::Send(arm) => arm,
-            other => panic!("{other:?}"),
-        });
-        Request::SendInTurns { arms: arms.to_vec(), seed: 1 }
-    };
-    assert_eq!((takes(&paced(600.0)), takes(&in_turns([400.0, 600.0]))), (6e6, 6e6));
+    assert_eq!((takes(&send_at_rate(600.0)), takes(&in_turns([400.0, 600.0]))), (6e6, 6e6));
     let beside = |request: &Request| {
-        Permission { limits: Some(bounded.clone()) }.check(request, takes(&paced(600.0))).err()
+        Permission { limits: Some(bounded()) }.check(request, takes(&send_at_rate(600.0))).err()
     };
-    assert_eq!(beside(&paced(400.0)), None);
-    assert!(beside(&paced(401.0)).unwrap().contains("of which 6 are taken by other streams"));
+    assert_eq!(beside(&send_at_rate(400.0)), None);
+    assert!(beside(&send_at_rate(401.0)).unwrap().contains("of which 6 are taken by other streams"));
     assert!(beside(&in_turns([400.0, 401.0])).is_some());
+}
+
+#[test]
+fn a_limited_rate_needs_a_probe_that_has_one() {
     for (probe, pacing, fits) in [
         (Probe::Stream, Pacing::Flood, false),
         (Probe::Stream, Pacing::Lockstep, false),
@@ -168,31 +186,41 @@ fn length_rate_and_options_have_limits() {
         (Probe::Echo, Pacing::Lockstep, true),
     ] {
         let request = send("10.9.0.2", |spec| (spec.probe.probe, spec.probe.pacing) = (probe, pacing));
-        assert_eq!(refused(bounded.clone(), &request).is_none(), fits, "{probe} {pacing}");
+        assert_eq!(refused(bounded(), &request).is_none(), fits, "{probe} {pacing}");
     }
+}
+
+#[test]
+fn opening_and_ending_flows_keeps_to_the_rate() {
     // What opens and ends flows is sent at the rate, too: 3 markers of each, or too many of them.
     for transport in Transport::ALL.iter().copied() {
-        assert_eq!(refused(bounded.clone(), &slow_stream(transport, 100, 1000)), None);
-        let reason = refused(bounded.clone(), &slow_stream(transport, 10_000, 60_000)).unwrap();
+        assert_eq!(refused(bounded(), &slow_stream(transport, 100, 1000)), None);
+        let reason = refused(bounded(), &slow_stream(transport, 10_000, 60_000)).unwrap();
         assert!(reason.contains("10000 flows of 60000 bytes") && reason.contains("(-P)"), "{reason}");
     }
     assert_eq!(takes(&slow_stream(Transport::Udp, 100, 1000)), 240_000.0);
-    assert_eq!(refused(bounded.clone(), &open(100)), None);
-    assert!(refused(bounded.clone(), &open(10_000)).unwrap().contains("10 Mbit/s"));
-    let tuned = |tuning: Tuning| send("10.9.0.2", move |spec| spec.tuning = tuning);
+    assert_eq!(refused(bounded(), &open(100)), None);
+    assert!(refused(bounded(), &open(10_000)).unwrap().contains("10 Mbit/s"));
+}
+
+#[test]
+fn socket_options_need_a_permission() {
     for tuning in [
         Tuning { busy_poll_us: Some(50), ..Tuning::default() },
         Tuning { congestion_control: Some("no_such_module".to_owned()), ..Tuning::default() },
         Tuning { receive_buffer: Some(1 << 30), ..Tuning::default() },
         Tuning { send_buffer: Some((16 << 20) + 1), ..Tuning::default() },
     ] {
-        let request = tuned(tuning);
+        let request = send("10.9.0.2", |spec| spec.tuning = tuning);
         assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
         assert_eq!(refused(Limits { tuning: true, ..limited() }, &request), None);
         // Over standard input and output it is allowed.
         assert_eq!(Permission::default().check(&request, 0.0), Ok(()));
     }
-    // Everybody's trials are bounded.
+}
+
+#[test]
+fn the_number_of_flows_is_always_bounded() {
     let huge = send("10.9.0.2", |spec| spec.flows = u32::MAX);
     assert!(Permission::default().check(&huge, 0.0).unwrap_err().contains("flows"));
 }

@@ -151,9 +151,6 @@ unsafe fn address(socket: &SOCKET_ADDRESS) -> Option<IpAddr> {
 
 pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
-    let mut note = |group: &str, named: &[(&str, u64)]| {
-        counters.extend(named.iter().map(|(name, value)| (format!("{group}.{name}"), *value)));
-    };
     if let Some(row) = row(interface) {
         let named = [
             ("rx_bytes", row.InOctets),
@@ -165,50 +162,64 @@ pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
             ("tx_errors", row.OutErrors),
             ("tx_dropped", row.OutDiscards),
         ];
-        note("interface", &named);
+        note(&mut counters, "interface", &named);
     }
     for (family, suffix) in [(AF_INET, ""), (AF_INET6, "6")] {
-        if let Some(ip) = filled(GetIpStatisticsEx, family) {
-            let named = [
-                ("InReceives", ip.dwInReceives),
-                ("InDelivers", ip.dwInDelivers),
-                ("InDiscards", ip.dwInDiscards),
-                ("OutRequests", ip.dwOutRequests),
-                ("OutDiscards", ip.dwOutDiscards),
-                ("ReasmReqds", ip.dwReasmReqds),
-                ("ReasmOKs", ip.dwReasmOks),
-                ("ReasmFails", ip.dwReasmFails),
-                ("FragOKs", ip.dwFragOks),
-                ("FragFails", ip.dwFragFails),
-                ("FragCreates", ip.dwFragCreates),
-            ];
-            note(&format!("ip{suffix}"), &named.map(|(name, value)| (name, value.into())));
-        }
-        if let Some(udp) = filled(GetUdpStatisticsEx, family) {
-            let named = [
-                ("InDatagrams", udp.dwInDatagrams),
-                ("NoPorts", udp.dwNoPorts),
-                ("InErrors", udp.dwInErrors),
-                ("OutDatagrams", udp.dwOutDatagrams),
-            ];
-            note(&format!("udp{suffix}"), &named.map(|(name, value)| (name, value.into())));
-        }
-        if let Some(tcp) = filled(GetTcpStatisticsEx, family) {
-            let named = [
-                ("ActiveOpens", tcp.dwActiveOpens),
-                ("PassiveOpens", tcp.dwPassiveOpens),
-                ("AttemptFails", tcp.dwAttemptFails),
-                ("EstabResets", tcp.dwEstabResets),
-                ("InSegs", tcp.dwInSegs),
-                ("OutSegs", tcp.dwOutSegs),
-                ("RetransSegs", tcp.dwRetransSegs),
-                ("InErrs", tcp.dwInErrs),
-                ("OutRsts", tcp.dwOutRsts),
-            ];
-            note(&format!("tcp{suffix}"), &named.map(|(name, value)| (name, value.into())));
-        }
+        note_ip(&mut counters, family, suffix);
+        note_udp(&mut counters, family, suffix);
+        note_tcp(&mut counters, family, suffix);
     }
     counters
+}
+
+/// Adds counters as `GROUP.NAME`.
+fn note(counters: &mut BTreeMap<String, u64>, group: &str, named: &[(&str, u64)]) {
+    counters.extend(named.iter().map(|(name, value)| (format!("{group}.{name}"), *value)));
+}
+
+fn note_ip(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
+    let Some(ip) = filled(GetIpStatisticsEx, family) else { return };
+    let named = [
+        ("InReceives", ip.dwInReceives),
+        ("InDelivers", ip.dwInDelivers),
+        ("InDiscards", ip.dwInDiscards),
+        ("OutRequests", ip.dwOutRequests),
+        ("OutDiscards", ip.dwOutDiscards),
+        ("ReasmReqds", ip.dwReasmReqds),
+        ("ReasmOKs", ip.dwReasmOks),
+        ("ReasmFails", ip.dwReasmFails),
+        ("FragOKs", ip.dwFragOks),
+        ("FragFails", ip.dwFragFails),
+        ("FragCreates", ip.dwFragCreates),
+    ];
+    note(counters, &format!("ip{suffix}"), &named.map(|(name, value)| (name, value.into())));
+}
+
+fn note_udp(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
+    let Some(udp) = filled(GetUdpStatisticsEx, family) else { return };
+    let named = [
+        ("InDatagrams", udp.dwInDatagrams),
+        ("NoPorts", udp.dwNoPorts),
+        ("InErrors", udp.dwInErrors),
+        ("OutDatagrams", udp.dwOutDatagrams),
+    ];
+    note(counters, &format!("udp{suffix}"), &named.map(|(name, value)| (name, value.into())));
+}
+
+fn note_tcp(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
+    let Some(tcp) = filled(GetTcpStatisticsEx, family) else { return };
+    let named = [
+        ("ActiveOpens", tcp.dwActiveOpens),
+        ("PassiveOpens", tcp.dwPassiveOpens),
+        ("AttemptFails", tcp.dwAttemptFails),
+        ("EstabResets", tcp.dwEstabResets),
+        ("InSegs", tcp.dwInSegs),
+        ("OutSegs", tcp.dwOutSegs),
+        ("RetransSegs", tcp.dwRetransSegs),
+        ("InErrs", tcp.dwInErrs),
+        ("OutRsts", tcp.dwOutRsts),
+    ];
+    note(counters, &format!("tcp{suffix}"), &named.map(|(name, value)| (name, value.into())));
 }
 
 /// Statistics of a family, filled by one of these calls; `None` on failure.
