@@ -10,8 +10,10 @@
 //! | [`steady`], [`stations`], [`exchanges`] | the Wi-Fi network of a trial |
 
 mod arrivals;
+mod foreign;
 mod packets;
 
+pub use foreign::peer;
 pub(crate) use packets::arms;
 pub use packets::{ArmReports, counted_payload, generator};
 
@@ -22,7 +24,6 @@ use crate::validate::packets::packet_rules;
 use stacklab_model::{
     ArmSchedule, Endpoint, Ends, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
 };
-use stacklab_traffic::foreign::Counted;
 use stacklab_traffic::timing::pacing_rate;
 use std::net::IpAddr;
 
@@ -218,80 +219,6 @@ fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
 
 fn text(value: Option<impl ToString>) -> Option<String> {
     value.map(|value| value.to_string())
-}
-
-/// What the test of a peer of another protocol breaks, by what both ends counted of each stream: `theirs` are the bytes
-/// and datagrams that the peer reports, if it reports the stream.
-pub fn peer(spec: &TrialSpec, own: &HostReport, streams: &[(&Counted, Option<[u64; 2]>)]) -> Vec<String> {
-    let Endpoint { family, local, peer, .. } = &own.endpoint;
-    let planned = spec.family;
-    let block = u64::from(spec.message_bytes);
-    let is_udp = spec.transport == Transport::Udp;
-    let families =
-        [("socket", *family), ("address", Family::of(local.ip())), ("peer", Family::of(peer.ip()))];
-    let family_rule =
-        |(what, found)| (found == planned, format!("this host's {what} is {found}, planned is {planned}"));
-    let mut rules: Vec<Rule> = families.map(family_rule).into();
-    for (stream, (counted, theirs)) in (1..).zip(streams) {
-        let Some([bytes, packets]) = *theirs else {
-            rules.push((false, format!("the peer reports nothing about stream {stream}")));
-            continue;
-        };
-        let (failed, what) = match counted {
-            Counted::Sent(counts) => {
-                let messages = counts.omitted + counts.measured;
-                let most = messages.saturating_mul(block);
-                rules.extend([
-                    (counts.measured > 0, format!("nothing was sent in stream {stream}")),
-                    (bytes > 0, format!("the peer reports that nothing of stream {stream} arrived")),
-                    (
-                        bytes <= most,
-                        format!("the peer reports {bytes} bytes received of stream {stream}; this host sent {most}"),
-                    ),
-                    (
-                        !is_udp || packets <= messages,
-                        format!("the peer saw datagram {packets} of stream {stream}; this host sent {messages}"),
-                    ),
-                ]);
-                (&counts.failed, "send")
-            }
-            Counted::Received(counts) => {
-                let arrived = counts.bytes;
-                let next = counts.next;
-                rules.extend([
-                    (arrived > 0, format!("nothing arrived in stream {stream}")),
-                    // The last block may be under way when the peer counts; an omitted part ends there at another time.
-                    (
-                        spec.probe.warmup_ns > 0 || arrived <= bytes.saturating_add(block),
-                        format!(
-                            "{arrived} bytes of stream {stream} arrived here; the peer reports {bytes} sent"
-                        ),
-                    ),
-                    (
-                        !is_udp || next <= packets.saturating_add(1),
-                        format!(
-                            "datagram {next} of stream {stream} arrived here; the peer reports {packets} sent"
-                        ),
-                    ),
-                ]);
-                (&counts.failed, "receive")
-            }
-        };
-        let reason = failed.as_deref().unwrap_or_default();
-        rules.push((failed.is_none(), format!("stream {stream} could not {what} to the end: {reason}")));
-    }
-    // This host's queue may have dropped datagrams before they reached the interface: then they did not arrive.
-    let theirs = streams.iter().filter_map(|(_, theirs)| Some((*theirs)?[0])).fold(0, u64::saturating_add);
-    let (counter, arrived) = match own.role {
-        Role::Sender => ("interface.tx_bytes", theirs),
-        Role::Receiver => ("interface.rx_bytes", own.received.bytes),
-    };
-    let counted = own.counters.get(counter);
-    rules.push((
-        counted >= arrived,
-        format!("{arrived} bytes of payload arrived, and this host's interface counted {counted} bytes"),
-    ));
-    broken(rules)
 }
 
 /// What a Wi-Fi network or association breaks: it is there before and after a trial, and described alike.
