@@ -69,70 +69,128 @@ pub fn measure(
     let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
     let request_bytes =
         if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(MIN_REQUEST) };
-    let pace = || Pace::new(settings.pps, settings.most_bytes, settings.interrupted);
-    let mut prober =
-        Prober { pace: pace(), tls: configure_tls(), resolvers: settings.resolvers, request_bytes };
-    let exporter = settings.metrics.map(exporter).transpose()?;
-    let mut looks = Vec::new();
-    let prints_rounds = settings.watch || settings.format == OutputFormat::Csv;
-    let mut progress = Progress::new(rounds.filter(|_| !prints_rounds));
-    for mut target in targets {
-        progress.show(0, &looks);
-        prober.choose_addresses(&mut target).map_err(|_| PathError::Interrupted)?;
-        if settings.watch || settings.format == OutputFormat::Csv {
-            eprint!("{}", print::refused_text(&target, "stacklab: "));
-        }
-        let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
-        looks.push(Rounds::new(target, facts));
-    }
+    let mut watch = Watch {
+        settings,
+        prober: Prober {
+            pace: start_pace(settings),
+            tls: configure_tls(),
+            resolvers: settings.resolvers,
+            request_bytes,
+        },
+        exporter: settings.metrics.map(exporter).transpose()?,
+        progress: Progress::new(rounds.filter(|_| !settings.prints_rounds())),
+        looks: Vec::new(),
+        drifts: 0,
+    };
+    watch.look_up(targets)?;
     if settings.format == OutputFormat::Csv {
         print(print::CSV_HEADER).map_err(PathError::Output)?;
     }
-    let mut drifts = 0;
-    let mut hour = now_unix_ns();
-    let mut is_interrupted = false;
-    'rounds: for round in 0..rounds.unwrap_or(u64::MAX) {
-        if settings.watch && now_unix_ns().saturating_sub(hour) > HOUR_NS {
-            (prober.pace, hour) = (pace(), now_unix_ns());
-        }
-        for look in &mut looks {
-            let figures = match prober.round(&look.target) {
-                Ok(figures) => figures,
-                Err(_) if look.count == 0 => return Err(PathError::Interrupted),
-                Err(_) => {
-                    is_interrupted = true;
-                    break 'rounds;
-                }
-            };
-            for (metric, drift) in look.add(figures) {
-                eprintln!("stacklab: {}: {}", look.target.name, drift_text(metric, &drift));
-                drifts += 1;
+    let is_interrupted = watch.run_rounds(rounds, &mut print)?;
+    watch.progress.end();
+    let planned = rounds.filter(|_| is_interrupted && !settings.watch);
+    print(&conclusion(settings, &watch.looks, planned)).map_err(PathError::Output)?;
+    Ok(WatchResult { broken: find_broken(&watch.looks), drifts: watch.drifts })
+}
+
+impl Settings<'_> {
+    /// Whether each round is printed when it ends.
+    fn prints_rounds(&self) -> bool {
+        self.watch || self.format == OutputFormat::Csv
+    }
+}
+
+fn start_pace(settings: &Settings<'_>) -> Pace {
+    Pace::new(settings.pps, settings.most_bytes, settings.interrupted)
+}
+
+/// A measurement under way.
+struct Watch<'a> {
+    settings: &'a Settings<'a>,
+    prober: Prober<'a>,
+    exporter: Option<Exporter>,
+    progress: Progress,
+    /// What was measured of each host.
+    looks: Vec<Rounds>,
+    /// How often the families drifted apart so far.
+    drifts: u64,
+}
+
+impl Watch<'_> {
+    /// Chooses the addresses of each host, and collects what does not change from round to round.
+    fn look_up(&mut self, targets: Vec<Target>) -> Result<(), PathError> {
+        for mut target in targets {
+            self.progress.show(0, &self.looks);
+            self.prober.choose_addresses(&mut target).map_err(|_| PathError::Interrupted)?;
+            if self.settings.prints_rounds() {
+                eprint!("{}", print::refused_text(&target, "stacklab: "));
             }
-            let text = match (settings.format, look.last()) {
-                (OutputFormat::Csv, Some(figures)) => {
-                    let unix_s = now_unix_ns() / 1_000_000_000;
-                    print::csv(&look.target.name, round + 1, unix_s, figures)
-                }
-                (OutputFormat::Text, _) if settings.watch => print::line(look),
-                _ => continue,
-            };
-            print(&text).map_err(PathError::Output)?;
+            let facts = self.prober.facts(&target).map_err(|_| PathError::Interrupted)?;
+            self.looks.push(Rounds::new(target, facts));
         }
-        progress.show(round + 1, &looks);
-        if let Some(exporter) = &exporter {
-            exporter.show(&gauges(&looks, settings.margin));
+        Ok(())
+    }
+
+    /// Returns whether the user interrupted after the first round of the first host.
+    fn run_rounds(
+        &mut self,
+        rounds: Option<u64>,
+        print: &mut impl FnMut(&str) -> io::Result<()>,
+    ) -> Result<bool, PathError> {
+        let settings = self.settings;
+        let mut hour = now_unix_ns();
+        for round in 0..rounds.unwrap_or(u64::MAX) {
+            if settings.watch && now_unix_ns().saturating_sub(hour) > HOUR_NS {
+                self.prober.pace = start_pace(settings);
+                hour = now_unix_ns();
+            }
+            for look in &mut self.looks {
+                let figures = match self.prober.round(&look.target) {
+                    Ok(figures) => figures,
+                    Err(_) if look.count == 0 => return Err(PathError::Interrupted),
+                    Err(_) => return Ok(true),
+                };
+                for (metric, drift) in look.add(figures) {
+                    eprintln!("stacklab: {}: {}", look.target.name, drift_text(metric, &drift));
+                    self.drifts += 1;
+                }
+                if let Some(text) = round_text(settings, look, round) {
+                    print(&text).map_err(PathError::Output)?;
+                }
+            }
+            self.progress.show(round + 1, &self.looks);
+            if let Some(exporter) = &self.exporter {
+                exporter.show(&gauges(&self.looks, settings.margin));
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What is printed of a host's latest round, if rounds are printed.
+fn round_text(settings: &Settings<'_>, look: &Rounds, round: u64) -> Option<String> {
+    match (settings.format, look.last()) {
+        (OutputFormat::Csv, Some(figures)) => {
+            let unix_s = now_unix_ns() / 1_000_000_000;
+            Some(print::csv(&look.target.name, round + 1, unix_s, figures))
+        }
+        (OutputFormat::Text, _) if settings.watch => Some(print::line(look)),
+        _ => None,
+    }
+}
+
+/// Families that do not work, with host and state.
+fn find_broken(looks: &[Rounds]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for look in looks {
+        for family in Family::ALL {
+            let state = look.state(*family);
+            if !state.works() {
+                broken.push(format!("{} over {family}: {}", look.target.name, state.name()));
+            }
         }
     }
-    progress.end();
-    let planned = rounds.filter(|_| is_interrupted && !settings.watch);
-    print(&conclusion(settings, &looks, planned)).map_err(PathError::Output)?;
-    let broken = looks
-        .iter()
-        .flat_map(|look| Family::ALL.iter().map(move |family| (look, *family, look.state(*family))))
-        .filter(|(.., state)| !state.works())
-        .map(|(look, family, state)| format!("{} over {family}: {}", look.target.name, state.name()))
-        .collect();
-    Ok(WatchResult { broken, drifts })
+    broken
 }
 
 /// Shows figures to Prometheus, and says where.

@@ -1,7 +1,5 @@
 //! The last value of a probe that still gets through, where echoes and their answers may be lost.
 
-use std::ops::ControlFlow;
-
 /// Echoes at a value before the search takes it for one that does not get through, for now.
 const TRIES: u32 = 2;
 /// A silence is taken for an answer when loss explains it with at most this probability.
@@ -27,61 +25,106 @@ pub(crate) fn boundary<E>(
     next: impl Fn(u32, u32) -> u32,
     mut ask: impl FnMut(u32) -> Result<Reply, E>,
 ) -> Result<Option<u32>, E> {
-    let mut yes = yes;
-    let mut no = proven_no;
-    let mut proven = proven_no;
-    let mut asked = 0;
-    let mut answered = 0;
-    let mut lost = 0;
+    let mut search = BoundarySearch { yes, no: proven_no, proven: proven_no, asked: 0, answered: 0, lost: 0 };
     loop {
-        while yes.abs_diff(no) > 1 {
-            let value = next(yes, no);
-            let reply = (0..TRIES).try_fold(Reply::Nothing, |_, tried| {
-                asked += 1;
-                match ask(value) {
-                    Ok(Reply::Nothing) => ControlFlow::Continue(Reply::Nothing),
-                    reply => ControlFlow::Break(reply.map(|reply| (reply, tried))),
-                }
-            });
+        search.bisect(&next, &mut ask)?;
+        match search.explain_silence(&mut ask)? {
+            Silence::Refusal => return Ok(Some(search.yes)),
+            Silence::Loss => {}
+            Silence::Unknown => return Ok(None),
+        }
+    }
+}
+
+/// What is known of a boundary.
+struct BoundarySearch {
+    /// The last value that got through.
+    yes: u32,
+    /// The first value that did not, for now.
+    no: u32,
+    /// The first value that is known not to get through.
+    proven: u32,
+    /// Echoes sent.
+    asked: u32,
+    /// Echoes that were answered, and echoes lost, at values that get through.
+    answered: u32,
+    lost: u32,
+}
+
+/// Why a value is silent.
+enum Silence {
+    /// It does not get through: a router says so, or loss does not explain the silence.
+    Refusal,
+    /// It gets through, and its echoes were lost.
+    Loss,
+    /// So much is lost that nobody can tell.
+    Unknown,
+}
+
+impl BoundarySearch {
+    /// Narrows the boundary down to two neighbours, where silence counts as a refusal.
+    fn bisect<E>(
+        &mut self,
+        next: &impl Fn(u32, u32) -> u32,
+        ask: &mut impl FnMut(u32) -> Result<Reply, E>,
+    ) -> Result<(), E> {
+        while self.yes.abs_diff(self.no) > 1 {
+            let value = next(self.yes, self.no);
+            let mut reply = Reply::Nothing;
+            let mut silent = 0;
+            while reply == Reply::Nothing && silent < TRIES {
+                self.asked += 1;
+                reply = ask(value)?;
+                silent += u32::from(reply == Reply::Nothing);
+            }
             match reply {
-                ControlFlow::Break(Ok((Reply::Yes, tried))) => {
-                    (yes, answered, lost) = (value, answered + 1, lost + tried);
+                Reply::Yes => {
+                    self.yes = value;
+                    self.answered += 1;
+                    self.lost += silent;
                 }
-                ControlFlow::Break(Ok(_)) => (no, proven) = (value, value),
-                ControlFlow::Break(Err(error)) => return Err(error),
-                ControlFlow::Continue(_) => no = value,
+                Reply::No => {
+                    self.no = value;
+                    self.proven = value;
+                }
+                Reply::Nothing => self.no = value,
             }
         }
-        // A value that nobody refused may have been lost: it is asked until loss does not explain the silence.
+        Ok(())
+    }
+
+    /// Asks a value that nobody refused, whose echoes may have been lost, until loss does not explain the silence.
+    fn explain_silence<E>(&mut self, ask: &mut impl FnMut(u32) -> Result<Reply, E>) -> Result<Silence, E> {
         let mut silent = TRIES;
-        while no != proven {
-            let loss = f64::from(lost + 1) / f64::from(answered + lost + 2);
+        while self.no != self.proven {
+            let loss = f64::from(self.lost + 1) / f64::from(self.answered + self.lost + 2);
             if silent >= MIN_SILENT && loss.powi(silent.cast_signed()) < DOUBT {
-                return Ok(Some(yes));
+                return Ok(Silence::Refusal);
             }
-            if asked > MAX_ASKED {
-                return Ok(None);
+            if self.asked > MAX_ASKED {
+                return Ok(Silence::Unknown);
             }
-            asked += 2;
-            match ask(no)? {
-                Reply::No => proven = no,
+            self.asked += 2;
+            match ask(self.no)? {
+                Reply::No => self.proven = self.no,
                 // How much is lost at present, by a value that gets through.
                 Reply::Nothing => {
                     silent += 1;
-                    match ask(yes)? {
-                        Reply::Yes => answered += 1,
-                        _ => lost += 1,
+                    match ask(self.yes)? {
+                        Reply::Yes => self.answered += 1,
+                        _ => self.lost += 1,
                     }
                 }
                 Reply::Yes => {
-                    (yes, no, answered, lost) = (no, proven, answered + 1, lost + silent);
-                    break;
+                    self.yes = self.no;
+                    self.no = self.proven;
+                    self.answered += 1;
+                    self.lost += silent;
+                    return Ok(Silence::Loss);
                 }
             }
         }
-        if yes.abs_diff(no) == 1 && no == proven {
-            return Ok(Some(yes));
-        }
+        Ok(Silence::Refusal)
     }
 }
 

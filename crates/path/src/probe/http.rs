@@ -98,78 +98,142 @@ fn exchange(
     mut stream: impl Read + Write,
     fetched: &mut Fetched,
 ) -> Result<(), String> {
-    let asked = format!(
+    let asked = write_request(request);
+    let began = Instant::now();
+    stream.write_all(asked.as_bytes()).and_then(|()| stream.flush()).map_err(|error| no_answer(&error))?;
+    let mut answer = AnswerReader::new(fetched, began);
+    let mut room = vec![0; 64 << 10];
+    let mut is_closed = false;
+    while answer.wants_more(request.most_bytes) {
+        let left = request.most_bytes - answer.fetched.bytes;
+        let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        match read_part(&mut stream, &mut room[..most], answer.fetched)? {
+            Part::Bytes(length) => answer.take(&room[..length])?,
+            Part::Interrupted => {}
+            Part::End => {
+                is_closed = true;
+                break;
+            }
+        }
+    }
+    answer.finish(is_closed)
+}
+
+fn write_request(request: &HttpRequest<'_>) -> String {
+    format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: stacklab/{}\r\nAccept: */*\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n",
         request.path,
         // An IPv6 address is in brackets here (RFC 3986).
         if request.host.contains(':') { format!("[{}]", request.host) } else { request.host.to_owned() },
         env!("CARGO_PKG_VERSION")
-    );
-    let failed = |error: io::Error| format!("connected, then no answer: {}", said(&error));
-    let began = Instant::now();
-    stream.write_all(asked.as_bytes()).and_then(|()| stream.flush()).map_err(failed)?;
-    let mut room = vec![0; 64 << 10];
-    let mut header = Vec::new();
-    let mut first = None;
-    let mut content = 0_u64;
-    let mut before = 0_u64;
-    let mut last = began;
-    let mut is_closed = false;
-    while fetched.bytes < request.most_bytes && began.elapsed() <= ANSWER_LIMIT && !is_whole(fetched) {
-        let most = room.len().min(usize::try_from(request.most_bytes - fetched.bytes).unwrap_or(usize::MAX));
-        let length = match stream.read(&mut room[..most]) {
-            Ok(0) => {
-                is_closed = true;
-                break;
-            }
-            Ok(length) => length,
-            // Many servers close TLS without saying so.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && fetched.body.is_some() => {
-                is_closed = true;
-                break;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if fetched.bytes > 0 => {
-                return Err(format!(
-                    "{NOT_WHOLE}: it broke off after {}: {}",
-                    count(fetched.bytes, "byte"),
-                    said(&error)
-                ));
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        last = Instant::now();
-        fetched.bytes += length as u64;
-        if first.is_none() {
-            first = Some(last);
-            fetched.first_byte = Some(last - began);
-            before = length as u64;
+    )
+}
+
+/// What one read of an answer gave.
+enum Part {
+    Bytes(usize),
+    Interrupted,
+    End,
+}
+
+fn read_part(stream: &mut impl Read, room: &mut [u8], fetched: &Fetched) -> Result<Part, String> {
+    match stream.read(room) {
+        Ok(0) => Ok(Part::End),
+        Ok(length) => Ok(Part::Bytes(length)),
+        // Many servers close TLS without saying so.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && fetched.body.is_some() => Ok(Part::End),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Part::Interrupted),
+        Err(error) if fetched.bytes > 0 => {
+            let bytes = count(fetched.bytes, "byte");
+            Err(format!("{NOT_WHOLE}: it broke off after {bytes}: {}", said(&error)))
         }
+        Err(error) => Err(no_answer(&error)),
+    }
+}
+
+fn no_answer(error: &io::Error) -> String {
+    format!("connected, then no answer: {}", said(error))
+}
+
+/// An answer as it arrives.
+struct AnswerReader<'a> {
+    fetched: &'a mut Fetched,
+    /// When it was asked for.
+    began: Instant,
+    header: Vec<u8>,
+    /// When the first bytes came, and how many came with them.
+    first: Option<Instant>,
+    first_bytes: u64,
+    last: Instant,
+    /// Bytes that came after the header was whole.
+    content: u64,
+}
+
+impl<'a> AnswerReader<'a> {
+    fn new(fetched: &'a mut Fetched, began: Instant) -> Self {
+        AnswerReader {
+            fetched,
+            began,
+            header: Vec::new(),
+            first: None,
+            first_bytes: 0,
+            last: began,
+            content: 0,
+        }
+    }
+
+    fn wants_more(&self, most_bytes: u64) -> bool {
+        self.fetched.bytes < most_bytes && self.began.elapsed() <= ANSWER_LIMIT && !is_whole(self.fetched)
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result<(), String> {
+        self.note_times(part.len() as u64);
+        if let Some(body) = &mut self.fetched.body {
+            self.content += part.len() as u64;
+            return body.take(part).map_err(|reason| format!("{NOT_WHOLE}: {reason}"));
+        }
+        self.header.extend_from_slice(part);
+        self.read_header()
+    }
+
+    fn note_times(&mut self, length: u64) {
+        self.last = Instant::now();
+        self.fetched.bytes += length;
+        if self.first.is_none() {
+            self.first = Some(self.last);
+            self.fetched.first_byte = Some(self.last - self.began);
+            self.first_bytes = length;
+        }
+    }
+
+    /// Reads the header once it is whole; what came behind it is content.
+    fn read_header(&mut self) -> Result<(), String> {
         let invalid = |reason| format!("{NOT_WHOLE}: {reason}");
-        if let Some(body) = &mut fetched.body {
-            content += length as u64;
-            body.take(&room[..length]).map_err(invalid)?;
-            continue;
-        }
-        header.extend_from_slice(&room[..length]);
-        if let Some(mut head) = read_head(&header).map_err(invalid)? {
-            head.body.take(&header[head.bytes..]).map_err(invalid)?;
-            fetched.body = Some(head.body);
-        } else if header.len() > MAX_HEADER_BYTES {
+        if let Some(mut head) = read_head(&self.header).map_err(invalid)? {
+            head.body.take(&self.header[head.bytes..]).map_err(invalid)?;
+            self.fetched.body = Some(head.body);
+        } else if self.header.len() > MAX_HEADER_BYTES {
             return Err(format!("{NOT_WHOLE}: its header has no end"));
         }
+        Ok(())
     }
-    let Some(first) = first else { return Err("connected, and it closed without an answer".to_owned()) };
-    if is_closed && let Some(missing) = find_missing(fetched) {
-        return Err(format!("{NOT_WHOLE}: it closed after {}, and {missing}", count(fetched.bytes, "byte")));
+
+    /// Checks that the answer is whole if the connection has ended, and computes its rate.
+    fn finish(self, is_closed: bool) -> Result<(), String> {
+        let AnswerReader { fetched, first, first_bytes, last, content, .. } = self;
+        let Some(first) = first else { return Err("connected, and it closed without an answer".to_owned()) };
+        if is_closed && let Some(missing) = find_missing(fetched) {
+            let bytes = count(fetched.bytes, "byte");
+            return Err(format!("{NOT_WHOLE}: it closed after {bytes}, and {missing}"));
+        }
+        // What came with the first bytes took no time here.
+        let seconds = (last - first).as_secs_f64();
+        let counted = content.min(fetched.bytes - first_bytes);
+        if counted >= MIN_CONTENT && seconds > 0.0 {
+            fetched.bytes_per_second = Some(counted as f64 / seconds);
+        }
+        Ok(())
     }
-    // What came with the first bytes took no time here.
-    let seconds = (last - first).as_secs_f64();
-    let counted = content.min(fetched.bytes - before);
-    if counted >= MIN_CONTENT && seconds > 0.0 {
-        fetched.bytes_per_second = Some(counted as f64 / seconds);
-    }
-    Ok(())
 }
 
 fn is_whole(fetched: &Fetched) -> bool {
