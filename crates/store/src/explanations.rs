@@ -85,13 +85,14 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
             exact: select_counts(connection, row.get(0)?)?.map(Box::new),
         };
         if let Some(health) = row.get::<_, Option<String>>(5)? {
-            explanation.why = Why::Costs(Box::new(costs(connection, row.get(0)?, &explanation, &health)?));
+            explanation.why =
+                Why::Costs(Box::new(select_costs(connection, row.get(0)?, &explanation, &health)?));
         }
         Ok(explanation)
     })
 }
 
-fn costs(
+fn select_costs(
     connection: &Connection,
     id: i64,
     explanation: &Explanation,
@@ -100,21 +101,7 @@ fn costs(
     let mut stages = Vec::new();
     let mut whole = Vec::new();
     let mut functions = Vec::new();
-    let mut query = connection.prepare_cached(
-        "SELECT kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p FROM stage_cost
-         WHERE explanation = ?1 ORDER BY place",
-    )?;
-    let rows = bounded(query.query([id])?, MAX_ROWS, |row| {
-        let cost = StageCost {
-            name: short(row, 1)?,
-            ns: [figure(row, 2)?, figure(row, 3)?],
-            difference_ns: figure(row, 4)?,
-            error_ns: figure(row, 5)?,
-            adjusted_p: row.get(6)?,
-        };
-        Ok((row.get::<_, String>(0)?, cost))
-    })?;
-    for (kind, cost) in rows {
+    for (kind, cost) in select_stage_costs(connection, id)? {
         match kind.as_str() {
             "stage" => stages.push(cost),
             "whole" => whole.push(cost),
@@ -125,22 +112,6 @@ fn costs(
         not_understood(format!("an explanation has {} sums, not 5", whole.len()).into())
     })?;
     let [unmapped, not_sampled, threads, outside, busy] = sums;
-    let mut query = connection.prepare_cached(
-        "SELECT functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns FROM stack_cost
-         WHERE explanation = ?1 ORDER BY place",
-    )?;
-    let stacks = bounded(query.query([id])?, MAX_ROWS, |row| {
-        let functions = short(row, 0)?;
-        if functions.split(CALLS).count() > MAX_FUNCTIONS {
-            let reason = format!("a call chain of over {MAX_FUNCTIONS} is out of bounds");
-            return Err(not_understood(reason.into()));
-        }
-        Ok(StackCost {
-            functions: functions.split(CALLS).map(str::to_owned).collect(),
-            samples: [count(row, 1)?, count(row, 2)?],
-            ns: [figure(row, 3)?, figure(row, 4)?],
-        })
-    })?;
     Ok(StageCosts {
         cell: explanation.context(),
         arms: explanation.arms(),
@@ -151,8 +122,46 @@ fn costs(
         outside,
         busy,
         functions,
-        stacks,
+        stacks: select_stack_costs(connection, id)?,
         health: from_json(health)?,
+    })
+}
+
+/// The costs of an explanation by name, each with its kind.
+fn select_stage_costs(connection: &Connection, id: i64) -> rusqlite::Result<Vec<(String, StageCost)>> {
+    let mut query = connection.prepare_cached(
+        "SELECT kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p FROM stage_cost
+         WHERE explanation = ?1 ORDER BY place",
+    )?;
+    bounded(query.query([id])?, MAX_ROWS, |row| {
+        let cost = StageCost {
+            name: short(row, 1)?,
+            ns: [figure(row, 2)?, figure(row, 3)?],
+            difference_ns: figure(row, 4)?,
+            error_ns: figure(row, 5)?,
+            adjusted_p: row.get(6)?,
+        };
+        Ok((row.get::<_, String>(0)?, cost))
+    })
+}
+
+/// The costs of an explanation by call chain.
+fn select_stack_costs(connection: &Connection, id: i64) -> rusqlite::Result<Vec<StackCost>> {
+    let mut query = connection.prepare_cached(
+        "SELECT functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns FROM stack_cost
+         WHERE explanation = ?1 ORDER BY place",
+    )?;
+    bounded(query.query([id])?, MAX_ROWS, |row| {
+        let functions = short(row, 0)?;
+        if functions.split(CALLS).count() > MAX_FUNCTIONS {
+            let reason = format!("a call chain of over {MAX_FUNCTIONS} is out of bounds");
+            return Err(not_understood(reason.into()));
+        }
+        Ok(StackCost {
+            functions: functions.split(CALLS).map(str::to_owned).collect(),
+            samples: [count(row, 1)?, count(row, 2)?],
+            ns: [figure(row, 3)?, figure(row, 4)?],
+        })
     })
 }
 
