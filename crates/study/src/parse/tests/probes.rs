@@ -69,10 +69,8 @@ fn paced_stream_is_a_flood_share_if_arms_interleave() {
 }
 
 #[test]
-fn a_mistake_in_a_probe_is_named() {
+fn a_mistake_in_a_probe_or_its_metrics_is_named() {
     let probe = "metrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
-    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
-    let open = "[probe.echo_open_loop]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[blocks]";
     assert_mistakes(&[
         (
             with(probe, "").replace("[probe.stream]", "[probe]"),
@@ -89,6 +87,19 @@ fn a_mistake_in_a_probe_is_named() {
             &["`loss` occurs twice in `probe.stream.metrics`"],
         ),
         (with("metrics = [\"throughput\"]\n", ""), &["`probe.stream.metrics` is missing"]),
+        (
+            with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace(
+                "[blocks]",
+                "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 9 }\n[blocks]",
+            ),
+            &["probe connect needs TCP", "the only transport"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_mistake_in_the_length_of_a_probe_is_named() {
+    assert_mistakes(&[
         (
             with("{ time = \"200ms\" }", "{ time = \"0ms\" }"),
             &["`probe.stream.length.time`", "from 1ms to 24h"],
@@ -111,6 +122,14 @@ fn a_mistake_in_a_probe_is_named() {
             with("\"200ms\" }", "\"24h\" }\ninterval = \"1ms\""),
             &["86400000 rows of this interval", "at least 864 ms"],
         ),
+    ]);
+}
+
+#[test]
+fn a_mistake_in_a_message_rate_is_named() {
+    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
+    let open = "[probe.echo_open_loop]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[blocks]";
+    assert_mistakes(&[
         (
             with("\"200ms\" }", "\"200ms\" }\nmessage_rate = 4"),
             &["no message is due within a run of 200 ms", "5 per"],
@@ -128,13 +147,6 @@ fn a_mistake_in_a_probe_is_named() {
         (
             with("[blocks]", &echo.replace("[blocks]", "message_rate = 5\n[blocks]")),
             &["`probe.echo.message_rate` has no meaning", "echo_open_loop keeps a schedule"],
-        ),
-        (
-            with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace(
-                "[blocks]",
-                "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 9 }\n[blocks]",
-            ),
-            &["probe connect needs TCP", "the only transport"],
         ),
     ]);
 }

@@ -94,7 +94,7 @@ fn link_local_address_has_its_machines_interface() {
 }
 
 #[test]
-fn what_routers_exclude_is_named() {
+fn names_systems_that_routers_exclude() {
     assert_mistakes(&[
         (
             with("mtu = 1500", "topology = \"routed\"").replace(
@@ -131,6 +131,12 @@ fn what_routers_exclude_is_named() {
                 .replace("size = [128, 1408]", "size = [128]\nservices = [\"none\", \"dns\"]"),
             &["`services` cannot be set behind routers"],
         ),
+    ]);
+}
+
+#[test]
+fn names_link_settings_that_need_routers() {
+    assert_mistakes(&[
         (
             with("mtu = 1500", "sender_link = { delay = \"1ms\" }"),
             &["`testbed.sender_link` needs two routers", "the link between the sender and its router"],
@@ -143,6 +149,12 @@ fn what_routers_exclude_is_named() {
             with("mtu = 1500", "loss = \"1 %\""),
             &["`testbed.loss` needs two routers", "write topology = \"routed\"", "packets are then lost"],
         ),
+    ]);
+}
+
+#[test]
+fn names_links_narrower_than_the_middle_one() {
+    assert_mistakes(&[
         (
             with("mtu = 1500", "topology = \"routed\"\nmtu = 1500\nreceiver_link = { mtu = 1400 }"),
             &[
