@@ -340,7 +340,7 @@ fn outcome(row: &Fields) -> Option<(f64, ResultLine)> {
     let bytes = row.bytes()?;
     // Without a byte the rate is 0.
     let has_precise_bytes = is_precise(row.text("bytes"));
-    let is_rough = !is_precise(rate) && !(bytes == 0.0 && has_precise_bytes);
+    let is_rough = !(is_precise(rate) || bytes == 0.0 && has_precise_bytes);
     let result = ResultLine {
         seconds: row.number("to")?,
         bytes,
