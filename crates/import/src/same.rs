@@ -9,20 +9,17 @@ type Place = (usize, usize);
 /// Leaves out each test that an earlier one of the files is too. The one with more figures is kept, and what makes one
 /// of both invalid counts. `names` are those of the files.
 pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
-    let mut kept: HashMap<String, Vec<Place>> = HashMap::new();
+    let mut kept = Kept::new();
     let mut repeats: BTreeSet<Place> = BTreeSet::new();
     for place in places(files) {
-        let Some(identity) = test(files, place).identity.clone() else { continue };
-        let places = kept.entry(identity.name.clone()).or_default();
-        let same = places.iter().position(|known| are_same(files, *known, place));
-        let Some(at) = same else {
-            places.push(place);
+        let Some((known, what)) = find_same(files, &kept, &repeats, place) else {
+            keep_names(&mut kept, test(files, place), place);
             continue;
         };
-        let known = places[at];
         let is_fuller = figures(test(files, place)) > figures(test(files, known));
         let [keep, drop] = if is_fuller { [place, known] } else { [known, place] };
-        places[at] = keep;
+        keep_names(&mut kept, test(files, known), keep);
+        keep_names(&mut kept, test(files, place), keep);
         repeats.insert(drop);
         let reasons = test(files, drop).invalid.clone();
         if let Content::Tests(tests) = &mut files[keep.0].content {
@@ -34,7 +31,7 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
             drop.1 + 1,
             keep.1 + 1,
             names[keep.0],
-            identity.what
+            what
         ));
     }
     for (file, ToolFile { content, .. }) in files.iter_mut().enumerate() {
@@ -48,15 +45,47 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
     }
 }
 
-/// Whether two tests are one. Where a time is missing, ports decide: the files of both ends have the same, and one host
-/// may use them for several tests.
+/// The places of tests by what no other test has.
+type Kept = HashMap<String, Vec<Place>>;
+
+/// Notes that a test, or the same one in another place, has these names.
+fn keep_names(kept: &mut Kept, test: &ToolTest, place: Place) {
+    for identity in &test.identities {
+        let places = kept.entry(identity.name.clone()).or_default();
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+}
+
+/// An earlier test that is this one, and what both have.
+fn find_same(
+    files: &[ToolFile],
+    kept: &Kept,
+    repeats: &BTreeSet<Place>,
+    place: Place,
+) -> Option<(Place, &'static str)> {
+    for identity in &test(files, place).identities {
+        let known = kept.get(&identity.name).map(Vec::as_slice).unwrap_or_default();
+        let same = known.iter().find(|known| !repeats.contains(*known) && are_same(files, **known, place));
+        if let Some(same) = same {
+            return Some((*same, identity.what));
+        }
+    }
+    None
+}
+
+/// Whether two tests are one, by the first identity that both have. Where a time is missing, ports decide: the files of
+/// both ends have the same, and one host may use them for several tests, whose figures differ.
 fn are_same(files: &[ToolFile], one: Place, other: Place) -> bool {
     let first = test(files, one);
     let second = test(files, other);
-    let Some(identities) = first.identity.as_ref().zip(second.identity.as_ref()) else { return false };
-    let is_known = identities.0.is_of(identities.1);
-    is_known.unwrap_or_else(|| match first.side.zip(second.side) {
-        Some(sides) => sides.0 != sides.1,
+    let mut pairs =
+        first.identities.iter().flat_map(|known| second.identities.iter().map(move |new| (known, new)));
+    let Some((known, new)) = pairs.find(|(known, new)| known.what == new.what) else { return false };
+    known.is_of(new).unwrap_or_else(|| match first.side.zip(second.side) {
+        Some(sides) if sides.0 != sides.1 => true,
+        Some(_) => first.values == second.values && first.duration_ns == second.duration_ns,
         None => one.0 != other.0,
     })
 }

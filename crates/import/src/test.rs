@@ -64,8 +64,8 @@ pub struct ToolTest {
     pub series: Option<ToolSeries>,
     /// Whether its rate is what a client wrote: of datagrams, that says nothing of what arrived.
     pub(super) is_of_client: bool,
-    /// What no other test has, if the file has such a thing.
-    pub(super) identity: Option<Identity>,
+    /// What no other test has, as far as the file has such things: the first one that two tests have decides.
+    pub(super) identities: Vec<Identity>,
     /// The end whose file it is, if the file says so.
     pub(super) side: Option<Side>,
 }
@@ -142,7 +142,7 @@ impl ToolTest {
             invalid: Vec::new(),
             series: None,
             is_of_client: false,
-            identity: None,
+            identities: Vec::new(),
             side: None,
         }
     }

@@ -12,6 +12,7 @@ macro_rules! sample {
     };
 }
 
+mod around;
 mod echoes;
 mod flent;
 mod forms_of_files;

@@ -80,7 +80,7 @@ fn test(result: &Json) -> ToolTest {
     if ids.iter().all(Option::is_some) {
         let address = result.text("dst_addr").unwrap_or_default();
         let name = format!("{ids:?} {address}");
-        test.identity = Some(Identity { what: "measurement, probe and time", name, at_s: None });
+        test.identities.push(Identity { what: "measurement, probe and time", name, at_s: None });
     }
     test
 }

@@ -44,6 +44,10 @@ const LINES: &Forms<Kind> = &[
     (Kind::Known, "Error lines = {n}"),
 ];
 
+/// Why an output that does not end is not read.
+const NO_TOTALS: &str =
+    "the total results before here are missing: the file is cut short, or not from ITGDec";
+
 /// A flow: its line, its ends and figures, and why it is left out, if it is.
 #[derive(Default)]
 struct Flow<'t> {
@@ -62,9 +66,19 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let flow = flows.last_mut().filter(|_| !has_totals);
         match (find(LINES, line.trim()), flow) {
-            (Some((Kind::Version, fields)), _) => version = Some(fields.text("version").to_owned()),
+            (Some((Kind::Version, _)), Some(_)) => {
+                return Err(ImportError::of_line(place, NO_TOTALS));
+            }
+            // The outputs of several runs of ITGDec.
+            (Some((Kind::Version, fields)), _) => {
+                version = Some(fields.text("version").to_owned());
+                has_totals = false;
+            }
             (Some((Kind::Flow, _)), _) if has_totals => {
-                return Err(ImportError::of_line(place, "no flow is expected here"));
+                return Err(ImportError::of_line(
+                    place,
+                    "a flow behind the total results, which are the end",
+                ));
             }
             (Some((Kind::Flow, _)), _) => {
                 ImportError::too_many(flows.len(), place)?;
@@ -88,8 +102,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     if !has_totals {
-        let reason = "the total results at the end are missing: the file is cut short, or not from ITGDec";
-        return Err(ImportError::of_file(reason));
+        return Err(ImportError::of_file(NO_TOTALS));
     }
     let mut tests = Vec::new();
     let mut left_out = Vec::new();

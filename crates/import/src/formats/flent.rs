@@ -69,6 +69,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         None => {
             let mut test = stream(meta, &up, Direction::Both);
             test.set(Metric::ThroughputReverse, rate(&down));
+            warn_missing_samples(&mut test, &down);
             tests.push(test);
         }
     }
@@ -79,7 +80,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         ));
     }
     for (number, test) in tests.iter_mut().enumerate() {
-        test.identity = identity(meta, number);
+        test.identities.extend(identity(meta, number));
+        warn_failed_runners(test, meta);
     }
     ToolFile::of_tests(Format::Flent, version, tests, left_out)
 }
@@ -89,6 +91,18 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 fn is_of(name: &str, kind: &str) -> bool {
     let Some(rest) = name.strip_prefix(kind) else { return false };
     rest.chars().next().is_none_or(|letter| " :".contains(letter) || letter.is_ascii_digit())
+}
+
+/// Warns if commands of the test gave no data: streams that should be there may be missing.
+fn warn_failed_runners(test: &mut ToolTest, meta: &Json) {
+    if meta.is_set("FAILED_RUNNERS") {
+        let failed = meta.number("FAILED_RUNNERS").unwrap_or_default();
+        test.warn(
+            "tool_runners",
+            format!("flent says that {failed} of its runners failed: they gave no valid data"),
+            "a stream may be missing, or another one may have run alone: repeat the test",
+        );
+    }
 }
 
 /// What no other test has: the host, the time and the name of the data file.
@@ -135,6 +149,7 @@ fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest
     let mut test = begun(meta, Probe::Stream, Transport::Tcp, &streams[0]);
     (test.direction, test.flows) = (direction, streams.len() as u32);
     test.set(Metric::Throughput, rate(streams));
+    warn_missing_samples(&mut test, streams);
     let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.meta.count("SEND_SIZE")).collect();
     if let Some(Some(size)) = sizes.first().filter(|first| sizes.iter().all(|size| size == *first)) {
         test.size = write_size(*size);
@@ -144,6 +159,21 @@ fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest
         test.set_retransmits(Some(again), all("BYTES_SENT").or_else(|| all("BYTES_RECVD")).unwrap_or(0.0));
     }
     test
+}
+
+/// Warns of rates that are means of samples, some of which are missing.
+fn warn_missing_samples(test: &mut ToolTest, streams: &[Stream<'_>]) {
+    for stream in streams {
+        let samples = figures(stream.series).len();
+        let all = stream.series.items().len();
+        if samples < all && !stream.has_own_rate() {
+            test.warn(
+                "tool_samples",
+                format!("{}: its rate is the mean of {samples} of {all} samples: the others have no figure", stream.name),
+                "the rate leaves out the time in which nothing arrived: repeat the test with netperf's own mean",
+            );
+        }
+    }
 }
 
 /// A test with its streams' rates as intervals. Tools print them at the host that started them: the sender of an

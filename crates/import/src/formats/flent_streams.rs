@@ -33,10 +33,20 @@ impl Stream<'_> {
 
     /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
     pub(super) fn rate(&self) -> Option<f64> {
+        let samples = || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite());
+        self.own_rate().or_else(samples)
+    }
+
+    /// Its tool's mean rate, Mbit/s.
+    fn own_rate(&self) -> Option<f64> {
         let of = |name| self.meta.count(name);
         let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
-        let samples = || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite());
-        of("MEAN_VALUE").or_else(bytes).or_else(samples)
+        of("MEAN_VALUE").or_else(bytes)
+    }
+
+    /// Whether its tool has a mean of the whole.
+    pub(super) fn has_own_rate(&self) -> bool {
+        self.own_rate().is_some()
     }
 
     /// Whether its tool's figures or its samples have a rate below 0.

@@ -1,7 +1,7 @@
 //! Files that are not read: how other tools and compressions are recognised, and what to do with them.
 
 /// The first bytes of files that are not text, what they are, and what to do.
-const MAGICS: [(&[u8], &str, &str); 14] = [
+const MAGICS: [(&[u8], &str, &str); 15] = [
     (b"BZh", "compressed by bzip2", "unpack it first: bunzip2 -k FILE"),
     (b"\xfd7zXZ\0", "compressed by xz", "unpack it first: unxz -k FILE"),
     (b"\x5d\0\0", "compressed by lzma", "unpack it first: unlzma -k FILE"),
@@ -19,6 +19,7 @@ const MAGICS: [(&[u8], &str, &str); 14] = [
         "a database of SQLite",
         "write a record's rows first: stacklab export RECORD --format csv",
     ),
+    (b"PAR1", "Apache Parquet", "write its rows as CSV first: stacklab export RECORD --format csv"),
     (b"%PDF-", "a document in PDF", "import the result of the tool that measured"),
 ];
 
@@ -26,7 +27,7 @@ const MAGICS: [(&[u8], &str, &str); 14] = [
 const TAR_MARK: std::ops::Range<usize> = 257..262;
 
 /// Words of a text, all of which are there, and the tool that writes it.
-const TOOLS: [(&[&str], &str); 31] = [
+const TOOLS: [(&[&str], &str); 40] = [
     (&["<ntttcp"], "XML of ntttcp"),
     (&["sockperf: "], "the text of sockperf"),
     (&["\"prb_id\""], "a result of RIPE Atlas other than its pings"),
@@ -56,6 +57,15 @@ const TOOLS: [(&[&str], &str); 31] = [
     (&["PING6("], "the text of ping6"),
     (&[" bytes, ", " avg, ", "% loss)"], "the text of fping"),
     (&["xmt/rcv/%loss"], "the text of fping"),
+    (&["Ping statistics for "], "the text of ping"),
+    (&["Ping-Statistik "], "the text of ping"),
+    (&["ping-Statistik ---"], "the text of ping"),
+    (&[" bytes from ", "icmp_seq="], "the text of ping"),
+    (&["Tracing route to "], "the text of tracert"),
+    (&["Mtr_Version,"], "CSV of mtr"),
+    (&["NTTTCP "], "the text of ntttcp"),
+    (&[" rtt=", " ipdv="], "the text of irtt (-o FILE writes JSON, which is read)"),
+    (&["\"download\"", "\"upload\"", "\"bandwidth\""], "JSON of speedtest"),
     (&["traceroute to "], "the text of traceroute"),
     (&["Speedtest by Ookla"], "the text of speedtest"),
     (&["\"speedtest\""], "JSON of speedtest"),

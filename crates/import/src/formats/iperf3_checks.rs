@@ -30,8 +30,12 @@ pub(super) fn find_unreadable(end: &Json) -> Option<String> {
             );
         }
     }
-    let is_unreadable = |name: &&&str| end.get(name).is_some_and(|sum| sum.count("bytes").is_none());
-    SUMS.iter().find(is_unreadable).map(|name| describe_unreadable(name, "bytes"))
+    for name in SUMS {
+        if end.get(name).is_some_and(|sum| sum.count("bytes").is_none()) {
+            return Some(describe_unreadable(name, "bytes"));
+        }
+    }
+    None
 }
 
 fn describe_unreadable(name: &str, field: &str) -> String {

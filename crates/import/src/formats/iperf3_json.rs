@@ -6,10 +6,12 @@
 //! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
+use super::iperf_groups::canonical;
 use super::iperf3_checks::{find_contradiction, find_unreadable};
 use crate::json::{Documents, Json, Rows, with_rows};
 use crate::test::{
-    Format, Identity, MAX_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size,
+    Format, Identity, MAX_ROWS, PORTS, Part, Side, ToolFile, ToolTest, family, nanoseconds, of_flows,
+    write_size,
 };
 use crate::value::{Datagrams, ImportError, MAX_TESTS, mean, share_of_losses, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
@@ -194,7 +196,12 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     test.transport = asked.text("protocol").and_then(|name| name.to_ascii_lowercase().parse().ok());
     test.size = asked.count("blksize").and_then(write_size);
     let cookie = start.text("cookie").filter(|cookie| cookie.len() >= MIN_COOKIE);
-    test.identity = cookie.map(|cookie| Identity { what: "cookie", name: cookie.to_owned(), at_s: None });
+    test.identities.extend(cookie.map(|cookie| Identity {
+        what: "cookie",
+        name: cookie.to_owned(),
+        at_s: None,
+    }));
+    test.identities.extend(identify_ports(start["connected"].items()));
     let rate = asked.count("target_bitrate").or_else(|| start.count("target_bitrate"));
     test.rate = rate.filter(|rate| *rate > 0.0);
     let began = start["timestamp"].count("timesecs").filter(|seconds| *seconds < 9e9);
@@ -205,6 +212,7 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     let is_counted = is_of_file || ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
     // A server tells the same of the other side.
     let is_server = start.get("accepted_connection").is_some();
+    test.side = Some(if is_server { Side::Server } else { Side::Client });
     let reverse = asked.is_set("reverse");
     let mut ways = [Way::default(), Way::default()];
     for stream in end["streams"].items() {
@@ -243,6 +251,21 @@ pub(crate) fn test(document: &Json) -> ToolTest {
         test.invalid.extend(find_contradiction(document, way, is_server));
     }
     test
+}
+
+/// What the files of both ends have: addresses and ports of the streams. `None` if one lacks them.
+fn identify_ports(connections: &[Json]) -> Option<Identity> {
+    let mut names = Vec::new();
+    for connection in connections {
+        let mut ends = Vec::new();
+        for [host, port] in [["local_host", "local_port"], ["remote_host", "remote_port"]] {
+            ends.push(format!("{} {}", canonical(connection.text(host)?), connection.count(port)?));
+        }
+        ends.sort_unstable();
+        names.push(ends.join(" "));
+    }
+    names.sort_unstable();
+    (!names.is_empty()).then(|| Identity { what: PORTS, name: names.join(", "), at_s: None })
 }
 
 fn series(document: &Json, sends: bool) -> Option<ToolSeries> {

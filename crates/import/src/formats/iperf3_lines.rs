@@ -39,16 +39,22 @@ pub(super) const LINES: &Forms<Kind> = &[
     (Kind::Server, "Accepted connection from {peer}, port {port}"),
     (Kind::Waiting, "Server listening on {port}< (test #{n})>"),
     (Kind::Version, "iperf 3{version}< (cJSON {w})>"),
+    // In a form a space may be missing: the line around headings comes first.
+    (Kind::Known, "------------------------------{..}"),
     (Kind::Dashes, "- - - - - {..}"),
     (Kind::Dashes, "- - -"),
     (Kind::Reverse, "Reverse mode, remote host {peer} is sending"),
+    (
+        Kind::Setting,
+        "Starting Test: protocol: {protocol}, {flows} streams, {size} byte blocks, omitting {n} seconds, {seconds} second test{..}",
+    ),
     (Kind::Setting, "Starting Test: protocol: {protocol}, {flows} streams, {size} byte blocks, {..}"),
     (
         Kind::Cpu,
         "CPU Utilization: {w}/{w} {all}% ({user}%u/{n}%s), {w}/{w} {remote_all}% ({remote_user}%u/{n}%s)",
     ),
     // Figures.
-    (Kind::Connection, "[ {id}] local {local} port {port} connected <to><with> {peer} port {n}"),
+    (Kind::Connection, "[ {id}] local {local} port {port} connected <to><with> {peer} port {peer_port}"),
     (Kind::Late, "[ {id}]<[{role}]> {from}- {to} sec {late} datagrams received out-of-order"),
     (Kind::Row, "[ {id}]<[{role}]> {from}- {to} sec {bytes} {rate} {tail}"),
     (Kind::UdpHeading, "[ ID]<[Role]> Interval Transfer {w} Jitter Lost/Total Datagrams"),
@@ -68,7 +74,6 @@ pub(super) const LINES: &Forms<Kind> = &[
     (Kind::ServerOutput, "Server output:"),
     (Kind::ServerOutput, "Server JSON output:"),
     (Kind::Done, "iperf Done."),
-    (Kind::Known, "------------------------------{..}"),
     (Kind::Known, "Test Complete. Summary Results:"),
     (Kind::Known, "Finished omit period, starting real test"),
     (Kind::Known, "Control connection MSS {n}"),

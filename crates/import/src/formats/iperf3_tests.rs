@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Test<'a> {
     line: usize,
-    is_server: bool,
+    pub(super) is_server: bool,
     is_reverse: bool,
     is_udp: bool,
     /// As `-V` has it.
@@ -25,7 +25,12 @@ pub(super) struct Test<'a> {
     protocol: Option<&'a str>,
     /// Whether a server waits for the next test already.
     pub(super) is_over: bool,
-    hosts: Option<[&'a str; 2]>,
+    /// As `-V` asks for them.
+    asked_seconds: Option<f64>,
+    /// Host and port of this end and of the other, of each connection.
+    connections: Vec<[&'a str; 4]>,
+    /// Datagrams that came late, of all streams: that is how they are printed, even of one.
+    late: f64,
     size: Option<f64>,
     /// User and all CPU time in per cent, of this host and of the other.
     cpu: Option<[[f64; 2]; 2]>,
@@ -89,6 +94,7 @@ impl<'a> Test<'a> {
                 self.flows = number(fields.text("flows"));
                 self.protocol = Some(fields.text("protocol"));
                 self.size = fields.number("size");
+                self.asked_seconds = fields.number("seconds");
             }
             Kind::Cpu => {
                 let percents =
@@ -98,10 +104,11 @@ impl<'a> Test<'a> {
                 }
             }
             Kind::Connection => {
-                self.hosts.get_or_insert([fields.text("local"), fields.text("peer")]);
+                self.connections.push(["local", "port", "peer", "peer_port"].map(|name| fields.text(name)));
                 self.streams.insert(id, Stream::default());
             }
-            Kind::Row | Kind::Late if id == "SUM" => {}
+            Kind::Late if id == "SUM" => self.late = self.late.max(fields.number("late").unwrap_or(0.0)),
+            Kind::Row if id == "SUM" => {}
             Kind::Row | Kind::Late => {
                 let is_behind_dashes = self.is_behind_dashes;
                 let Some(stream) = self.streams.get_mut(id) else {
@@ -128,7 +135,7 @@ impl<'a> Test<'a> {
 
     /// What lacks of the results of the whole test. A client prints a row of each end for each stream, a server one
     /// row, and UDP before 3.7 has one row.
-    fn find_missing_rows(&self) -> Option<String> {
+    pub(super) fn find_missing_rows(&self) -> Option<String> {
         if self.streams.is_empty() {
             return Some("this test has no results of the whole test".to_owned());
         }
@@ -148,13 +155,25 @@ impl<'a> Test<'a> {
         None
     }
 
-    /// The test as its document has it. The inner error is why it is left out.
-    pub(super) fn read(&self) -> Result<Result<ToolTest, String>, ImportError> {
+    /// Whether it lasted as long as was asked for; `None` if the text does not say that.
+    pub(super) fn is_complete(&self) -> Option<bool> {
+        let rows = self.streams.values().flat_map(|stream| [stream.sender, stream.receiver, stream.only]);
+        let lasted = rows.flatten().map(|row| row.seconds).fold(0.0, f64::max);
+        self.asked_seconds.map(|asked| lasted >= asked)
+    }
+
+    /// The test as its document has it. The inner error is why it is left out. Without all of its rows the last test of
+    /// a file may be cut short; another one was broken off.
+    pub(super) fn read(&self, is_last: bool) -> Result<Result<ToolTest, String>, ImportError> {
         if let Some(reason) = &self.left_out {
             return Ok(Err(format!(": {reason}")));
         }
         if let Some(reason) = self.find_missing_rows() {
-            let Some((_, error)) = self.error.or(self.early) else {
+            let error = self.error.or(self.early);
+            if error.is_none() && (self.is_over || !is_last) {
+                return Ok(Err(format!(": {reason}: it was broken off")));
+            }
+            let Some((_, error)) = error else {
                 let reason = format!("{reason}: the file is cut short");
                 return Err(ImportError::of_line(self.line, reason));
             };
@@ -176,6 +195,13 @@ impl<'a> Test<'a> {
         }
         Ok(Ok(read))
     }
+}
+
+/// The ends of a connection, as the document has them.
+fn describe_connection([local, port, peer, peer_port]: &[&str; 4]) -> Value {
+    json!({
+        "local_host": local, "local_port": number(port), "remote_host": peer, "remote_port": number(peer_port),
+    })
 }
 
 /// Whether a row's rate has three digits, or is 0 because no byte was counted.
@@ -235,9 +261,7 @@ impl Test<'_> {
     fn document(&self) -> Result<Json, ImportError> {
         let is_reverse =
             self.is_reverse || self.is_server && self.streams.values().all(|stream| self.sends(stream));
-        let hosts = self.hosts.iter();
-        let hosts = hosts.map(|[local, peer]| json!({ "local_host": local, "remote_host": peer }));
-        let hosts: Vec<Value> = hosts.collect();
+        let hosts: Vec<Value> = self.connections.iter().map(describe_connection).collect();
         let mut start = json!({
             "connected": hosts,
             "test_start": {
@@ -250,7 +274,13 @@ impl Test<'_> {
         start["cookie"] = self.cookie.into();
         start["test_start"]["num_streams"] = self.flows.into();
         start["test_start"]["omit"] = self.streams.values().any(|stream| stream.has_omitted).into();
-        let streams: Vec<Value> = self.streams.values().map(|stream| self.stream(stream)).collect();
+        let mut streams: Vec<Value> = self.streams.values().map(|stream| self.stream(stream)).collect();
+        let is_late_of_stream = self.streams.values().any(|stream| stream.late > 0.0);
+        if let Some(stream) =
+            streams.iter_mut().find(|stream| stream.get("udp").is_some() && !is_late_of_stream)
+        {
+            stream["udp"]["out_of_order"] = self.late.into();
+        }
         let mut end = json!({ "streams": streams });
         let forward = |stream: &&Stream| self.sends(stream) != self.is_server;
         let is_both = self.streams.values().any(|stream| forward(&stream))

@@ -2,6 +2,7 @@
 //! written, as far as the text has it, and is read as that.
 
 use super::forms::{CUT, Unread, begin, cut_line, find, not_understood};
+use super::iperf3_ends::{ClientEnd, assign_end};
 use super::iperf3_lines::{Kind, LINES};
 use super::iperf3_tests::Test;
 use crate::test::{Format, ToolFile};
@@ -24,10 +25,13 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     reader.pass_over_pending();
     reader.tell_early(None);
-    let Reader { tests, version, mut left_out, unread, .. } = reader;
+    let Reader { mut tests, version, mut left_out, unread, ended, .. } = reader;
+    for end in &ended {
+        assign_end(&mut tests, end, &mut left_out);
+    }
     let mut found = Vec::new();
     for (number, test) in tests.iter().enumerate() {
-        match test.read()? {
+        match test.read(number + 1 == tests.len())? {
             Ok(read) => found.push(read),
             Err(reason) => left_out.push(format!("test {}{reason}", number + 1)),
         }
@@ -45,6 +49,8 @@ struct Reader<'a> {
     is_in_exchange: bool,
     /// An error before its test: in a file it comes before the text that iperf3 still holds in a buffer.
     early: Option<(usize, &'a str)>,
+    /// What a server says of clients that ended their tests.
+    ended: Vec<ClientEnd<'a>>,
     left_out: Vec<String>,
     /// Lines that are not understood since the last one that is: within a test, or behind it.
     pending: Vec<(usize, &'a str)>,
@@ -128,6 +134,10 @@ impl<'a> Reader<'a> {
     /// An error makes its test invalid; all else is listed.
     fn read_message(&mut self, place: usize, line: &'a str, text: &'a str) {
         let said = text.trim_start_matches("error - ");
+        if line.starts_with("iperf3: ") && text.starts_with("the client has ") {
+            self.ended.push(ClientEnd { tests_before: self.tests.len(), place, said });
+            return;
+        }
         let is_error = line.starts_with("iperf3: ") && (text.contains("error") || text.contains("interrupt"));
         match self.tests.last_mut().filter(|test| is_error && !test.is_over) {
             Some(test) => test.error = test.error.or(Some((place, said))),

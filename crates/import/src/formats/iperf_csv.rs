@@ -196,12 +196,8 @@ fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
         }
         _ => return Err(cut()),
     };
-    let count = |text: &str| match read(text)? {
-        count if count < 0.0 => Err(format!("{count} is below 0: it is too large for this version of iperf")),
-        count => Ok(count),
-    };
-    let bytes = count(bytes)?;
-    let rate = count(rate)?;
+    let bytes = check_count(read(bytes)?)?;
+    let rate = check_count(read(rate)?)?;
     let from = read(from)?;
     let to = read(to)?;
     if !is_rate_of(rate, bytes, to - from) {
@@ -225,6 +221,13 @@ fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
     })
 }
 
+fn check_count(count: f64) -> Result<f64, String> {
+    if count < 0.0 {
+        return Err(format!("{count} is below 0: it is too large for this version of iperf"));
+    }
+    Ok(count)
+}
+
 /// Whether a rate is that of bytes in seconds, which are rounded to tenths: old versions have an overflow in it.
 fn is_rate_of(rate: f64, bytes: f64, seconds: f64) -> bool {
     let least = rate * (seconds - MAX_ROUNDED_S) * (1.0 - MAX_RATE_ERROR);
@@ -236,7 +239,7 @@ fn test(rows: &[Row]) -> ToolTest {
     let mut test = ToolTest::new(Probe::Stream);
     let first = &rows[0];
     test.family = family(first.connection[0], first.connection[2]);
-    test.identity = Some(identify(rows));
+    test.identities.push(identify(rows));
     test.flows = rows.len() as u32;
     test.duration_ns = nanoseconds(rows.iter().map(|row| row.to).fold(0.0, f64::max));
     let rate = rows.iter().map(|row| row.rate).sum::<f64>() / 1e6;

@@ -31,6 +31,8 @@ pub(super) struct TestGroup {
     pub(super) line: Option<usize>,
     pub(super) connections: BTreeMap<String, Connection>,
     pub(super) has_results: bool,
+    /// Whether its heading is not the last one: a server accepted it behind that of its client.
+    pub(super) keeps_head: bool,
     /// Whether a sum of connections is in it.
     pub(super) has_sum: bool,
     /// Why it is left out, if it is.
@@ -72,16 +74,17 @@ impl TestGroup {
     /// Splits it by the hosts of its connections: clients of several hosts may test one server at once.
     pub(super) fn split_by_hosts(self) -> Vec<TestGroup> {
         let mut groups: BTreeMap<String, TestGroup> = BTreeMap::new();
-        let TestGroup { head, line, connections, has_results, has_sum, left_out, failures } = self;
-        if connections.is_empty() {
-            return vec![TestGroup { head, line, connections, has_results, has_sum, left_out, failures }];
+        if self.connections.is_empty() {
+            return vec![self];
         }
+        let TestGroup { head, connections, has_results, keeps_head, has_sum, left_out, failures, .. } = self;
         for (id, connection) in connections {
             let group = groups.entry(connection.name_hosts()).or_insert_with(|| TestGroup {
                 head: head.clone(),
                 line: None,
                 connections: BTreeMap::new(),
                 has_results,
+                keeps_head,
                 has_sum,
                 left_out: left_out.clone(),
                 failures: failures.clone(),

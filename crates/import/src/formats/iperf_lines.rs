@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Warning,
     /// The tool failed.
     Failure,
+    /// The server was interrupted, whatever it still received.
+    Stopped,
     /// Its tests are left out.
     LeftOut(&'static str),
     /// It has no figure that is read, and changes none.
@@ -31,7 +33,7 @@ pub(super) enum Kind {
 }
 
 pub(super) const BOTH: &str = "both directions were measured at once (-d, --full-duplex) and cannot be separated: test one after the other (-r)";
-const BOUNCEBACK: &str = "bounceback: requests and answers, and no stream";
+pub(super) const BOUNCEBACK: &str = "bounceback: requests and answers, and no stream";
 const FRAMES: &str = "an isochronous test, which sends frames on a schedule: stacklab has no such probe";
 const BURSTS: &str = "a test that sends bursts on a schedule: stacklab has no such probe";
 const MPTCP: &str = "MPTCP: stacklab has no such transport";
@@ -83,6 +85,7 @@ pub(super) const LINES: &Forms<Kind> = &[
     (Known, "TOS will be set to {w}< (dscp={n},ecn={n})>"),
     (Known, "Reflected TOS will be set to {w}< (dscp={n},ecn={n})>"),
     (Known, "TCP congestion control {w} {w}"),
+    (Known, "TCP congestion control set to {w}"),
     (Known, "TCP near-congestion delay weight set to {n}< (use --near-congestion={..}>"),
     (Known, "Binding to local address {w}< and iface {w}>"),
     (Known, "Joining multicast {..}"),
@@ -98,7 +101,7 @@ pub(super) const LINES: &Forms<Kind> = &[
     (Known, "Running Iperf Server as a daemon"),
     (Known, "The Iperf daemon process ID : {n}"),
     (Known, "Output from stdout and stderr will be redirected to file {..}"),
-    (Known, "Waiting for server threads to complete. Interrupt again to force quit."),
+    (Stopped, "Waiting for server threads to complete. Interrupt again to force quit."),
     (Known, "will give poor performance. See the Iperf documentation."),
     (LeftOut(BOUNCEBACK), "Bounce<->back test {..}"),
     // Of a bounceback, whose reason is there already.

@@ -63,7 +63,7 @@ fn read_test(group: TestGroup) -> Option<ToolTest> {
     let mut names: Vec<&str> = connections.values().map(|connection| connection.name.as_str()).collect();
     names.sort_unstable();
     let at_s = test.started_unix_ns.map(|ns| ns as f64 / 1e9);
-    test.identity = Some(Identity { what: PORTS, name: names.join(", "), at_s });
+    test.identities.push(Identity { what: PORTS, name: names.join(", "), at_s });
     let is_server = head.is_server || first.is_served;
     test.side = Some(if is_server { Side::Server } else { Side::Client });
     let outcomes: Vec<&ResultLine> = connections.values().filter_map(Connection::outcome).collect();

@@ -2,7 +2,8 @@
 
 use super::forms::{CUT, Fields, Unread, begin, cut_line, find, not_understood};
 use super::iperf_groups::{Connection, Head, ResultLine, SumLine, TestGroup, canonical};
-use super::iperf_lines::{HEADS, Kind, LINES, LOAD, NOTES, Note, ROWS};
+use super::iperf_lines::{BOUNCEBACK, HEADS, Kind, LINES, LOAD, NOTES, Note, ROWS};
+use super::iperf_roles::{Origin, Process};
 use super::iperf_tests::close;
 use crate::test::{Format, MAX_ROWS, ToolFile};
 use crate::value::{ImportError, MAX_TESTS, is_precise, rfc3339_ns};
@@ -27,9 +28,10 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     reader.pass_over_pending();
     let mut tests = Vec::new();
     let mut left_out = reader.left_out;
-    let last = reader.groups.len().saturating_sub(1);
+    // The last one may be cut short.
+    let last = reader.groups.len().checked_sub(1).filter(|_| !reader.is_stopped);
     for (number, group) in reader.groups.into_iter().enumerate() {
-        close(group, number == last, &mut tests, &mut left_out)?;
+        close(group, last == Some(number), &mut tests, &mut left_out)?;
     }
     left_out.extend(reader.unread.describe());
     ToolFile::of_tests(Format::IperfText, reader.version, tests, left_out)
@@ -50,11 +52,9 @@ struct Reader<'t> {
     /// Lines that are not understood since the last one that is: within a test, or behind it.
     pending: Vec<(usize, &'t str)>,
     unread: Unread<'t>,
-    /// A client that tests both directions listens too (-d and -r), on this port.
-    is_client: bool,
-    listening: Option<String>,
-    /// Whether a connection came before this host connected to another: it is the server.
-    is_served: bool,
+    process: Process,
+    /// Whether a server was interrupted: what has no result then is not cut short.
+    is_stopped: bool,
     /// The connection of the last row.
     last_row: Option<&'t str>,
 }
@@ -78,9 +78,12 @@ impl<'t> Reader<'t> {
             Kind::Failure if self.is_in_settings || !self.is_in_test() => self.tell(place, line),
             Kind::Failure => self.group.fail(place, line),
             Kind::LeftOut(reason) if line.starts_with('[') => self.group.leave_out(reason),
+            // A client of bounceback says first that it sends bursts.
+            Kind::LeftOut(BOUNCEBACK) => self.head.left_out = Some(BOUNCEBACK.to_owned()),
             Kind::LeftOut(reason) => {
                 self.head.left_out.get_or_insert_with(|| reason.to_owned());
             }
+            Kind::Stopped => self.is_stopped = true,
             Kind::Known => {}
         }
         Ok(())
@@ -130,7 +133,8 @@ impl<'t> Reader<'t> {
 
     /// Whether what fails is of a test: of a client, its heading is enough.
     fn is_in_test(&self) -> bool {
-        let is_connecting = self.head.transport.is_some() && !self.head.is_server && !self.is_served;
+        let is_connecting =
+            self.head.transport.is_some() && !self.head.is_server && !self.process.is_server();
         is_connecting || !self.group.connections.is_empty()
     }
 
@@ -145,8 +149,7 @@ impl<'t> Reader<'t> {
             self.end_group();
         }
         if has_failed {
-            // It does not listen: what comes is of another process.
-            self.is_client = false;
+            self.process.end();
         }
         self.pass_over_pending();
         self.is_in_settings = true;
@@ -162,9 +165,9 @@ impl<'t> Reader<'t> {
         };
         let is_server = line.starts_with("Server listening on ");
         if is_server {
-            self.listening = Some(port.to_owned());
+            self.process.listen(port);
         } else {
-            self.is_client = true;
+            self.process.connect();
         }
         let flows = number_of_flows(fields);
         self.head = Head { transport, size: None, is_server, left_out: reason, flows };
@@ -187,29 +190,30 @@ impl<'t> Reader<'t> {
             self.group.leave_out(format!("connection {} has no result", id.escape_debug()));
             self.end_group();
         }
-        self.group.head = self.head.clone();
         self.group.line.get_or_insert(place);
         let ends = ["local", "peer"].map(|name| fields.text(name).to_owned());
         let ports = ["port", "peer_port"].map(|name| fields.text(name));
+        let own_head = self.process.find_head(ports[0], &self.head);
+        self.group.keeps_head = own_head.is_some();
+        self.group.head = own_head.unwrap_or(&self.head).clone();
         // What could not connect has no port.
         if ports[0] == "0" {
             self.group.fail(place, &format!("connection {} was not made", id.escape_debug()));
             return;
         }
-        self.is_served |= !self.is_client;
-        // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
-        let came_back = self.listening.as_deref() == Some(ports[usize::from(self.is_served)]);
         let mut both = [
             format!("{} {}", canonical(&ends[0]), ports[0]),
             format!("{} {}", canonical(&ends[1]), ports[1]),
         ];
         both.sort_unstable();
+        let name = both.join(" ");
+        let origin = self.process.find_origin(&name, &ends[1], ports[0], &self.head);
         let mut connection = Connection {
             line: place,
-            name: both.join(" "),
+            name,
             ends,
-            is_reverse: self.is_client && came_back,
-            is_served: self.is_client && came_back && self.is_served,
+            is_reverse: origin == Origin::Server,
+            is_served: origin == Origin::Server && self.process.is_server(),
             own: None,
             parts: Vec::new(),
             has_rough_parts: false,
@@ -238,7 +242,7 @@ impl<'t> Reader<'t> {
     }
 
     fn read_row(&mut self, place: usize, line: &'t str, fields: &Fields<'t>) -> Result<(), String> {
-        if !self.group.has_results {
+        if !self.group.has_results && !self.group.keeps_head {
             self.group.head = self.head.clone();
         }
         self.group.has_results = true;

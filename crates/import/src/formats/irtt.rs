@@ -63,10 +63,14 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
     if stats.number("packets_sent") == Some(0.0) {
         test.invalid.push("nothing was sent".to_owned());
     }
-    test.identity = stats.text("start_time").map(|time| {
+    if let Some(time) = stats.text("start_time") {
         let ends = ["local_address", "remote_address"].map(|name| config.text(name).unwrap_or_default());
-        Identity { what: "addresses and time", name: format!("{time} {ends:?}"), at_s: None }
-    });
+        test.identities.push(Identity {
+            what: "addresses and time",
+            name: format!("{time} {ends:?}"),
+            at_s: None,
+        });
+    }
     test
 }
 

@@ -3,11 +3,13 @@
 mod atlas;
 pub(crate) mod csv;
 mod ditg;
+mod failures;
 mod flent;
 mod flent_streams;
 mod foreign;
 mod forms;
 mod iperf3_checks;
+mod iperf3_ends;
 mod iperf3_json;
 mod iperf3_lines;
 mod iperf3_tests;
@@ -16,6 +18,7 @@ mod iperf_csv;
 mod iperf_csv_groups;
 mod iperf_groups;
 mod iperf_lines;
+mod iperf_roles;
 mod iperf_tests;
 mod iperf_text;
 mod irtt;
@@ -25,6 +28,7 @@ mod netperf_tests;
 mod plain;
 mod prefix;
 mod row_bytes;
+mod terminal;
 
 use crate::test::{Format, ToolFile};
 use crate::value::ImportError;
@@ -76,8 +80,11 @@ pub fn read_plain(plain: &PlainText, format: Option<Format>) -> Result<ToolFile,
     let text = plain.text();
     let found = format_of(text);
     let Some(format) = format.or(found) else {
-        let names = Format::names().join(", ");
         let kind = foreign::text(text);
+        if let Some(failed) = failures::read(text).filter(|_| kind.is_none()) {
+            return Ok(failed);
+        }
+        let names = Format::names().join(", ");
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         return Err(ImportError::of_file(kind));
     };
@@ -97,6 +104,13 @@ pub fn read_plain(plain: &PlainText, format: Option<Format>) -> Result<ToolFile,
     Ok(file)
 }
 
+/// Whether a line begins with a document of JSON. That of a server stands behind the text of its client
+/// (iperf3 `--get-server-output`), and is the same test.
+fn has_document(content: &str) -> bool {
+    let own = content.lines().take_while(|line| line.trim() != "Server JSON output:");
+    own.map(str::trim_start).any(|line| line.starts_with('{'))
+}
+
 /// Whether a line of iperf's CSV comes before any row of its text: messages, headings and names of columns may stand
 /// before it.
 fn is_iperf_csv(content: &str) -> bool {
@@ -109,7 +123,7 @@ fn format_of(content: &str) -> Option<Format> {
     let first = content.lines().map(str::trim).find(|line| !line.is_empty())?;
     let has = |word: &str| content.contains(word);
     // Tools write warnings before their JSON, where both go to one file.
-    let is_json = content.lines().any(|line| line.trim_start().starts_with('{')) || first.starts_with("[{");
+    let is_json = has_document(content) || first.starts_with("[{");
     let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
     Some(match first {
         first if starts_rows(first.as_bytes()) => Format::Csv,

@@ -1,6 +1,6 @@
 //! The text of a file: unpacked, decoded, and without what stands before each line.
 
-use super::{foreign, prefix};
+use super::{foreign, prefix, terminal};
 use crate::value::{At, ImportError, MAX_BYTES};
 use stacklab_model::{NotText, read_text};
 use std::io::Read;
@@ -37,8 +37,16 @@ impl PlainText {
         if text.contains(MARK) {
             text = text.replace(MARK, "");
         }
+        if let Some(bare) = terminal::take_off(&text) {
+            text = bare;
+        }
         let mut stood_before = None;
         if let Some(bare) = prefix::take_off(&text) {
+            if let Some([one, other]) = bare.mixed {
+                return Err(ImportError::of_file(format!(
+                    "lines of two programs are mixed, `{one}` and `{other}`: write those of each to a file (grep)"
+                )));
+            }
             text = bare.text;
             stood_before = Some(bare.prefix);
         }

@@ -3,6 +3,7 @@
 
 use super::iperf_csv::is_csv_line;
 use super::netperf;
+use std::collections::HashSet;
 
 /// What the first lines of tools begin with. Versions of netperf before 2.7 have no `MIGRATED`.
 const ANCHORS: [&str; 13] = [
@@ -28,23 +29,29 @@ const SERVER_OUTPUT: [&str; 2] = ["Server output:", "Server JSON output:"];
 pub(super) struct Bare {
     pub text: String,
     pub prefix: String,
+    /// Two names that stand before lines in turn: the text is that of two programs.
+    pub mixed: Option<[String; 2]>,
 }
 
 /// Takes off what stands before each line; `None` if nothing does.
 pub(super) fn take_off(text: &str) -> Option<Bare> {
     if let Some(text) = of_container(text) {
-        return Some(Bare { text, prefix: "{\"log\":".to_owned() });
+        return Some(Bare { text, prefix: "{\"log\":".to_owned(), mixed: None });
     }
     let prefix = of_text(text).or_else(|| of_json(text))?;
     let mut bare = String::with_capacity(text.len());
     let mut lines = 0;
     let mut matching = 0;
     let mut is_in_server_output = false;
+    let mut names = Names::default();
     for line in text.lines() {
         let rest = rest_behind(prefix, line);
         is_in_server_output = rest.is_none() && (is_in_server_output || SERVER_OUTPUT.contains(&line));
         lines += usize::from(!line.trim().is_empty() && !is_in_server_output);
         matching += usize::from(rest.is_some());
+        if let Some(rest) = rest {
+            names.add(&line[..line.len() - rest.len()]);
+        }
         // What has no prefix stays as it is: an error that went to the same file.
         bare.push_str(rest.unwrap_or(line));
         bare.push('\n');
@@ -53,7 +60,43 @@ pub(super) fn take_off(text: &str) -> Option<Bare> {
     if !text.ends_with('\n') {
         bare.pop();
     }
-    (2 * matching > lines).then(|| Bare { text: bare, prefix: prefix.to_owned() })
+    (2 * matching > lines).then(|| Bare { text: bare, prefix: prefix.to_owned(), mixed: names.mixed })
+}
+
+/// The names of programs or hosts before lines, in the order in which they came.
+#[derive(Default)]
+struct Names {
+    known: HashSet<String>,
+    last: String,
+    mixed: Option<[String; 2]>,
+}
+
+impl Names {
+    /// Adds what stands before a line. A name that comes again behind another one is of a second program.
+    fn add(&mut self, prefix: &str) {
+        let name = name_in(prefix);
+        if name == self.last {
+            return;
+        }
+        if self.mixed.is_none() && self.known.contains(&name) {
+            self.mixed = Some([name.clone(), self.last.clone()]);
+        }
+        self.known.insert(name.clone());
+        self.last = name;
+    }
+}
+
+/// The name in what stands before a line: that of a container, or a host, a program and its number. Words of letters
+/// alone are those of dates; a word that begins with a digit is a time.
+fn name_in(prefix: &str) -> String {
+    if let Some((container, _)) = prefix.rsplit_once('|') {
+        return container.trim().to_owned();
+    }
+    let is_of_name = |word: &&str| {
+        let bare = word.trim_matches(|letter: char| letter.is_ascii_punctuation());
+        !bare.starts_with(|letter: char| letter.is_ascii_digit()) && !bare.chars().all(char::is_alphabetic)
+    };
+    prefix.split_whitespace().filter(is_of_name).collect::<Vec<_>>().join(" ")
 }
 
 /// What stands before the first line of a tool's text.

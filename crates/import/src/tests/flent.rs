@@ -101,3 +101,24 @@ fn another_unit_of_a_stream_is_named() {
     let test = one(kilobits.text().as_bytes());
     is_missing(&test, Metric::Throughput, "a stream is in `Kbits/s`, and only Mbits/s are read");
 }
+
+fn list_warnings(text: &str) -> Vec<String> {
+    one(text.as_bytes()).warnings.into_iter().map(|warning| warning.code + ": " + &warning.text).collect()
+}
+
+#[test]
+fn failed_runners_and_missing_samples_are_warned_of() {
+    let text = r#"{"version": 4, "metadata": {"IP_VERSION": 6, "LENGTH": 4, "HOST": "h", "SERIES_META": {}},
+        "x_values": [0, 1, 2, 3], "results": {"TCP upload": [10, null, null, null]}}"#;
+    assert_eq!(
+        list_warnings(text),
+        ["tool_samples: TCP upload: its rate is the mean of 1 of 4 samples: the others have no figure"]
+    );
+    let own = text.replace(r#""SERIES_META": {}"#, r#""SERIES_META": {"TCP upload": {"MEAN_VALUE": 3}}"#);
+    assert_eq!(list_warnings(&own), Vec::<String>::new());
+    let failed = own.replace(r#""LENGTH": 4"#, r#""LENGTH": 4, "FAILED_RUNNERS": 2"#);
+    assert_eq!(
+        list_warnings(&failed),
+        ["tool_runners: flent says that 2 of its runners failed: they gave no valid data"]
+    );
+}

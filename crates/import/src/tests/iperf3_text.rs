@@ -1,6 +1,6 @@
 //! Text of iperf3.
 
-use super::{TCP, UDP, V4, V6, file, is_missing, is_near, list_facts, one, read, tests};
+use super::{TCP, UDP, V4, V6, file, is_missing, is_near, list_facts, one, read, sample_text, tests};
 use crate::{Content, ToolFile, leave_out_repeats};
 use stacklab_model::{Direction, Metric};
 
@@ -152,7 +152,8 @@ fn cookie_in_verbose_text_counts_a_test_once() {
     let named = text.replace("Cookie: -", "Cookie: vwzby6oidqj6ginhqgypjlnt3t5trnpjmisz");
     assert_eq!(count_without_repeats(&[named.as_bytes(), named.as_bytes()]), 1);
     assert_eq!(count_without_repeats(&[format!("{named}{named}").as_bytes()]), 1);
-    assert_eq!(count_without_repeats(&[text.as_bytes(), text.as_bytes()]), 2);
+    let other = text.replace("12.4 Gbits", "12.5 Gbits");
+    assert_eq!(count_without_repeats(&[text.as_bytes(), other.as_bytes()]), 2);
 }
 
 #[test]
@@ -184,4 +185,40 @@ fn streams_that_verbose_text_lacks_are_named() {
     let text = std::str::from_utf8(sample!("iperf3-3.12-tcp4-verbose.txt")).unwrap();
     let test = one(text.replace("TCP, 1 streams", "TCP, 3 streams").as_bytes());
     assert_eq!(test.invalid, ["the file names 3 streams, and has results of 1"]);
+}
+
+#[test]
+fn client_that_was_killed_ends_its_test_alone() {
+    let log = sample_text(sample!("iperf3-3.12-server-killed-client.txt"));
+    let found = file(log.as_bytes());
+    let left_out = ["test 2 failed: the client has unexpectedly closed the connection"];
+    assert_eq!(found.left_out[1..], left_out, "{:?}", found.left_out);
+    let both = tests(log.as_bytes());
+    assert_eq!(both.iter().map(|test| test.invalid.len()).collect::<Vec<_>>(), [0, 0]);
+    is_near(&both[0], Metric::Throughput, 6000.0);
+    assert_eq!(both[1].direction, Direction::Reverse);
+    // Without the server's words.
+    let silent = log.replace("iperf3: the client has unexpectedly closed the connection\n", "");
+    assert!(file(silent.as_bytes()).left_out.iter().any(|why| why.contains("it was broken off")));
+    // One that a client terminated has a sum: it may be the one before, or the one behind.
+    let rows = "[  5]   0.00-2.00   sec  1.66 GBytes  7.12 Gbits/sec                  receiver\n";
+    let heading = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
+    let terminated = log.replace("unexpectedly closed the connection", "terminated").replace(
+        "7.25 Gbits/sec                  \n",
+        &format!("7.25 Gbits/sec                  \n{heading}{rows}"),
+    );
+    let invalid: Vec<usize> = tests(terminated.as_bytes()).iter().map(|test| test.invalid.len()).collect();
+    assert_eq!(invalid, [1, 1, 0]);
+    // By -V the first one lasted as long as was asked for.
+    let asked = "Starting Test: protocol: TCP, 1 streams, 131072 byte blocks, omitting 0 seconds, 1 second test, tos 0\n";
+    let verbose = terminated.replacen("[ ID] Interval", &format!("{asked}[ ID] Interval"), 1);
+    let invalid: Vec<usize> = tests(verbose.as_bytes()).iter().map(|test| test.invalid.len()).collect();
+    assert_eq!(invalid, [0, 1, 0]);
+}
+
+#[test]
+fn late_datagrams_of_all_streams_are_a_warning() {
+    let test = one(sample!("iperf3-3.12-udp4-late.txt"));
+    let late = test.warnings.iter().find(|warning| warning.code == "tool_loss").unwrap();
+    assert!(late.text.contains("30 were late"), "{}", late.text);
 }

@@ -152,7 +152,7 @@ fn files_of_both_ends_without_time_count_once() {
     assert_eq!(one(server.as_bytes()).direction, Direction::Reverse);
     // Two tests of a client with fixed ports.
     let plain = client.replace(" on 2026-06-01 12:00:00 (UTC)", "");
-    let files = without_repeats(&[plain.as_bytes(), plain.replace("20 Mbits", "21 Mbits").as_bytes()]);
+    let files = without_repeats(&[plain.as_bytes(), plain.replace("20.0 Mbits", "21.0 Mbits").as_bytes()]);
     assert_eq!((count(&files[0]), count(&files[1])), (1, 1));
 }
 
@@ -186,4 +186,48 @@ fn datagrams_that_a_server_sends_back_are_sent() {
     assert_eq!([found[0].direction, found[1].direction], [Direction::Forward, Direction::Reverse]);
     is_near(&found[0], Metric::Throughput, 1.05);
     is_missing(&found[1], Metric::Throughput, "no report of the server");
+}
+
+#[test]
+fn server_log_behind_a_client_with_r_counts_once() {
+    let contents = [
+        sample!("iperf-2.1.8-server-after-r.txt"),
+        sample!("iperf-2.1.8-tcp4-r.txt"),
+        sample!("iperf-2.1.8-tcp4-P2-after-r.txt"),
+    ];
+    let server = tests(contents[0]);
+    let directions: Vec<_> = server.iter().map(|test| (test.direction, test.flows)).collect();
+    let [forward, reverse] = [Direction::Forward, Direction::Reverse];
+    assert_eq!(directions, [(forward, 1), (forward, 1), (reverse, 1), (forward, 1), (forward, 2)]);
+    // Of the four that it received it has the receiver's word, of that which it sent it has not.
+    let counts_sender: Vec<bool> =
+        server.iter().map(|test| test.warnings.iter().any(|warning| warning.code == "tool_side")).collect();
+    assert_eq!(counts_sender, [false, false, true, false, false]);
+    let files = without_repeats(&contents);
+    assert_eq!(files.iter().map(count).collect::<Vec<_>>(), [5, 0, 0]);
+    // A client's file behind that of its server.
+    let joined = [contents[0], contents[2]].concat();
+    let behind = tests(&joined);
+    assert_eq!((behind.len(), behind[5].direction, behind[5].flows), (6, forward, 2));
+}
+
+#[test]
+fn server_of_datagrams_behind_a_client_with_r() {
+    let text = "Server listening on UDP port 5001\nReceiving 1470 byte datagrams\n\
+        [  3] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 40000\n\
+        [  3]  0.0-10.0 sec  1.19 MBytes  1.00 Mbits/sec   0.010 ms   43/  893 (4.8%)\n\
+        Client connecting to 10.0.0.1, UDP port 5001\nSending 1470 byte datagrams\n\
+        [  4] local 10.0.0.2 port 50000 connected with 10.0.0.1 port 5001\n\
+        [  4]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec\n[  4] Server Report:\n\
+        [  4]  0.0-10.0 sec  1.13 MBytes   945 Kbits/sec   0.020 ms   89/  893 (10%)\n\
+        [  3] local 10.0.0.2 port 5001 connected with 10.0.0.7 port 40002\n\
+        [  3]  0.0-10.0 sec  1.13 MBytes   950 Kbits/sec   0.030 ms   85/  893 (9.5%)\n";
+    let found = tests(text.as_bytes());
+    assert_eq!(
+        found.iter().map(|test| test.direction == Direction::Reverse).collect::<Vec<_>>(),
+        [false, true, false]
+    );
+    for (test, rate) in found.iter().zip([1.0, 0.945, 0.95]) {
+        is_near(test, Metric::Throughput, rate);
+    }
 }

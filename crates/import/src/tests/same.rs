@@ -299,3 +299,35 @@ fn metrics_that_no_run_has_a_figure_of_are_left_out() {
         assert_eq!(run.spec.probe.metrics, run.values.keys().copied().collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn text_of_iperf3_counts_once_by_its_ports() {
+    let client = "Connecting to host 192.0.2.2, port 5201\n\
+        [  5] local 192.0.2.1 port 50078 connected to 192.0.2.2 port 5201\n\
+        [ ID] Interval           Transfer     Bitrate         Retr\n\
+        - - - - - - - - - - - - -\n\
+        [  5]   0.00-2.00   sec  1.59 GBytes  6.84 Gbits/sec    4             sender\n\
+        [  5]   0.00-2.01   sec  1.59 GBytes  6.82 Gbits/sec                  receiver\n\niperf Done.\n";
+    let server = "Accepted connection from 192.0.2.1, port 35266\n\
+        [  5] local 192.0.2.2 port 5201 connected to 192.0.2.1 port 50078\n\
+        [ ID] Interval           Transfer     Bitrate\n- - - - - - - - - - - - -\n\
+        [  5]   0.00-2.01   sec  1.59 GBytes  6.82 Gbits/sec                  receiver\n";
+    assert_eq!(count(&without_repeats(&[client.as_bytes(), server.as_bytes()])), 1);
+    let again = [client, client].concat();
+    let files = without_repeats(&[again.as_bytes()]);
+    assert_eq!(count(&files), 1);
+    assert!(files[0].left_out[0].contains("the same ports"), "{:?}", files[0].left_out);
+    // A client may choose its port (--cport): then figures differ.
+    let other = client.replace("6.82", "6.91");
+    assert_eq!(count(&without_repeats(&[[client, &other].concat().as_bytes()])), 2);
+    // The client's JSON and the server's text.
+    let json = sample!("iperf3-3.12-tcp4.json");
+    let document: serde_json::Value = serde_json::from_slice(json).unwrap();
+    let port = document["start"]["connected"][0]["local_port"].to_string();
+    let address = document["start"]["connected"][0]["local_host"].as_str().unwrap().to_owned();
+    let peer = document["start"]["connected"][0]["remote_port"].to_string();
+    let server = server.replace("192.0.2.2 port 5201", &format!("{address} port {peer}"));
+    let server = server.replace("192.0.2.1 port 50078", &format!("{address} port {port}"));
+    let files = without_repeats(&[server.as_bytes(), json]);
+    assert_eq!((count(&files[..1]), count(&files[1..])), (0, 1));
+}
