@@ -2,7 +2,7 @@ mod trials;
 
 use super::*;
 use crate::sampling::profile::{Sample, StageName, Window};
-use stacklab_model::SplitMix64;
+use stacklab_model::{SplitMix64, StageCost};
 
 const STAGES: [(&str, StageKind); 4] = [
     ("route lookup", StageKind::Stack),
@@ -33,7 +33,6 @@ fn made_of(
     locked: f64,
 ) -> (Profile, [Vec<ArmSlice>; 2]) {
     let mut random = SplitMix64(seed);
-    let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     let idle = stages.iter().position(|(name, _)| *name == "idle").unwrap() as u32;
     let stages =
         stages.iter().map(|(name, kind)| StageName { name: (*name).to_owned(), kind: *kind }).collect();
@@ -46,48 +45,18 @@ fn made_of(
         for turn in 0..9 {
             let arm = ((window + turn) % 2) as usize;
             let first_ns = from_ns + 1_000_000 + turn * (SLICE_NS + 100_000);
-            let last_ns = first_ns + SLICE_NS;
             let each = MESSAGE_NS[arm] * if is_sampled { OVERHEAD } else { 1.0 };
-            let messages = (SLICE_NS as f64 / each) as u64;
-            let cpu_ns = SLICE_NS * 4 / 5;
-            slices[arm].push(ArmSlice {
+            let slice = ArmSlice {
                 trial: (window / OF_TRIAL) as u32,
                 from_ns: first_ns,
-                to_ns: last_ns,
-                messages,
-                cpu_ns,
+                to_ns: first_ns + SLICE_NS,
+                messages: (SLICE_NS as f64 / each) as u64,
+                cpu_ns: SLICE_NS * 4 / 5,
                 is_whole: true,
-            });
-            let mut time_ns = first_ns as f64;
-            let mut before = None;
-            if !is_sampled {
-                continue;
-            }
-            loop {
-                let period_ns = 60_000.0 * (0.7 + 0.6 * unit());
-                time_ns += period_ns;
-                if time_ns >= last_ns as f64 {
-                    break;
-                }
-                let at = unit();
-                let mut below = 0.0;
-                let within = |share: &f64| {
-                    below += share;
-                    at < below
-                };
-                let drawn = shares[arm].iter().position(within).map_or(idle, |stage| stage as u32);
-                let stage = before.filter(|_| unit() < locked).unwrap_or(drawn);
-                before = Some(stage);
-                let period_ns = period_ns as u64;
-                profile.samples.push(Sample {
-                    time_ns: time_ns as u64,
-                    stands_for_ns: period_ns,
-                    cpu: 0,
-                    stage,
-                    function: 7,
-                    stack: stage,
-                    is_own: stage != idle,
-                });
+            };
+            slices[arm].push(slice);
+            if is_sampled {
+                profile.samples.extend(draw_samples(slice, shares[arm], idle, locked, &mut random));
             }
         }
     }
@@ -96,6 +65,45 @@ fn made_of(
     profile.stacks = vec![vec![0, 1], vec![0, 2]];
     profile.frames = ["entry", "ip_route", "copy"].map(str::to_owned).to_vec();
     (profile, slices)
+}
+
+/// Samples of a slice at random times, whose stages have these shares; the rest is idle.
+fn draw_samples(
+    slice: ArmSlice,
+    shares: &[f64],
+    idle: u32,
+    locked: f64,
+    random: &mut SplitMix64,
+) -> Vec<Sample> {
+    let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    let mut samples = Vec::new();
+    let mut time_ns = slice.from_ns as f64;
+    let mut before = None;
+    loop {
+        let period_ns = 60_000.0 * (0.7 + 0.6 * unit());
+        time_ns += period_ns;
+        if time_ns >= slice.to_ns as f64 {
+            return samples;
+        }
+        let at = unit();
+        let mut below = 0.0;
+        let within = |share: &f64| {
+            below += share;
+            at < below
+        };
+        let drawn = shares.iter().position(within).map_or(idle, |stage| stage as u32);
+        let stage = before.filter(|_| unit() < locked).unwrap_or(drawn);
+        before = Some(stage);
+        samples.push(Sample {
+            time_ns: time_ns as u64,
+            stands_for_ns: period_ns as u64,
+            cpu: 0,
+            stage,
+            function: 7,
+            stack: stage,
+            is_own: stage != idle,
+        });
+    }
 }
 
 fn costs((profile, [a, b]): &(Profile, [Vec<ArmSlice>; 2])) -> StageCosts {

@@ -23,9 +23,9 @@ use crate::exact::counts::{count_phases, read_counts};
 use crate::exact::inside::LINK;
 use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
-use stacklab_guests::boot_files;
 use stacklab_guests::kernel::Kernel;
-use stacklab_model::{ExactCounts, ExactPath, printable_lines};
+use stacklab_guests::{BootFiles, boot_files};
+use stacklab_model::{ExactCell, ExactCounts, ExactPath, printable_lines};
 use stacklab_testbed::RoutedSpec;
 use stacklab_testbed::mechanism::nat::nft_program;
 use std::fs::{self, File};
@@ -53,19 +53,28 @@ pub fn count_instructions(
     interrupted: &AtomicBool,
 ) -> Result<ExactCounts, ExplainError> {
     let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
-    let path = |name: &str| folder.path().join(name);
     let files = boot_files(kernel, program, &programs(plan)?, folder.path()).map_err(CampaignError::from)?;
     let version = check_emulator(&files.qemu).map_err(ExplainError::Exact)?;
     let interface = interface(&version).map_err(ExplainError::Exact)?;
-    let failed = |attempted: &str, reason: &dyn std::fmt::Display| {
-        ExplainError::Exact(format!("{attempted}: {reason}"))
-    };
-    fs::write(path("plugin.so"), PLUGIN).map_err(ExplainError::Folder)?;
-    let errors = File::create(path("errors")).map_err(ExplainError::Folder)?;
+    let running = start_emulator(plan, &files, interface, folder.path())?;
+    await_emulator(running, plan, folder.path(), step, interrupted)?;
+    let (release, cells) = read_results(plan, folder.path())?;
+    Ok(ExactCounts { qemu: version, kernel: release, cells })
+}
+
+/// Starts the machine. It leaves its files in the folder: `counts`, `report`, `console` and `errors`.
+fn start_emulator(
+    plan: &ExactPlan,
+    files: &BootFiles,
+    interface: u32,
+    folder: &Path,
+) -> Result<Running, ExplainError> {
+    fs::write(folder.join("plugin.so"), PLUGIN).map_err(ExplainError::Folder)?;
+    let errors = File::create(folder.join("errors")).map_err(ExplainError::Folder)?;
     let mut command = Command::new(&files.qemu);
     // The guest and its names of files are those of this program, and these files are in this folder.
     command
-        .current_dir(folder.path())
+        .current_dir(folder)
         .env(INTERFACE, interface.to_string())
         .args(["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"])
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
@@ -89,41 +98,56 @@ pub fn count_instructions(
         .stdout(Stdio::null())
         .stderr(errors);
     sys::end_with_parent(&mut command);
-    let mut running = Running(command.spawn().map_err(|reason| failed("cannot start QEMU", &reason))?);
+    Ok(Running(command.spawn().map_err(|reason| to_exact_error("cannot start QEMU", &reason))?))
+}
+
+fn to_exact_error(attempted: &str, reason: &dyn std::fmt::Display) -> ExplainError {
+    ExplainError::Exact(format!("{attempted}: {reason}"))
+}
+
+/// Waits until the machine has ended. It is killed if the user interrupts, or if it hangs.
+fn await_emulator(
+    mut running: Running,
+    plan: &ExactPlan,
+    folder: &Path,
+    step: &mut dyn FnMut(&str),
+    interrupted: &AtomicBool,
+) -> Result<(), ExplainError> {
     let started = Instant::now();
     let mut next = SIGN_OF_LIFE;
-    while running.0.try_wait().map_err(|reason| failed("cannot wait for QEMU", &reason))?.is_none() {
+    while running.0.try_wait().map_err(|reason| to_exact_error("cannot wait for QEMU", &reason))?.is_none() {
         if interrupted.load(Ordering::Relaxed) {
             return Err(ExplainError::Interrupted);
         }
         if started.elapsed() > TIMEOUT {
             let seconds = TIMEOUT.as_secs();
-            let last = last_line_with(&path("console"), &LAST_WORDS);
+            let last = last_line_with(&folder.join("console"), &LAST_WORDS);
             let reason = format!("the emulated machine hangs: it is not done after {seconds} s{last}");
             return Err(ExplainError::Kernel(reason));
         }
         if started.elapsed() > next {
             next += SIGN_OF_LIFE;
-            let cell = plan.describe_place(count_phases(&path("counts")));
+            let cell = plan.describe_place(count_phases(&folder.join("counts")));
             step(&format!("{cell}, {} s so far", started.elapsed().as_secs()));
         }
         std::thread::sleep(POLL_INTERVAL);
     }
-    let open = |name: &str| match File::open(path(name)) {
+    Ok(())
+}
+
+/// The guest's kernel release and the counts, from the files that the machine left.
+fn read_results(plan: &ExactPlan, folder: &Path) -> Result<(String, Vec<ExactCell>), ExplainError> {
+    let open = |name: &str| match File::open(folder.join(name)) {
         Ok(file) => Ok(BufReader::new(file)),
         Err(_) => {
-            let last = last_line_with(&path("errors"), &[""]);
-            Err(failed("QEMU ended at once", &last.trim_start_matches(": ")))
+            let last = last_line_with(&folder.join("errors"), &[""]);
+            Err(to_exact_error("QEMU ended at once", &last.trim_start_matches(": ")))
         }
     };
-    let (release, cells) =
-        read_counts(plan, open("counts")?, open("report")?).map_err(|reason| {
-            match reason == counts::NONE {
-                true => ExplainError::Kernel(reason + &last_line_with(&path("console"), &LAST_WORDS)),
-                false => ExplainError::Kernel(reason),
-            }
-        })?;
-    Ok(ExactCounts { qemu: version, kernel: release, cells })
+    read_counts(plan, open("counts")?, open("report")?).map_err(|reason| match reason == counts::NONE {
+        true => ExplainError::Kernel(reason + &last_line_with(&folder.join("console"), &LAST_WORDS)),
+        false => ExplainError::Kernel(reason),
+    })
 }
 
 /// The programs beside this one that a plan's networks need in the guest.
