@@ -9,8 +9,8 @@ use crate::findings::verdicts::verdict_name;
 use crate::rendering::csv::{self, Field, FieldValue, cell_fields, field, setting_fields};
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Control, Estimate, Factor, Findings, Interval, Metric, SELF_ARMS, Scale,
-    StopReason, Verdict,
+    CellEstimate, Comparison, Control, Estimate, Factor, Findings, Interval, Metric, SELF_ARMS, Scale,
+    StopReason, Tests, Verdict,
 };
 use std::collections::BTreeSet;
 
@@ -64,27 +64,77 @@ fn set(row: &mut [Field], name: &str, value: FieldValue) {
 pub(crate) fn fields(comparison: Option<&Comparison>, cell: Option<&CellEstimate>) -> Vec<Field> {
     let question = comparison.map(|one| &one.question);
     let factor = question.map(|question| question.factor);
-    let level = |of: Option<&Cell>| Some(of?.level(factor?));
     let baseline_cell = question.map(|question| &question.baseline);
     let subject = baseline_cell.or(cell.map(|cell| &cell.cell));
     let baseline = comparison.map(|one| &one.baseline_estimate).or(cell.map(|cell| &cell.estimate));
     let candidate = comparison.map(|one| &one.candidate_estimate);
-    let effect = comparison.and_then(|one| one.effect.as_ref());
-    // Of runs that are not paired, the difference has no pairs.
-    let unpaired = comparison.and_then(|one| one.unpaired.as_ref());
-    let apart = effect
-        .map(|effect| (effect.scale, effect.pairs, effect.estimate, effect.interval95))
-        .or(unpaired.map(|found| (found.scale, 0, found.estimate, found.interval95)));
-    let fitted = |arm: usize| Some(comparison?.fitted?[arm]);
+    let mut row = vec![field("factor", factor.map(Factor::name))];
+    row.extend(metric_fields(question.map(|question| question.metric).or(cell.map(|cell| cell.metric))));
+    row.extend(cell_fields(subject, factor));
+    row.extend([
+        field("baseline", question.map(|question| question.baseline.level(question.factor))),
+        field("candidate", question.map(|question| question.candidate.level(question.factor))),
+        field("margin", question.map(|question| question.margin)),
+    ]);
+    row.extend(estimate("baseline_", baseline));
+    row.extend(estimate("candidate_", candidate));
+    row.extend(difference_fields(comparison));
+    row.extend(verdict_fields(comparison));
+    row.extend(setting_fields(subject, factor));
+    row.extend(test_fields(comparison.and_then(|one| one.tests.as_ref())));
+    row.extend(interval("claimed", comparison.and_then(|one| one.claimed_interval)));
+    for (arm, estimate) in [("baseline", baseline), ("candidate", candidate)] {
+        let median = estimate.and_then(|estimate| estimate.median_interval);
+        row.extend(interval(&format!("{arm}_median"), median));
+    }
+    row
+}
+
+/// By how much the arms of a comparison differ.
+struct Difference {
+    scale: Scale,
+    /// 0 if the runs are not paired.
+    pairs: u64,
+    estimate: f64,
+    interval95: Interval,
+}
+
+fn difference_of(comparison: &Comparison) -> Option<Difference> {
+    if let Some(effect) = &comparison.effect {
+        return Some(Difference {
+            scale: effect.scale,
+            pairs: effect.pairs as u64,
+            estimate: effect.estimate,
+            interval95: effect.interval95,
+        });
+    }
+    let found = comparison.unpaired.as_ref()?;
+    Some(Difference { scale: found.scale, pairs: 0, estimate: found.estimate, interval95: found.interval95 })
+}
+
+fn difference_fields(comparison: Option<&Comparison>) -> [Field; 10] {
+    let difference = comparison.and_then(difference_of);
+    let difference = difference.as_ref();
+    let fitted = comparison.and_then(|one| one.fitted);
     let explained = comparison.and_then(|one| one.explained.as_ref());
-    let verdict = comparison.map(|one| &one.verdict);
-    let remarks = comparison.map(|one| one.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
-    let (better, reason) = match verdict {
-        Some(Verdict::Better(level)) => (Some(level.as_str()), remarks),
-        Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => {
-            (None, Some(std::iter::once(reason.clone()).chain(remarks).collect::<Vec<_>>().join("; ")))
-        }
-        _ => (None, remarks),
+    [
+        field("effect_scale", difference.map(|found| scale(found.scale))),
+        field("pairs", difference.map(|found| found.pairs)),
+        field("effect", difference.map(|found| found.estimate)),
+        field("low95", difference.map(|found| found.interval95.low)),
+        field("high95", difference.map(|found| found.interval95.high)),
+        field("baseline_fitted", fitted.map(|[baseline, _]| baseline)),
+        field("candidate_fitted", fitted.map(|[_, candidate]| candidate)),
+        field("explained", explained.and_then(|explained| explained.ratio)),
+        field("residual", explained.and_then(|explained| explained.residual)),
+        field("because", explained.map(|explained| explained.because.as_str())),
+    ]
+}
+
+fn verdict_fields(comparison: Option<&Comparison>) -> [Field; 4] {
+    let better = match comparison.map(|one| &one.verdict) {
+        Some(Verdict::Better(level)) => Some(level.as_str()),
+        _ => None,
     };
     let settled = comparison.map(|one| match one.stop_reason {
         StopReason::Precise => "precise",
@@ -93,48 +143,36 @@ pub(crate) fn fields(comparison: Option<&Comparison>, cell: Option<&CellEstimate
         StopReason::Budget => "budget",
         StopReason::Unfinished => "unfinished",
     });
-    let tests = comparison.and_then(|one| one.tests.as_ref());
-    let mut row = vec![field("factor", factor.map(Factor::name))];
-    row.extend(metric_fields(question.map(|question| question.metric).or(cell.map(|cell| cell.metric))));
-    row.extend(cell_fields(subject, factor));
-    row.extend([
-        field("baseline", level(baseline_cell)),
-        field("candidate", level(question.map(|question| &question.candidate))),
-        field("margin", question.map(|question| question.margin)),
-    ]);
-    row.extend(estimate("baseline_", baseline));
-    row.extend(estimate("candidate_", candidate));
-    row.extend([
-        field("effect_scale", apart.map(|(of, ..)| scale(of))),
-        field("pairs", apart.map(|(_, pairs, ..)| pairs as u64)),
-        field("effect", apart.map(|(_, _, estimate, _)| estimate)),
-        field("low95", apart.map(|(.., interval)| interval.low)),
-        field("high95", apart.map(|(.., interval)| interval.high)),
-        field("baseline_fitted", fitted(0)),
-        field("candidate_fitted", fitted(1)),
-        field("explained", explained.and_then(|explained| explained.ratio)),
-        field("residual", explained.and_then(|explained| explained.residual)),
-        field("because", explained.map(|explained| explained.because.as_str())),
-        field("verdict", verdict.map(verdict_name)),
+    [
+        field("verdict", comparison.map(|one| verdict_name(&one.verdict))),
         field("better", better),
-        field("reason", reason),
+        field("reason", comparison.and_then(reason_of)),
         field("settled", settled),
-    ]);
-    row.extend(setting_fields(subject, factor));
-    row.extend([
+    ]
+}
+
+/// Why there is no verdict, and the remarks on a comparison.
+fn reason_of(comparison: &Comparison) -> Option<String> {
+    let mut reasons = Vec::new();
+    if let Verdict::Nothing(reason) | Verdict::NoneSeen(reason) = &comparison.verdict {
+        reasons.push(reason.clone());
+    }
+    let remarks = comparison.remarks.join("; ");
+    if !remarks.is_empty() {
+        reasons.push(remarks);
+    }
+    if reasons.is_empty() { None } else { Some(reasons.join("; ")) }
+}
+
+fn test_fields(tests: Option<&Tests>) -> [Field; 6] {
+    [
         field("p", tests.map(|tests| tests.p)),
         field("adjusted_p", tests.and_then(|tests| tests.adjusted_p)),
         field("equivalence_p", tests.map(|tests| tests.equivalence_p)),
         field("adjusted_equivalence_p", tests.and_then(|tests| tests.adjusted_equivalence_p)),
         field("e", tests.map(|tests| tests.e)),
         field("equivalence_e", tests.map(|tests| tests.equivalence_e)),
-    ]);
-    row.extend(interval("claimed", comparison.and_then(|one| one.claimed_interval)));
-    for (arm, estimate) in [("baseline", baseline), ("candidate", candidate)] {
-        let median = estimate.and_then(|estimate| estimate.median_interval);
-        row.extend(interval(&format!("{arm}_median"), median));
-    }
-    row
+    ]
 }
 
 /// The name of a scale in CSV and metrics.

@@ -42,57 +42,68 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport
     }
 }
 
-/// Two seconds between two machines, 1000 messages sent, 990 received.
-fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
-    let here = "[2001:db8::1]:40001";
-    let there = "[2001:db8::2]:40002";
-    let mut host_reports =
-        vec![side(Role::Sender, here, there, transport), side(Role::Receiver, there, here, transport)];
-    let at = (5_000_000_000, 7_000_000_000);
-    host_reports[0].sent =
-        Sent { measured: 1000, bytes: 1_400_000, first_ns: at.0, last_ns: at.1, ..Sent::default() };
-    let received = Received {
-        measured: 990,
-        bytes_at_first: 100,
-        bytes: 1_386_000,
-        first_ns: at.0,
-        last_ns: at.1,
-        ..Received::default()
-    };
+/// Rows of 1000 messages in two seconds, with a pause in the middle.
+fn series() -> Vec<IntervalRow> {
     let rows = [(0, 495), (1_000_000_000, 0), (1_500_000_000, 495)];
-    let rows = rows.map(|(start_ns, messages)| IntervalRow {
+    rows.map(|(start_ns, messages)| IntervalRow {
         start_ns,
         messages,
         bytes: messages * 1400,
         delay_mean_ns: (messages > 0).then_some(250_000.0),
-    });
-    let delays = Delays {
-        buckets: Buckets(vec![(200_000, 600), (300_000, 385), (1_250_000, 5)]),
-        mean_ns: 244_000.0,
-        jitter_ns: Some(10_000.0),
-        jitter_rfc3550_ns: Some(9_000.0),
-    };
-    let counting = if probe.echoes() || probe == Probe::Connect { 0 } else { 1 };
-    host_reports[counting].delays = Some(delays);
+    })
+    .to_vec()
+}
+
+/// The reports of two machines: 1000 messages sent in two seconds, 990 received.
+fn host_reports(probe: Probe, transport: Transport, pacing: Pacing) -> Vec<HostReport> {
+    const FIRST_NS: u64 = 5_000_000_000;
+    const LAST_NS: u64 = 7_000_000_000;
+    let here = "[2001:db8::1]:40001";
+    let there = "[2001:db8::2]:40002";
+    let mut sender = side(Role::Sender, here, there, transport);
+    let mut receiver = side(Role::Receiver, there, here, transport);
+    sender.sent =
+        Sent { measured: 1000, bytes: 1_400_000, first_ns: FIRST_NS, last_ns: LAST_NS, ..Sent::default() };
+    if matches!(pacing, Pacing::Schedule(_)) {
+        sender.sent.max_late_ns = Some(120_000);
+    }
+    if probe.echoes() {
+        receiver.sent.measured = 995;
+    }
+    if probe == Probe::Connect {
+        sender.io = None;
+        receiver.io = None;
+        receiver.cpu = None;
+    }
     let (left, arrived) = match (probe, transport) {
         (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
         (Probe::EchoOpenLoop, _) => (Point::Schedule, Point::Call),
         _ => (Point::Call, Point::Call),
     };
-    host_reports[counting].delay_points = Some(DelayPoints::between(left, arrived));
-    if probe == Probe::Connect {
-        (host_reports[0].io, host_reports[1].io, host_reports[1].cpu) = (None, None, None);
-    } else {
-        host_reports[counting].series = rows.to_vec();
-        host_reports[counting].received = received;
+    let counting = if probe.echoes() || probe == Probe::Connect { &mut sender } else { &mut receiver };
+    counting.delays = Some(Delays {
+        buckets: Buckets(vec![(200_000, 600), (300_000, 385), (1_250_000, 5)]),
+        mean_ns: 244_000.0,
+        jitter_ns: Some(10_000.0),
+        jitter_rfc3550_ns: Some(9_000.0),
+    });
+    counting.delay_points = Some(DelayPoints::between(left, arrived));
+    if probe != Probe::Connect {
+        counting.series = series();
+        counting.received = Received {
+            measured: 990,
+            bytes_at_first: 100,
+            bytes: 1_386_000,
+            first_ns: FIRST_NS,
+            last_ns: LAST_NS,
+            ..Received::default()
+        };
     }
-    if probe.echoes() {
-        host_reports[1].sent.measured = 995;
-    }
-    if matches!(pacing, Pacing::Schedule(_)) {
-        host_reports[0].sent.max_late_ns = Some(120_000);
-    }
-    let values: &[(Metric, f64)] = match probe {
+    vec![sender, receiver]
+}
+
+fn values(probe: Probe) -> BTreeMap<Metric, Value> {
+    let figures: &[(Metric, f64)] = match probe {
         Probe::Stream => &[
             (Metric::Throughput, 5.538),
             (Metric::MessageRate, 494.5),
@@ -108,11 +119,17 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         _ => &[(Metric::Rtt, 0.2), (Metric::RttMean, 0.244), (Metric::RttP99, 0.3)],
     };
     let mut values: BTreeMap<Metric, Value> =
-        values.iter().map(|(metric, value)| (*metric, Value::Measured(*value))).collect();
+        figures.iter().map(|(metric, figure)| (*metric, Value::Measured(*figure))).collect();
     if probe == Probe::Echo {
         let reason = "this percentile needs 1000 messages, 990 arrived".to_owned();
         values.insert(Metric::RttP999, Value::Missing(reason));
     }
+    values
+}
+
+/// Two seconds between two machines.
+fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
+    let values = values(probe);
     let cell = Cell::new(Family::Ipv6, transport, SizeOf::Write, 1400);
     let probe_spec = ProbeSpec {
         probe,
@@ -132,7 +149,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         status: RunStatus::Valid,
         values,
         drops: Drops { socket_buffer: 8, network: 2, ..Drops::default() },
-        host_reports,
+        host_reports: host_reports(probe, transport, pacing),
         warnings: Vec::new(),
     }
 }

@@ -34,9 +34,8 @@ fn host(system: &str) -> HostFacts {
     }
 }
 
-/// A stream of TCP over IPv4 with delays from 10 µs to 10 ms.
-pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
-    let cell = cell(Transport::Tcp, Family::Ipv4, 128);
+/// The receiver of a stream of TCP over IPv4 with delays from 10 µs to 10 ms.
+fn receiver() -> HostReport {
     let address = SocketAddr::new(Family::Ipv4.loopback(), 1000);
     let endpoint = Endpoint {
         family: Family::Ipv4,
@@ -71,6 +70,12 @@ pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
         own_system_ns: 0,
         undivided: false,
     });
+    side
+}
+
+/// That stream, with a warning.
+pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
+    let cell = cell(Transport::Tcp, Family::Ipv4, 128);
     let probe = ProbeSpec {
         probe: Probe::Stream,
         pacing: Pacing::Flood,
@@ -91,7 +96,7 @@ pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
         ]
         .into(),
         drops: Default::default(),
-        host_reports: vec![side],
+        host_reports: vec![receiver()],
         warnings: vec![Warning {
             code: "tick".to_owned(),
             text: "9 ticks".to_owned(),

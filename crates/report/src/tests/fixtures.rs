@@ -99,60 +99,77 @@ fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
     comparison
 }
 
-/// A small campaign with an example of everything.
-pub(crate) fn findings() -> Findings {
-    use Metric::{CpuReceiver, Loss, Rtt, Throughput};
-    use Transport::{Tcp, Udp};
-    let better = |level: &str| Verdict::Better(level.to_owned());
-    let mut not_full =
-        compared(Tcp, 64, Throughput, [(21.5, 1.25), (21.31, 0.8)], (0.991, 0.031), Verdict::Inconclusive);
-    not_full.stop_reason = StopReason::Cap;
-    not_full.explained = Some(Explained {
-        by: LimitedBy::Headers,
-        ratio: None,
-        residual: None,
-        because:
-            "the link was not full (an arm below 90 % of its goodput limit): another bottleneck set the pace"
-                .to_owned(),
-    });
+fn better(level: &str) -> Verdict {
+    Verdict::Better(level.to_owned())
+}
+
+/// An undecided comparison whose headers explain nothing.
+fn not_full() -> Comparison {
+    let means = [(21.5, 1.25), (21.31, 0.8)];
+    let because =
+        "the link was not full (an arm below 90 % of its goodput limit): another bottleneck set the pace";
+    Comparison {
+        stop_reason: StopReason::Cap,
+        explained: Some(Explained {
+            by: LimitedBy::Headers,
+            ratio: None,
+            residual: None,
+            because: because.to_owned(),
+        }),
+        ..compared(Transport::Tcp, 64, Metric::Throughput, means, (0.991, 0.031), Verdict::Inconclusive)
+    }
+}
+
+/// A comparison without a figure of the candidate.
+fn without_candidate() -> Comparison {
     let reason = "the stack does not report it";
-    let mut nothing = compared(
-        Udp,
-        1408,
-        Loss,
-        [(0.0, 0.0), (0.0, 0.0)],
-        (0.0, 0.0),
-        Verdict::Nothing(format!("ipv6: {reason}")),
-    );
-    nothing.candidate_estimate = no_estimate(reason);
-    (nothing.effect, nothing.tests, nothing.fitted) = (None, None, None);
-    let mut partly =
-        compared(Udp, 128, Rtt, [(0.0451, 0.0012), (0.0476, 0.0009)], (1.0554, 0.021), better("ipv4"));
+    let verdict = Verdict::Nothing(format!("ipv6: {reason}"));
+    Comparison {
+        candidate_estimate: no_estimate(reason),
+        effect: None,
+        tests: None,
+        fitted: None,
+        ..compared(Transport::Udp, 1408, Metric::Loss, [(0.0, 0.0), (0.0, 0.0)], (0.0, 0.0), verdict)
+    }
+}
+
+/// A comparison of which some runs of the baseline have no figure.
+fn partly_missing() -> Comparison {
+    let means = [(0.0451, 0.0012), (0.0476, 0.0009)];
+    let mut partly = compared(Transport::Udp, 128, Metric::Rtt, means, (1.0554, 0.021), better("ipv4"));
     partly.baseline_estimate.missing = Some("no arrivals".to_owned());
-    let comparisons = vec![
-        explained(
-            compared(Tcp, 128, Throughput, [(57.31, 0.05), (52.48, 0.04)], (0.9157, 0.0004), better("ipv4")),
-            218.0 / 238.0,
-        ),
-        not_full,
-        explained(
-            compared(
-                Tcp,
-                1408,
-                Throughput,
-                [(92.81, 0.02), (91.59, 0.03)],
-                (0.98686, 0.0005),
-                Verdict::Equivalent,
-            ),
-            1498.0 / 1518.0,
-        ),
-        partly,
+    partly
+}
+
+/// A comparison of each kind.
+fn comparisons() -> Vec<Comparison> {
+    use Metric::{CpuReceiver, Loss, Throughput};
+    use Transport::{Tcp, Udp};
+    let slower =
+        compared(Tcp, 128, Throughput, [(57.31, 0.05), (52.48, 0.04)], (0.9157, 0.0004), better("ipv4"));
+    let alike = compared(
+        Tcp,
+        1408,
+        Throughput,
+        [(92.81, 0.02), (91.59, 0.03)],
+        (0.98686, 0.0005),
+        Verdict::Equivalent,
+    );
+    vec![
+        explained(slower, 218.0 / 238.0),
+        not_full(),
+        explained(alike, 1498.0 / 1518.0),
+        partly_missing(),
         compared(Udp, 128, Loss, [(0.0, 0.0), (0.0215, 0.0031)], (0.0215, 0.0031), better("ipv4")),
-        nothing,
+        without_candidate(),
         compared(Udp, 128, CpuReceiver, [(61.2, 4.4), (64.9, 5.1)], (1.0604, 0.0911), Verdict::Inconclusive),
-    ];
+    ]
+}
+
+/// The cells of these comparisons, and one that is in none.
+fn cells_of(comparisons: &[Comparison]) -> Vec<CellEstimate> {
     let mut cells: Vec<CellEstimate> = Vec::new();
-    for comparison in &comparisons {
+    for comparison in comparisons {
         let question = &comparison.question;
         for (cell, estimate) in [
             (&question.baseline, &comparison.baseline_estimate),
@@ -166,15 +183,20 @@ pub(crate) fn findings() -> Findings {
         }
     }
     cells.push(CellEstimate {
-        cell: cell(Tcp, Family::Ipv6, 128),
+        cell: cell(Transport::Tcp, Family::Ipv6, 128),
         metric: Metric::Retransmits,
         estimate: estimate(2.5, 1.5),
     });
-    let tick = |text: &str| Warning {
-        code: "tick".to_owned(),
-        text: text.to_owned(),
-        advice: "measure for longer".to_owned(),
-    };
+    cells
+}
+
+fn tick(text: &str) -> Warning {
+    Warning { code: "tick".to_owned(), text: text.to_owned(), advice: "measure for longer".to_owned() }
+}
+
+/// A small campaign with an example of everything.
+pub(crate) fn findings() -> Findings {
+    let comparisons = comparisons();
     Findings {
         title: "IPv4 beside IPv6".to_owned(),
         record_name: None,
@@ -198,7 +220,7 @@ pub(crate) fn findings() -> Findings {
         ],
         constraints: Vec::new(),
         cpu_scope: CpuScope::Shared,
-        cells,
+        cells: cells_of(&comparisons),
         comparisons,
         overall: vec![],
         same_arm: vec![],
