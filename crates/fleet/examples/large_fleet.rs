@@ -8,10 +8,9 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use stacklab_analysis::block_summary;
 use stacklab_campaign::sources::StudySource;
-use stacklab_fleet::store::{AgentInfo, Class, NewCampaign, NewPair, Store};
+use stacklab_fleet::store::{AgentInfo, CampaignRow, Class, NewCampaign, NewPair, Store};
 use stacklab_fleet::{BlockResult, FleetStudy, study_of};
-use stacklab_model::{Family, RunRecord, Value};
-use std::collections::HashMap;
+use stacklab_model::{Family, RunRecord, Trial, Value};
 use std::error::Error;
 use std::io::Write;
 
@@ -21,68 +20,124 @@ const MINUTE_NS: u64 = 60_000_000_000;
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [source, target, pairs, blocks] = &args[..] else { return Err("SOURCE TARGET PAIRS BLOCKS".into()) };
-    let (pairs, blocks): (u32, u32) = (pairs.parse()?, blocks.parse()?);
-    let mut small = Store::open(source)?;
-    let campaign = small.campaign(None)?.ok_or("SOURCE has no campaign")?;
-    let (_, text) =
-        small.results(&campaign.id, 0)?.into_iter().next().ok_or("its first pair has no result")?;
-    let measured: BlockResult = serde_json::from_str(&text)?;
-    let FleetStudy { name, text, scale, settings, seed } = study_of(&campaign)?;
-    let study = FleetStudy::new(StudySource { name, text }, scale, settings, seed, blocks)?;
-    let (known, _) = small.agents()?.into_iter().next().ok_or("SOURCE has no agent")?;
-    let agent = |number: u32| AgentInfo { name: format!("a{number}"), ..known.clone() };
+    let size = Size { pairs: pairs.parse()?, blocks: blocks.parse()? };
+    let small = SmallCampaign::read(source)?;
+    let FleetStudy { name, text, scale, settings, seed } = study_of(&small.campaign)?;
+    let study = FleetStudy::new(StudySource { name, text }, scale, settings, seed, size.blocks)?;
+    put_campaign(target, &small, &study, size)?;
+    let runs = put_results(target, &small, &study, size)?;
+    println!("{pairs} pairs of {blocks} blocks, {runs} runs");
+    Ok(())
+}
+
+/// The size of the large campaign.
+#[derive(Clone, Copy)]
+struct Size {
+    pairs: u32,
+    /// Blocks of each pair.
+    blocks: u32,
+}
+
+/// A campaign that was measured, one of its agents, and the result of a block.
+struct SmallCampaign {
+    campaign: CampaignRow,
+    agent: AgentInfo,
+    measured: BlockResult,
+}
+
+impl SmallCampaign {
+    fn read(source: &str) -> Result<Self, Box<dyn Error>> {
+        let mut store = Store::open(source)?;
+        let campaign = store.campaign(None)?.ok_or("SOURCE has no campaign")?;
+        let (_, text) =
+            store.results(&campaign.id, 0)?.into_iter().next().ok_or("its first pair has no result")?;
+        let (agent, _) = store.agents()?.into_iter().next().ok_or("SOURCE has no agent")?;
+        Ok(SmallCampaign { measured: serde_json::from_str(&text)?, campaign, agent })
+    }
+}
+
+/// Stores the agents and the plan of the large campaign.
+fn put_campaign(
+    target: &str,
+    small: &SmallCampaign,
+    study: &FleetStudy,
+    size: Size,
+) -> Result<(), Box<dyn Error>> {
+    let agent = |number: u32| AgentInfo { name: format!("a{number}"), ..small.agent.clone() };
     let pair =
         |number: u32| NewPair { sender: agent(2 * number), receiver: agent(2 * number + 1), skipped: None };
-    let mut large = Store::open(target)?;
-    let agents: Vec<AgentInfo> = (0..2 * pairs).map(agent).collect();
-    large.put_agents(&agents, 0)?;
-    large.put_campaign(&NewCampaign {
+    let mut store = Store::open(target)?;
+    let agents: Vec<AgentInfo> = (0..2 * size.pairs).map(agent).collect();
+    store.put_agents(&agents, 0)?;
+    store.put_campaign(&NewCampaign {
         id: NAME.to_owned(),
-        created_ns: campaign.created_ns,
-        request: serde_json::to_string(&study)?,
+        created_ns: small.campaign.created_ns,
+        request: serde_json::to_string(study)?,
         class: Class::Exclusive,
         most_attempts: 1,
-        pairs: (0..pairs).map(pair).collect(),
-        order: (0..blocks).flat_map(|_| 0..pairs).collect(),
+        pairs: (0..size.pairs).map(pair).collect(),
+        order: (0..size.blocks).flat_map(|_| 0..size.pairs).collect(),
     })?;
+    Ok(())
+}
+
+/// Stores a result for each block of each pair. Returns the number of runs.
+fn put_results(
+    target: &str,
+    small: &SmallCampaign,
+    study: &FleetStudy,
+    size: Size,
+) -> Result<usize, Box<dyn Error>> {
     let (checked, plan) = study.check()?;
     let questions = checked.questions();
-    let by_trial: HashMap<_, &RunRecord> =
-        measured.runs.iter().map(|run| ((run.trial.cell.clone(), run.trial.probe), run)).collect();
-    let planned: Vec<_> =
-        (0..blocks).map(|block| plan.active(&checked, plan.block(block), &[], &questions)).collect();
-    let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    let planned: Vec<Vec<Trial>> =
+        (0..size.blocks).map(|block| plan.active(&checked, plan.block(block), &[], &questions)).collect();
+    let mut generator = Pcg64Mcg::seed_from_u64(study.seed);
     let mut rows = Rows::open(target)?;
     let mut runs = 0;
-    for pair in 0..pairs {
+    for pair in 0..size.pairs {
         // Pairs differ in what IPv6 costs.
         let six = 0.95 + 0.1 * uniform(&mut generator);
         for (block, trials) in (0..).zip(&planned) {
-            let mut result = BlockResult { runs: Vec::with_capacity(trials.len()), ..measured.clone() };
-            for trial in trials {
-                let of = by_trial
-                    .get(&(trial.cell.clone(), trial.probe))
-                    .ok_or("the small campaign lacks a trial")?;
-                let mut run = RunRecord { trial: trial.clone(), ..(*of).clone() };
-                // Those of the A/A check alone take more space than all else, and no report of a fleet reads them.
-                run.host_reports.clear();
-                run.started_unix_ns += u64::from(block) * MINUTE_NS;
-                let arm = if trial.cell.family == Family::Ipv6 { six } else { 1.0 };
-                for value in run.values.values_mut() {
-                    if let Value::Measured(figure) = value {
-                        *figure *= arm * (0.98 + 0.04 * uniform(&mut generator));
-                    }
-                }
-                result.runs.push(run);
-            }
+            let result = make_result(&small.measured, trials, block, six, &mut generator)?;
             runs += result.runs.len();
             let summary = block_summary(&questions, &result.runs);
             rows.add(pair, block, &serde_json::to_string(&result)?, &serde_json::to_string(&summary)?)?;
         }
     }
     rows.finish()?;
-    println!("{pairs} pairs of {blocks} blocks, {runs} runs");
-    Ok(())
+    Ok(runs)
+}
+
+/// A block like the one that was measured, whose figures vary. `six` is what IPv6 costs.
+fn make_result(
+    measured: &BlockResult,
+    trials: &[Trial],
+    block: u32,
+    six: f64,
+    generator: &mut Pcg64Mcg,
+) -> Result<BlockResult, Box<dyn Error>> {
+    let mut result = BlockResult { runs: Vec::with_capacity(trials.len()), ..measured.clone() };
+    for trial in trials {
+        // The last one of a cell, if there are several.
+        let like = measured
+            .runs
+            .iter()
+            .rfind(|run| run.trial.cell == trial.cell && run.trial.probe == trial.probe)
+            .ok_or("the small campaign lacks a trial")?;
+        let mut run = RunRecord { trial: trial.clone(), ..like.clone() };
+        // Those of the A/A check alone take more space than all else, and no report of a fleet reads them.
+        run.host_reports.clear();
+        run.started_unix_ns += u64::from(block) * MINUTE_NS;
+        let arm = if trial.cell.family == Family::Ipv6 { six } else { 1.0 };
+        for value in run.values.values_mut() {
+            if let Value::Measured(figure) = value {
+                *figure *= arm * (0.98 + 0.04 * uniform(generator));
+            }
+        }
+        result.runs.push(run);
+    }
+    Ok(result)
 }
 
 fn uniform(generator: &mut Pcg64Mcg) -> f64 {

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -133,6 +133,38 @@ enum Reached {
     Opened { reply: String, theirs: String },
 }
 
+impl NatsWire {
+    /// Listens for coordinators that ask who is there, or open a stream to this agent, until nobody receives them.
+    fn listen(&self, agent: &str) -> Result<Receiver<Reached>, FleetError> {
+        let (sender, reached) = mpsc::channel();
+        let mut opened = self.subscribe(subject(agent))?;
+        let mut asked = self.subscribe(PRESENT.to_owned())?;
+        let own = agent.to_owned();
+        self.runtime.spawn(async move {
+            loop {
+                let heard = tokio::select! {
+                    message = opened.next() => message.map(|message| {
+                        let theirs = String::from_utf8_lossy(&message.payload).into_owned();
+                        let reply = message.reply?.to_string();
+                        theirs.starts_with(INBOX).then_some(Reached::Opened { reply, theirs })
+                    }),
+                    message = asked.next() => message.map(|message| {
+                        // Who measures is silent.
+                        let busy: BTreeSet<String> = serde_json::from_slice(&message.payload).unwrap_or_default();
+                        let reply = message.reply?.to_string();
+                        (!busy.contains(&own)).then_some(Reached::Asked { reply })
+                    }),
+                };
+                let Some(heard) = heard else { break };
+                if heard.is_some_and(|heard| sender.send(heard).is_err()) {
+                    break;
+                }
+            }
+        });
+        Ok(reached)
+    }
+}
+
 impl Wire for NatsWire {
     fn present(&self, busy: &BTreeSet<String>) -> Result<Vec<Presence>, FleetError> {
         // A subscription ends in the runtime.
@@ -219,31 +251,7 @@ impl Wire for NatsWire {
                 "an agent named {agent} is there already: choose another --name"
             )));
         }
-        let (sender, reached) = mpsc::channel();
-        let mut opened = self.subscribe(subject(agent))?;
-        let mut asked = self.subscribe(PRESENT.to_owned())?;
-        let own = agent.to_owned();
-        self.runtime.spawn(async move {
-            loop {
-                let heard = tokio::select! {
-                    message = opened.next() => message.map(|message| {
-                        let theirs = String::from_utf8_lossy(&message.payload).into_owned();
-                        let reply = message.reply?.to_string();
-                        theirs.starts_with(INBOX).then_some(Reached::Opened { reply, theirs })
-                    }),
-                    message = asked.next() => message.map(|message| {
-                        // Who measures is silent.
-                        let busy: BTreeSet<String> = serde_json::from_slice(&message.payload).unwrap_or_default();
-                        let reply = message.reply?.to_string();
-                        (!busy.contains(&own)).then_some(Reached::Asked { reply })
-                    }),
-                };
-                let Some(heard) = heard else { break };
-                if heard.is_some_and(|heard| sender.send(heard).is_err()) {
-                    break;
-                }
-            }
-        });
+        let reached = self.listen(agent)?;
         thread::scope(|scope| {
             // A server answers a subscription that it refuses with nothing.
             let tried = scope.spawn(|| self.open(agent, OPEN_LIMIT).map(|_| ready()));

@@ -278,15 +278,7 @@ fn random_calls(open: Open<'_>, seed: u64) {
     let mut random = SplitMix64(seed);
     let mut below = move |n: usize| (random.next_u64() % n as u64) as usize;
     let mut store = open();
-    let links: [&[&str]; 5] = [&["x"], &["x"], &["x", "y"], &["y"], &[]];
-    let agents: Vec<AgentInfo> = (0..5).map(|n| agent(&format!("r{seed}-{n}"), links[n])).collect();
-    let pairs: Vec<[&AgentInfo; 2]> =
-        (0..5).map(|n| [&agents[n], &agents[(n + 1 + seed as usize % 3) % 5]]).collect();
-    let ids = Class::ALL.map(|class| format!("r{seed}-{}", class.name()));
-    for (class, id) in Class::ALL.into_iter().zip(&ids) {
-        let order: Vec<u32> = (0..8).map(|_| below(5) as u32).collect();
-        campaign(&mut store, id, class, &pairs, &order);
-    }
+    let ids = put_random_campaigns(&mut store, seed, &mut below);
     let (mut now, mut leases): (i64, Vec<BlockKey>) = (0, Vec::new());
     let mut counted: HashSet<(String, u32, u32)> = HashSet::new();
     for step in 0.. {
@@ -322,20 +314,36 @@ fn random_calls(open: Open<'_>, seed: u64) {
         }
     }
     for id in &ids {
-        let progress = store.progress(id).unwrap();
-        assert_eq!(
-            progress.iter().map(|pair| pair.blocks.done + pair.blocks.given_up).sum::<u32>(),
-            8,
-            "seed {seed}"
+        check_results(&mut store, id, seed);
+    }
+}
+
+/// Five agents that share links, and a campaign of each class between them. Returns the campaigns' names.
+fn put_random_campaigns(store: &mut Store, seed: u64, below: &mut impl FnMut(usize) -> usize) -> [String; 3] {
+    let links: [&[&str]; 5] = [&["x"], &["x"], &["x", "y"], &["y"], &[]];
+    let agents: Vec<AgentInfo> = (0..5).map(|n| agent(&format!("r{seed}-{n}"), links[n])).collect();
+    let pairs: Vec<[&AgentInfo; 2]> =
+        (0..5).map(|n| [&agents[n], &agents[(n + 1 + seed as usize % 3) % 5]]).collect();
+    let ids = Class::ALL.map(|class| format!("r{seed}-{}", class.name()));
+    for (class, id) in Class::ALL.into_iter().zip(&ids) {
+        let order: Vec<u32> = (0..8).map(|_| below(5) as u32).collect();
+        campaign(store, id, class, &pairs, &order);
+    }
+    ids
+}
+
+/// Each of the eight blocks of a campaign has one result or was given up.
+fn check_results(store: &mut Store, id: &str, seed: u64) {
+    let progress = store.progress(id).unwrap();
+    let ended: u32 = progress.iter().map(|pair| pair.blocks.done + pair.blocks.given_up).sum();
+    assert_eq!(ended, 8, "seed {seed}");
+    for pair in progress {
+        let results = store.results(id, pair.pair).unwrap();
+        let blocks: BTreeSet<u32> = results.iter().map(|(key, ..)| key.block).collect();
+        assert!(
+            results.len() == blocks.len() && blocks.len() as u32 == pair.blocks.done,
+            "seed {seed}: {pair:?}"
         );
-        for pair in progress {
-            let results = store.results(id, pair.pair).unwrap();
-            let blocks: BTreeSet<u32> = results.iter().map(|(key, ..)| key.block).collect();
-            assert!(
-                results.len() == blocks.len() && blocks.len() as u32 == pair.blocks.done,
-                "seed {seed}: {pair:?}"
-            );
-        }
     }
 }
 
