@@ -302,7 +302,7 @@ It removes the files stacklab-* in ~/.cache/stacklab/bin there, of any version."
     /// Print a shell's completion script
     #[command(
         after_help = "Example:\n  stacklab completions bash > ~/.local/share/bash-completion/completions/stacklab\n\nThe \
-                      script offers the built-in studies, their levels, metrics, factors, formats and other names too\n\
+                      script offers the built-in studies, their levels, metrics, factors, formats and other names too \
                       (bash, fish, zsh)."
     )]
     Completions {
