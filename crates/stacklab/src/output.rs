@@ -2,6 +2,7 @@
 
 use crate::colour;
 use crate::failure::Failure;
+use stacklab_campaign::notice::{note, wrap_for_stdout};
 use stacklab_report::{WIDTH, Width};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -92,7 +93,7 @@ pub(crate) fn show_seconds<T>(what: &str, step: impl FnOnce() -> T) -> T {
         scope.spawn(move || {
             let began = Instant::now();
             while ended.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("stacklab: {what}: {} s so far", began.elapsed().as_secs());
+                note(&format!("stacklab: {what}: {} s so far", began.elapsed().as_secs()));
             }
         });
         let done = step();
@@ -116,6 +117,11 @@ pub(crate) fn width() -> Width {
 /// Prints text on standard output. A reader that closes early (`| head`) is not a failure.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
+}
+
+/// The same for lines that were not laid out for the terminal's width: they break between words there.
+pub(crate) fn print_lines(text: &str) -> Result<(), Failure> {
+    print_text(&wrap_for_stdout(text))
 }
 
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {

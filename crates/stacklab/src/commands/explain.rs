@@ -12,6 +12,7 @@ use crate::output::{print_text, width};
 use crate::quantities::{DOCUMENT_OR_HTML, format, some_time};
 use clap::Args;
 use stacklab_campaign::CampaignError;
+use stacklab_campaign::notice::note;
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_explain::{
     ExactRequest, ExplainError, KERNEL, KernelSource, PROBES, Sampler, Timing, check_countable, check_study,
@@ -190,7 +191,7 @@ fn with_kernel<T>(
     let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
     let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the kernel"))?;
     let interrupted = interrupt_flag()?;
-    let mut step = |what: &str| eprintln!("{source}: {what}");
+    let mut step = |what: &str| note(&format!("{source}: {what}"));
     let kernel = source.kernel(folder.path(), &mut step, interrupted)?;
     Ok(count(&kernel, &program, &mut step, interrupted)?)
 }

@@ -1,7 +1,7 @@
 //! `stacklab image`.
 
 use crate::failure::{Failure, INTERRUPTED, interrupt_flag};
-use crate::output::print_text;
+use crate::output::print_lines;
 use clap::Subcommand;
 use stacklab_guests::image::{self, Image};
 use stacklab_model::System;
@@ -43,7 +43,7 @@ pub(crate) fn image(command: &ImageCommand) -> Result<(), Failure> {
             for system in systems {
                 let got = show_steps(system, |step| image::get(system, step));
                 let image = got.map_err(|error| end(system, error, interrupted))?;
-                print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))?;
+                print_lines(&format!("{system}: {} is here ({})\n", image.version, image.source))?;
             }
             Ok(())
         }
@@ -60,7 +60,7 @@ fn build(system: &System, tree: Option<&Path>) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     let built = show_steps(system, |step| image::build(name, tree, step));
     let image = built.map_err(|error| end(system, error, interrupted))?;
-    print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))
+    print_lines(&format!("{system}: {} is here ({})\n", image.version, image.source))
 }
 
 /// Makes an image, and prints each step. On a terminal, what says only that a step still runs is replaced by the next.
@@ -110,17 +110,17 @@ fn list() -> Result<(), Failure> {
         let _ = writeln!(text, "  {full}     not here: {} ({time})", image::how_to_get(&full));
     }
     text += "  uml-NAME     of a kernel tree: stacklab image build uml-NAME --tree DIR\n";
-    print_text(&text)
+    print_lines(&text)
 }
 
 fn check() -> Result<(), Failure> {
     let here: Vec<Image> = every().iter().filter_map(|system| Image::find(system).ok()).collect();
     if here.is_empty() {
-        return print_text(&format!("No image is in {}\n", image::cache().display()));
+        return print_lines(&format!("No image is in {}\n", image::cache().display()));
     }
     for image in here {
         image.check()?;
-        print_text(&format!("{}: {} is unchanged\n", image.system, image.version))?;
+        print_lines(&format!("{}: {} is unchanged\n", image.system, image.version))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `stacklab import`: result files of other tools as a record.
 
 use crate::failure::{Failure, IMPORT, RECORD};
-use crate::output::print_text;
+use crate::output::print_lines;
 use crate::quantities::{bytes, compared};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -122,7 +122,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     let files = count(origins.len(), "file");
     let out = options.out.display();
     let word = quote_file(&options.out);
-    print_text(&format!("{notes}{runs} of {files} in {out}: stacklab report {word}\n"))
+    print_lines(&format!("{notes}{runs} of {files} in {out}: stacklab report {word}\n"))
 }
 
 /// A file's tests, where they are from, and the hash of its text: equal for the same text in another form.

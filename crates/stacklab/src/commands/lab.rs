@@ -145,7 +145,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         let _ = holder.wait();
         return Err(failure.into());
     }
-    crate::output::print_text(&describe(&up))
+    crate::output::print_lines(&describe(&up))
 }
 
 /// The testbed, its hosts with their addresses, and commands to begin with.

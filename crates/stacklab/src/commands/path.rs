@@ -4,6 +4,7 @@ use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, interrupt_flag};
 use crate::output::write_stdout;
 use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
+use stacklab_campaign::notice::wrap_for_stdout;
 use stacklab_model::{count, decode_text};
 use stacklab_path::{PathError, Settings, Target, WatchResult, named, pairs, system_resolvers};
 use stacklab_report::OutputFormat;
@@ -60,7 +61,11 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
         format: options.format,
         interrupted,
     };
-    let print = |text: &str| write_stdout(text.as_bytes());
+    let is_text = options.format == OutputFormat::Text;
+    let print = |text: &str| match is_text {
+        true => write_stdout(wrap_for_stdout(text).as_bytes()),
+        false => write_stdout(text.as_bytes()),
+    };
     let WatchResult { broken, drifts } =
         stacklab_path::measure(&settings, targets, print).map_err(failure)?;
     match (broken.is_empty(), drifts) {

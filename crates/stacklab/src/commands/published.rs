@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{print_text, width};
 use crate::quantities::format;
 use clap::{Args, Subcommand};
+use stacklab_campaign::notice::note;
 use stacklab_model::wifi::{Band, Guard, RadioSettings, Width};
 use stacklab_published::replication::{limits, render, replicate as judged};
 use stacklab_published::{Reference, airtime, audit_blocks, audit_json, list, show, study};
@@ -122,7 +123,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
         OutputFormat::Json => replication.json(),
         _ => render(&replication, width()),
     })?;
-    eprintln!("The record: {} (stacklab report prints its comparisons)", record.path().display());
+    note(&format!("The record: {} (stacklab report prints its comparisons)", record.path().display()));
     measured.map_err(|error| Failure::resumable(error, record.path()))?;
     if replication.runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
 }

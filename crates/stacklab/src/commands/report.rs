@@ -5,6 +5,7 @@ use crate::output::{NotWritten, output, output_with, print_text, width};
 use crate::quantities::{DOCUMENT, REPORT, compared, format};
 use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
+use stacklab_campaign::notice::note;
 use stacklab_campaign::record::{Recorded, conclude, latest};
 use stacklab_campaign::runs::read_runs_in_turn;
 use stacklab_model::{
@@ -230,7 +231,7 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let loads = record_loads(campaigns);
     print_text(&render_between(&found, &loads, options.format, width()))?;
     if let Some(warning) = loads.warning() {
-        eprintln!("stacklab: warning: {warning}");
+        note(&format!("stacklab: warning: {warning}"));
     }
     let uncertain = found.figures.iter().filter(|figure| figure.change == Change::Inconclusive).count();
     let seen = found
@@ -239,7 +240,7 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
         .filter(|figure| !matches!(figure.change, Change::Inconclusive | Change::Nothing(_)))
         .count();
     if let Some(warning) = unseen(uncertain, seen, allowed.is_some()) {
-        eprintln!("stacklab: warning: {warning}");
+        note(&format!("stacklab: warning: {warning}"));
     }
     let failing: Vec<String> = found.figures.iter().filter(|figure| figure.fails).map(figure_name).collect();
     let spared: Vec<String> = not_comparable(&found, &loads).into_iter().map(figure_name).collect();

@@ -83,11 +83,11 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     if measured.is_ok() || has_a_block(&record)? {
         report::print(&findings, &path)?;
     } else {
-        eprintln!("stacklab: no block is complete: there is nothing to compare yet");
+        note("stacklab: no block is complete: there is nothing to compare yet");
     }
     // The reason of an early end names it.
     if !measured.as_ref().is_err_and(|failure| failure.names(&path)) {
-        eprintln!("The record: {} (other formats: stacklab report --help)", path.display());
+        note(&format!("The record: {} (other formats: stacklab report --help)", path.display()));
     }
     measured?;
     match options.fail_on {
@@ -121,7 +121,7 @@ fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
     }
     let worse = stacklab_analysis::worse(findings, allowed);
     for comparison in &worse {
-        eprintln!("stacklab: worse: {}", stacklab_report::worse(comparison));
+        note(&format!("stacklab: worse: {}", stacklab_report::worse(comparison)));
     }
     let percent = 100.0 * allowed;
     let n = worse.len();
@@ -152,7 +152,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     let reached = reach(&request.study, options.copy_agent)?;
     let builds = request.study.systems().iter().any(Systems::are_built);
     if builds && enter()? == Privilege::UserNamespace {
-        eprintln!("stacklab: not root: building the testbed in a user namespace");
+        note("stacklab: not root: building the testbed in a user namespace");
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
     if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
@@ -213,7 +213,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     let measured = measure(&request.study, &plan, run, &mut record, progress);
     if interrupted.load(Ordering::Relaxed) {
         // That may take a while, and a second signal ends this program at once.
-        eprintln!("stacklab: interrupted: ending the testbed");
+        note("stacklab: interrupted: ending the testbed");
     }
     drop(rigs);
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.

@@ -1,9 +1,10 @@
 //! `stacklab study` and `stacklab plan`, and the options that choose a study.
 
 use crate::failure::Failure;
-use crate::output::print_text;
+use crate::output::{print_lines, print_text};
 use clap::{Args, Subcommand};
 use stacklab_campaign::CampaignError;
+use stacklab_campaign::notice::note;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::sources::{PRESETS, StudySource, new_seed, preset_names};
 use stacklab_guests::Placement;
@@ -112,7 +113,7 @@ fn list() -> Result<(), Failure> {
         let source = StudySource { name: format!("{name}.toml"), text: study.to_owned() };
         text += &format!("{name:<18}{}\n", source.check(None, &[])?.title);
     }
-    print_text(&text)
+    print_lines(&text)
 }
 
 fn show(name: &str) -> Result<(), Failure> {
@@ -137,10 +138,10 @@ fn new(file: &Path) -> Result<(), Failure> {
         _ => Failure::step(format!("write {}", file.display()))(reason),
     })?;
     let word = quote_file(file);
-    eprintln!(
+    note(&format!(
         "stacklab: {} is written: change it, then `stacklab plan {word}` and `stacklab run {word}`",
         file.display()
-    );
+    ));
     Ok(())
 }
 
@@ -156,9 +157,9 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
             }
         }
         Ok(None) => {}
-        Err(failure) => eprintln!("stacklab: it cannot run here: {failure}"),
+        Err(failure) => note(&format!("stacklab: it cannot run here: {failure}")),
     }
-    print_text(&text)
+    print_lines(&text)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! `agent`, `guest` and `ssh-clean`, and the manual pages (`man`).
 
 use crate::failure::{Failure, OTHER, interrupt_flag};
-use crate::output::print_text;
+use crate::output::print_lines;
 use clap::Args;
 use stacklab_agent::{AgentOptions, listen_advice};
+use stacklab_campaign::notice::note;
 use stacklab_campaign::rig::remove_copies;
 use stacklab_explain::send_counted;
 use stacklab_guests::inside;
@@ -86,7 +87,7 @@ pub(crate) fn guest(options: &GuestOptions) -> Result<(), Failure> {
     };
     if let Err(error) = &served {
         // Printed before the system shuts down, so that it appears on the console.
-        eprintln!("stacklab: {error}");
+        note(&format!("stacklab: {error}"));
     }
     if options.count.is_some() {
         inside::reset();
@@ -115,10 +116,10 @@ pub(crate) fn ssh_clean(hosts: &[String]) -> Result<(), Failure> {
     for system in machines {
         let removed = remove_copies(&system)?;
         if removed.is_empty() {
-            print_text(&format!("{system}: no copy of stacklab found\n"))?;
+            print_lines(&format!("{system}: no copy of stacklab found\n"))?;
         }
         for name in removed {
-            print_text(&format!("{system}: removed {name}\n"))?;
+            print_lines(&format!("{system}: removed {name}\n"))?;
         }
     }
     Ok(())
