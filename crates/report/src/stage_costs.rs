@@ -6,7 +6,7 @@ use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::text::render;
 use serde::Serialize;
-use stacklab_model::{ExactCell, ExactCounts, Explanation, Health, StageCost, StageCosts, Why};
+use stacklab_model::{ExactCell, ExactCounts, Explanation, Health, StageCost, StageCosts, Why, count};
 
 const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 const NAMED: usize = 4;
@@ -162,13 +162,18 @@ pub(crate) fn health(health: &Health) -> String {
         Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
         None => "the receiver has no separate CPU time here, so `threads` is by samples".to_owned(),
     };
-    let trials = if health.trials > 0 { format!(" in {} trials", health.trials) } else { String::new() };
+    let trials =
+        if health.trials > 0 { format!(" in {}", count(health.trials, "trial")) } else { String::new() };
     let [overhead, unmapped, other_load] =
         [health.overhead, health.unmapped, health.other_load].map(|share| 100.0 * share);
     format!(
-        "{samples} samples ({event}) of {messages} messages{trials}; lock ratio {lock_ratio:.2} (1: no aliasing), {covers}, \
+        "{} ({event}) of {}{trials}; lock ratio {lock_ratio:.2} (1: no aliasing), {covers}, \
          sampling lengthened it by {overhead:.1} %, {unmapped:.1} % of it is of no stage, other programs had \
-         {other_load:.1} % of all that was not idle; {lost} samples lost, {throttled} times throttled."
+         {other_load:.1} % of all that was not idle; {} lost, {} throttled.",
+        count(*samples, "sample"),
+        count(*messages, "message"),
+        count(*lost, "sample"),
+        count(*throttled, "time")
     )
 }
 

@@ -10,7 +10,7 @@ pub use stacklab_fleet::FleetError;
 use stacklab_fleet::results::over_pairs;
 use stacklab_fleet::store::{BlockCounts, BlockKey, CampaignRow, ListedCampaign, PairProgress, State, Store};
 use stacklab_fleet::study_of;
-use stacklab_model::FleetFindings;
+use stacklab_model::{FleetFindings, count};
 use stacklab_report::page::{
     FleetAgent, FleetListing, FleetPage, FleetPairRow, FleetRow, MeasuredBlock, fleet_verdicts,
 };
@@ -197,7 +197,8 @@ fn summary(agents: &[FleetAgent]) -> String {
             format!(" ({}{more})", lost[..lost.len().min(NAMED)].join(", "))
         }
     };
-    format!("{} agents: {measuring} measuring, {alive} alive, {} lost{names}", agents.len(), lost.len())
+    let all = count(agents.len(), "agent");
+    format!("{all}: {measuring} measuring, {alive} alive, {} lost{names}", lost.len())
 }
 
 #[cfg(test)]

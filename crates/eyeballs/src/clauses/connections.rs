@@ -4,7 +4,7 @@ use crate::clauses::{ClauseVerdict, Found, NOT_RUN};
 use crate::run::Run;
 use crate::runs::{Delay, format_delay};
 use crate::scenario::family_label;
-use stacklab_model::Family;
+use stacklab_model::{Family, count};
 
 /// Limits of the connection attempt delay, ms (RFC 8305, section 8).
 const MIN_DELAY_MS: f64 = 100.0;
@@ -39,7 +39,7 @@ pub(super) fn judge_order(runs: &[Run]) -> Found {
         (_, 0) => Found(ClauseVerdict::No, "the second attempt is of the same family".to_owned()),
         _ => Found::of(
             alternating == tried,
-            format!("the other family second in {alternating} of {tried} runs"),
+            format!("the other family second in {alternating} of {}", count(tried, "run")),
         ),
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn judge_success(runs: &[Run]) -> Found {
         return Found::not_shown(NOT_RUN);
     }
     let connected = runs.iter().filter(|run| run.first_byte.is_some()).count();
-    Found::of(connected == runs.len(), format!("data in {connected} of {} runs", runs.len()))
+    Found::of(connected == runs.len(), format!("data in {connected} of {}", count(runs.len(), "run")))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::scenario::{family_label, record_type};
 use crate::times::format_time;
 use stacklab_analysis::statistics::median;
-use stacklab_model::Family;
+use stacklab_model::{Family, count};
 
 /// Queries that are so close were made one right after the other, ms.
 const MAX_QUERY_GAP_MS: f64 = 10.0;
@@ -68,7 +68,7 @@ pub(super) fn judge_wait(runs: &[Run], family: Family) -> Found {
         }
         Some(_) => {
             let waited = runs.len() - waits.len();
-            Found(ClauseVerdict::No, format!("waits for {late} in {waited} of {} runs", runs.len()))
+            Found(ClauseVerdict::No, format!("waits for {late} in {waited} of {}", count(runs.len(), "run")))
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn judge_wait(runs: &[Run], family: Family) -> Found {
 /// Whether a client asks for the HTTPS record, and what it does with the answer.
 pub(super) fn judge_https(runs: &[Run]) -> Found {
     let asked = runs.iter().filter(|run| query_ms(run, HTTPS).is_some()).count();
-    let mut text = format!("queried in {asked} of {} runs", runs.len());
+    let mut text = format!("queried in {asked} of {}", count(runs.len(), "run"));
     let mut waits = Vec::new();
     let mut ports: Vec<u16> = Vec::new();
     for run in runs {
@@ -135,7 +135,7 @@ mod tests {
         asking.attempts[0].port = 443;
         let Found(verdict, text) = judge_https(std::slice::from_ref(&asking));
         assert_eq!(verdict, ClauseVerdict::Yes);
-        assert_eq!(text, "queried in 1 of 1 runs, SYN to port 443 0.6 ms after its answer");
+        assert_eq!(text, "queried in 1 of 1 run, SYN to port 443 0.6 ms after its answer");
         asking.queries[0].answered_ms = Some(2.0);
         let Found(verdict, text) = judge_https(&[asking, run(&[(Ipv6, 1.0)], Some(Ipv6))]);
         assert_eq!(verdict, ClauseVerdict::No);

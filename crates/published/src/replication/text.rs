@@ -141,9 +141,12 @@ fn answer_lines(answers: &Answers, precision: Option<&Precision>) -> Vec<String>
     let Answers { asked, answered, blocks, runs, minutes, published_runs, fixed_runs, fixed_minutes } =
         answers;
     let mut lines = vec![format!(
-        "{answered} of {asked} comparisons were answered (interval narrow enough, or verdict decided) by {runs} runs in {blocks} \
-         blocks, {minutes:.1} minutes; the study's {published_runs} runs of everything would be {fixed_runs} runs and \
-         {fixed_minutes:.1} minutes of the same length"
+        "{answered} of {} were answered (interval narrow enough, or verdict decided) by {} in {}, {minutes:.1} minutes; the \
+         study's {published_runs} runs of everything would be {fixed_runs} runs and {fixed_minutes:.1} minutes of the same \
+         length",
+        count(*asked, "comparison"),
+        count(*runs, "run"),
+        count(*blocks, "block")
     )];
     let Some(precision) = precision else { return lines };
     let Precision { cells, reached, runs, minutes, most_runs, fixed_runs, fixed_minutes, .. } = precision;

@@ -7,7 +7,7 @@ use guest::{describe_guest, describe_use_of_tun, find_guests};
 use serde_json::{Value, json};
 use stacklab_explain::{KERNEL, check_emulator, check_sampling};
 use stacklab_guests::{QUICKEST_IMAGE, emulator, image, kinds};
-use stacklab_model::{HostFacts, NoiseFloor, Spread, System, print_duration};
+use stacklab_model::{HostFacts, NoiseFloor, Spread, System, count, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, find, kept_settings, services};
 use stacklab_traffic::host::cpu_limit;
 use std::fmt::Write;
@@ -103,12 +103,12 @@ impl Diagnosis {
         };
         let _ = writeln!(
             text,
-            "{} {} {}, {}, {} cores, clock {}{}\n",
+            "{} {} {}, {}, {}, clock {}{}\n",
             facts.os,
             facts.kernel,
             facts.machine,
             facts.cpu_model,
-            facts.cores,
+            count(facts.cores, "core"),
             facts.clock_source.as_deref().unwrap_or("unknown"),
             if facts.virtualised { ", virtualised" } else { "" }
         );

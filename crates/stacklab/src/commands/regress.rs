@@ -3,9 +3,10 @@
 use crate::failure::{Failure, INTERRUPTED, TESTBED, interrupt_flag};
 use crate::output::{print_text, width};
 use clap::Args;
+use stacklab_campaign::notice::note;
 use stacklab_explain::{ExactRequest, check_emulator};
 use stacklab_guests::emulator;
-use stacklab_model::ExactProbe;
+use stacklab_model::{ExactProbe, count};
 use stacklab_regress::{
     Comparison, Condition, Counter, RegressError, RegressFormat, Repository, Source, bisect as search,
     bisection, comparison,
@@ -105,7 +106,7 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
     for source in sources.iter().chain([&first]) {
         source.check().map_err(for_git)?;
     }
-    let mut step = |what: &str| eprintln!("{what}");
+    let mut step = |what: &str| note(what);
     let mut counter = counter(&mut step)?;
     // A baseline that cannot be counted is not the candidate's fault: git has to stop.
     let stop = |error: RegressError| Failure::new(STOP.max(for_git_code(&error)), error);
@@ -115,11 +116,13 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
     for (number, counted) in counter.repeat(baseline, &first, again).map_err(stop)?.into_iter().enumerate() {
         let change = Comparison::new(&before, &counted, &[]).largest_change();
         largest = largest.max(change);
-        eprintln!("{baseline}: boot {} of {again} differs by {change} instructions per message", number + 1);
+        let boot = number + 1;
+        note(&format!("{baseline}: boot {boot} of {again} differs by {change} instructions per message"));
     }
     if options.repeat.is_some() {
         print_text(&format!(
-            "{baseline}: {again} more boots, largest difference {largest} instructions per message\n"
+            "{baseline}: {}, largest difference {largest} instructions per message\n",
+            count(again, "more boot")
         ))?;
     }
     if largest > 0.0 {
@@ -141,7 +144,7 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
                 }
             }
             Err(error @ RegressError::Kernel(_)) if worst.is_none() => worst = Some(for_git(error)),
-            Err(RegressError::Kernel(reason)) => eprintln!("{reason}"),
+            Err(RegressError::Kernel(reason)) => note(&reason),
             Err(error) => return Err(for_git(error)),
         }
     }
@@ -158,7 +161,7 @@ pub(crate) fn bisect(options: &BisectOptions) -> Result<(), Failure> {
         _ => Failure::new(TESTBED, error),
     };
     let repository = Repository::of(&options.tree).map_err(failed)?;
-    let mut step = |what: &str| eprintln!("{what}");
+    let mut step = |what: &str| note(what);
     let mut counter = counter(&mut step)?;
     let ends = [options.good.as_str(), &options.bad];
     let found = search(&mut counter, &repository, ends, &options.conditions).map_err(failed)?;

@@ -3,7 +3,7 @@
 use crate::trial::search::Arm;
 use stacklab_model::{
     Direction, Drops, HostReport, Length, Metric, Pacing, RunRecord, RunStatus, SearchOutcome, SearchSlice,
-    SearchSpec, Value, Warning,
+    SearchSpec, Value, Warning, count,
 };
 use stacklab_trial::figures;
 use stacklab_trial::results::interleaved::JointFigures;
@@ -79,17 +79,17 @@ fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value
     let rounds = arm.slices.last().map_or(0, |slice| slice.round);
     if f64::from(arm.never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
         let never_valid = arm.never_valid;
-        return Value::Missing(format!(
-            "the tester disturbed all slices of {never_valid} of {rounds} rounds"
-        ));
+        let all = count(rounds, "round");
+        return Value::Missing(format!("the tester disturbed all slices of {never_valid} of {all}"));
     }
     let Some(load) = outcome.load else {
         return Value::Missing(match rounds {
             0 => "nothing of a flood arrived".to_owned(),
             rounds if outcome.was_given_up => {
-                format!("the search was given up after {rounds} rounds: the tester disturbed the other arm")
+                let after = count(rounds, "round");
+                format!("the search was given up after {after}: the tester disturbed the other arm")
             }
-            rounds => format!("the search did not end within {rounds} rounds"),
+            rounds => format!("the search did not end within {}", count(rounds, "round")),
         });
     };
     if outcome.reached_highest {

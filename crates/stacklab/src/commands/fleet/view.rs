@@ -68,8 +68,11 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
     found.extend(wire.safety());
     let present = wire.present(&BTreeSet::new())?;
     let now_ns = i64::try_from(now_unix_ns()).unwrap_or(i64::MAX);
-    let count = present.len();
-    found.push((count >= 2, format!("{count} agents answer; a fleet needs two")));
+    let answer = match present.len() {
+        1 => "1 agent answers".to_owned(),
+        agents => format!("{agents} agents answer"),
+    };
+    found.push((present.len() >= 2, format!("{answer}; a fleet needs two")));
     found.extend(present.iter().filter_map(|presence| {
         Some((false, format!("agent {} is not used: {}", presence.agent.name, presence.unusable(now_ns)?)))
     }));
