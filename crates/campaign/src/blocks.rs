@@ -1,4 +1,5 @@
-//! The blocks of a campaign, one after the other, until every question is settled or the rule ends them.
+//! The blocks of a campaign, one after the other, until every question is settled or the rule ends them. The budget
+//! ends them between two trials.
 
 use crate::CampaignError;
 use crate::progress::Progress;
@@ -48,6 +49,9 @@ pub fn measure(
             }
         }
         for arms in plan.together(&missing) {
+            if schedule.is_time_up(&runs) {
+                break;
+            }
             progress.trial(&arms[0]);
             let made = run(arms).map_err(|error| match error {
                 CampaignError::Agent(AgentError::Interrupted) => {
@@ -63,5 +67,8 @@ pub fn measure(
             }
         }
         schedule.advance(&runs);
+        if let Some(warning) = schedule.warn_of_budget() {
+            progress.say(&format!("stacklab: {warning}"));
+        }
     }
 }

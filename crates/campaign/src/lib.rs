@@ -1,9 +1,11 @@
 //! A campaign: the rigs that its trials run on, the trials, the programs that drive them, and the order in which they
 //! are measured. What a trial gives is a run; a record of runs becomes findings here too.
 
+mod appearing;
 mod blocks;
 pub mod generator;
 pub mod lab;
+mod live_chart;
 pub mod notice;
 pub mod progress;
 pub mod record;

@@ -3,13 +3,18 @@
 //! The same runs always give the same schedule. So a resumed campaign makes the same decisions as an uninterrupted
 //! one, and a report of a record shows why measuring stopped for each question.
 
+use crate::appearing::Appearing;
 use stacklab_analysis::{BLOCKS_WHEN_NARROW, Evidence, RunningEvidence, Runs, may_settle, settle};
-use stacklab_model::{Cell, Effect, Metric, Probe, Question, RunRecord, StopReason, Trial, Until, Verdict};
+use stacklab_model::{
+    Cell, Effect, Metric, Probe, Question, RunRecord, SpentTime, StopReason, Trial, Until, Verdict,
+    print_duration,
+};
 use stacklab_study::{Plan, Study, is_over, may_look};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Maximum number of comparisons whose differences are shown while they are measured.
+/// Maximum number of comparisons whose differences are all shown while they are measured.
 const MAX_SHOWN: usize = 6;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// A campaign's progress through its blocks.
 pub struct Schedule<'a> {
@@ -18,8 +23,8 @@ pub struct Schedule<'a> {
     questions: Vec<Question>,
     /// The evidence of each question.
     running: Vec<RunningEvidence>,
-    /// Nanoseconds that the runs so far took.
-    spent_ns: u64,
+    /// The time that the runs so far took, of all blocks before the current one.
+    spent: SpentTime,
     stop_reasons: Vec<Option<StopReason>>,
     /// The verdict of each settled question: a report says the same.
     settled: Vec<Option<Verdict>>,
@@ -29,6 +34,8 @@ pub struct Schedule<'a> {
     narrow_at: Vec<Option<u32>>,
     /// The differences so far, with their metrics; none if many questions are asked.
     pub(crate) differences: Vec<(Metric, Effect)>,
+    /// The differences that appear so far, if many questions are asked.
+    pub(crate) appearing: Option<Appearing>,
     /// The current one, from 0.
     pub(crate) block: u32,
 }
@@ -45,9 +52,10 @@ impl<'a> Schedule<'a> {
             without_answer: HashSet::new(),
             narrow_at: vec![None; questions.len()],
             running: questions.iter().map(RunningEvidence::new).collect(),
-            spent_ns: 0,
+            spent: SpentTime::default(),
             questions,
             differences: Vec::new(),
+            appearing: None,
             block: 0,
         }
     }
@@ -60,10 +68,31 @@ impl<'a> Schedule<'a> {
         self.plan.active(self.study, self.plan.block(self.block), &self.stop_reasons, &self.questions)
     }
 
-    /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
-    /// settled, and how. `runs` are those of the current block.
+    /// Whether the budget is spent before all trials of the current block were run, after these `runs` of it. Until two
+    /// blocks are complete it is not: nothing could be compared.
+    pub(crate) fn is_time_up<'r>(&self, runs: impl IntoIterator<Item = &'r RunRecord>) -> bool {
+        let mut spent = self.spent.clone();
+        runs.into_iter().for_each(|run| spent.add(run));
+        is_over(&self.study.rule, self.block, spent.ns()) == Some(StopReason::Budget)
+    }
+
+    /// Says after the first block that it took all of the budget, and that a second one follows.
+    pub(crate) fn warn_of_budget(&self) -> Option<String> {
+        let budget_ns = self.study.rule.budget_ns?;
+        if self.block != 1 || self.spent.ns() < budget_ns || self.questions.is_empty() {
+            return None;
+        }
+        let took = print_duration(self.spent.ns().div_ceil(SECOND_NS) * SECOND_NS);
+        Some(format!(
+            "the first block took {took}, and the budget is {}: a second one follows, without which nothing can be compared",
+            print_duration(budget_ns)
+        ))
+    }
+
+    /// Goes to the next block, after every trial of the current one has been run or the time was up, and decides which
+    /// questions are settled, and how. `runs` are those of the current block.
     pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
-        self.update_stop_reasons(runs);
+        self.update_stop_reasons(runs, false);
         if self.questions.len() <= MAX_SHOWN {
             self.differences.clear();
             for (question, running) in self.questions.iter().zip(&self.running) {
@@ -71,14 +100,20 @@ impl<'a> Schedule<'a> {
                     self.differences.push((question.metric, paired.effect()));
                 }
             }
+        } else {
+            self.appearing = Appearing::find(&self.questions, &self.running);
         }
     }
 
-    /// Goes to the next block and decides which questions are settled.
-    fn update_stop_reasons<'r>(&mut self, runs: impl IntoIterator<Item = &'r RunRecord> + Clone) {
+    /// Goes to the next block and decides which questions are settled. The budget does not end a campaign that has runs
+    /// of later blocks: an earlier version counted it in another way.
+    fn update_stop_reasons<'r>(
+        &mut self,
+        runs: impl IntoIterator<Item = &'r RunRecord> + Clone,
+        has_later: bool,
+    ) {
         self.block += 1;
-        let wall_ns = runs.clone().into_iter().map(|run| run.wall_ns);
-        self.spent_ns = wall_ns.fold(self.spent_ns, u64::saturating_add);
+        runs.clone().into_iter().for_each(|run| self.spent.add(run));
         let index = Runs::new(runs);
         self.running.iter_mut().for_each(|running| running.add(&index));
         let rule = &self.study.rule;
@@ -89,7 +124,8 @@ impl<'a> Schedule<'a> {
             }
         }
         // The rule's limits also apply to trials without a question.
-        if let Some(reason) = is_over(rule, self.block, self.spent_ns) {
+        let over = is_over(rule, self.block, self.spent.ns());
+        if let Some(reason) = over.filter(|reason| *reason != StopReason::Budget || !has_later) {
             self.stop_reasons.iter_mut().for_each(|stop_reason| *stop_reason = stop_reason.or(Some(reason)));
             self.block = rule.max;
         }
@@ -190,10 +226,11 @@ impl<'a> Schedule<'a> {
             }
             let runs = blocks.remove(&self.block).unwrap_or_default();
             let measured: HashSet<u32> = runs.iter().map(|run| run.trial.position).collect();
-            if trials.iter().any(|trial| !measured.contains(&trial.position)) {
+            let is_complete = trials.iter().all(|trial| measured.contains(&trial.position));
+            if !is_complete && !self.is_time_up(runs.iter().copied()) {
                 break false;
             }
-            self.update_stop_reasons(runs);
+            self.update_stop_reasons(runs, !blocks.is_empty());
         };
         let stop_reason =
             self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));
@@ -266,9 +303,46 @@ mod tests {
             let mut schedule = Schedule::new(&study, &plan);
             schedule.advance(&[run(0, 61)]);
             assert!(!schedule.trials().is_empty(), "an interval needs two blocks: {questions}");
+            assert_eq!(schedule.warn_of_budget().is_some(), questions != "[]");
             schedule.advance(&[run(1, 1)]);
             assert!(schedule.trials().is_empty(), "{questions}: {:?}", schedule.trials());
         }
+    }
+
+    #[test]
+    fn budget_ends_within_the_third_block() {
+        let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
+        let study = source.check(None, &["blocks.budget=\"60s\"".to_owned()]).unwrap();
+        let plan = Plan::new(&study, 1);
+        let mut schedule = Schedule::new(&study, &plan);
+        // Two blocks are complete, however long they take.
+        let mut measured = Vec::new();
+        for block in 0..2 {
+            let trials = schedule.trials();
+            let runs = trials.into_iter().map(|trial| RunRecord { trial, ..run(block, 1) });
+            let runs: Vec<RunRecord> = runs.collect();
+            assert!(!schedule.is_time_up(&runs), "{block}");
+            schedule.advance(&runs);
+            measured.extend(runs);
+            if block == 0 {
+                assert!(study.rule.budget_ns.is_some_and(|budget| budget > schedule.spent.ns()));
+            }
+        }
+        assert!(schedule.trials().is_empty(), "64 trials of a second");
+        // A longer budget ends the third one.
+        let study = source.check(None, &["blocks.budget=\"70s\"".to_owned()]).unwrap();
+        let mut schedule = Schedule::new(&study, &plan);
+        schedule.advance(&measured[..32]);
+        schedule.advance(&measured[32..]);
+        let trials = schedule.trials();
+        let third: Vec<RunRecord> =
+            trials.into_iter().take(8).map(|trial| RunRecord { trial, ..run(2, 1) }).collect();
+        assert!(!schedule.is_time_up(&third[..4]) && schedule.is_time_up(&third));
+        measured.extend_from_slice(&third);
+        let replayed = Schedule::new(&study, &plan).walk(&measured);
+        assert!(replayed.has_ended);
+        assert!(replayed.stop_reasons.iter().all(|reason| *reason == StopReason::Budget));
+        assert!(!Schedule::new(&study, &plan).walk(&measured[..68]).has_ended);
     }
 
     /// Runs of a study whose families differ by a tenth in each figure but counts, of which there are none.
@@ -284,6 +358,22 @@ mod tests {
             RunRecord { values: metrics.map(figure).collect(), trial, ..run(0, 0) }
         };
         trials.into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn most_certain_difference_appears_after_three_blocks() {
+        let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
+        let study = source.check(None, &[]).unwrap();
+        let plan = Plan::new(&study, 1);
+        let mut schedule = Schedule::new(&study, &plan);
+        assert!(schedule.questions.len() > MAX_SHOWN);
+        for block in 0..3 {
+            assert_eq!(schedule.appearing, None, "{block}");
+            schedule.advance(&measured(schedule.trials()));
+        }
+        // All but the three of loss differ by a tenth.
+        let line = schedule.appearing.map(|appearing| appearing.describe()).unwrap();
+        assert_eq!(line, "18 appear to differ, most surely IPv6 UDP 1408 B: throughput 9.82 ± 0.00 % lower");
     }
 
     #[test]

@@ -71,6 +71,7 @@ pub use text::{NotText, decode_text, read_text};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning};
 pub use trial::search::{SearchDevice, SearchOutcome, SearchSlice, SearchSpec};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
+pub use trial::spent::SpentTime;
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use words::{capitalize, count};

@@ -24,6 +24,6 @@ pub use language::schema::json_schema;
 pub use parse::{Input, parse};
 pub use plan::Plan;
 pub use plan::estimate::{
-    ASSUMED_FLOOD_RATE, ASSUMED_LOCKSTEP_RATE, PlanEstimate, TRIAL_OVERHEAD_NS, is_over, may_look,
+    ASSUMED_FLOOD_RATE, ASSUMED_LOCKSTEP_RATE, MIN_BLOCKS, PlanEstimate, TRIAL_OVERHEAD_NS, is_over, may_look,
 };
 pub use study::{RealHost, Study};

@@ -13,7 +13,7 @@ use crate::records::unpaired::{compare_arms, unpaired_sentence};
 use crate::runs::{Runs, estimate};
 use stacklab_model::{
     Cell, CellEstimate, Comparison, CpuScope, Explanation, Findings, HostFacts, LinkConfig, ProbeSpec,
-    Question, RunRecord, RunStatus, StopReason, StoppingRule, Topology, Until, Verdict, Warning,
+    Question, RunRecord, RunStatus, SpentTime, StopReason, StoppingRule, Topology, Until, Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,7 @@ fn measured(campaign: &Campaign) -> Findings {
         started_unix_ns: campaign.started_unix_ns,
         seed: campaign.seed,
         blocks: blocks.len() as u32,
-        measured_ns: campaign.runs.iter().map(|run| run.wall_ns).fold(0, u64::saturating_add),
+        measured_ns: spent_ns(campaign.runs),
         valid_runs: campaign.runs.iter().filter(|run| run.is_valid()).count(),
         invalid_runs: invalid_runs(campaign.runs),
         testbed_description: campaign.testbed_description.to_owned(),
@@ -103,6 +103,12 @@ fn measured(campaign: &Campaign) -> Findings {
         is_sampled: campaign.is_sampled,
         explanations: campaign.explanations.to_vec(),
     }
+}
+
+fn spent_ns(runs: &[RunRecord]) -> u64 {
+    let mut spent = SpentTime::default();
+    runs.iter().for_each(|run| spent.add(run));
+    spent.ns()
 }
 
 /// Every cell with every metric of its transport.

@@ -22,6 +22,7 @@ pub struct Findings {
     pub seed: u64,
     /// Number of blocks with at least one measured run.
     pub blocks: u32,
+    /// Nanoseconds of the trials and of what was prepared between them.
     #[serde(default)]
     pub measured_ns: u64,
     pub valid_runs: usize,

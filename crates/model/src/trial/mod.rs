@@ -3,6 +3,7 @@
 pub(crate) mod options;
 pub(crate) mod search;
 pub(crate) mod spec;
+pub(crate) mod spent;
 
 use crate::{Cell, Drops, HostReport, Length, Metric, Pacing, Probe, ProbeSpec, TrialSpec, is_in_bounds};
 use serde::{Deserialize, Serialize};

@@ -147,6 +147,8 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     }
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     images_are_here(&request.study)?;
+    let plan = Plan::new(&request.study, request.campaign.seed);
+    plan.warn_of_budget(&request.study).iter().for_each(|warning| note(&format!("stacklab: {warning}")));
     let load_before = LoadSample::now();
     let programs = Programs::of(&request.study)?;
     let reached = reach(&request.study, options.copy_agent)?;
@@ -200,13 +202,11 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     {
         note(&format!("stacklab: {moved}"));
     }
-    let plan = Plan::new(&request.study, request.campaign.seed);
     let kept =
         if options.is_record_kept { format!(", record {}", record.path().display()) } else { String::new() };
     note(&format!("{}\n{testbed_description}\nseed {}{kept}", request.study.title, plan.seed()));
-    if let Some(warning) = load_before.until(&LoadSample::now()).busy() {
-        note(&format!("stacklab: {warning}"));
-    }
+    let busy = load_before.until(&LoadSample::now()).busy();
+    busy.iter().for_each(|warning| note(&format!("stacklab: {warning}")));
     // Runs that are sampled give no verdicts.
     let progress = Progress::new(options.sample_period_ns.is_some());
     let run = |arms: &[Trial]| rigs.run(&request.study, &plan, arms);

@@ -528,7 +528,7 @@ const RULE: &[KeyDef] = &[
     optional(
         "budget",
         Kind::Duration { least: "1s", most: "720h" },
-        "Maximum time of the campaign; checked after each block.",
+        "Maximum time of the campaign, from its first trial on. It ends between two trials, after two blocks at the least.",
     ),
     optional(
         "schedule",

@@ -65,6 +65,9 @@ impl Plan {
             study.rule.budget_ns.map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
             if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
         ));
+        if let Some(warning) = self.warn_of_budget(study) {
+            line(format!("            {warning}"));
+        }
         line(format!("\nThe first block, from seed {}:", self.seed()));
         for trial in self.block(0) {
             let _ = writeln!(text, "{:>4}  {:<9} {}", trial.position + 1, trial.probe.name(), trial.cell);

@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::study::Study;
-use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec, StopReason, StoppingRule};
+use stacklab_model::{ArmSchedule, Cell, Length, Pacing, Probe, ProbeSpec, StopReason, StoppingRule};
 
 /// Overhead of a trial, nanoseconds: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
@@ -10,6 +10,17 @@ pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
 pub const ASSUMED_FLOOD_RATE: f64 = 100_000.0;
 /// Assumed round trips (or connections) per second of a closed loop.
 pub const ASSUMED_LOCKSTEP_RATE: f64 = 10_000.0;
+
+/// What a flood leaves on its way to a link with a limited rate, bytes: in sockets and queues.
+const HELD_BYTES: u64 = 48 << 10;
+/// An arm of an interleaved trial fills its path and lets it empty this many times in its warm-up, and once in each of
+/// its slices.
+const WARMUP_PARTS: u64 = 4;
+const ROUNDS: u64 = 16;
+/// It has fewer slices where emptying would take an arm this many times its length, and this much longer: half of what
+/// two arms have together.
+const MAX_EMPTYING: u64 = 3;
+const MAX_MORE_NS: u64 = 4_000_000_000;
 
 /// Assumed rounds of a search, and what each of its slices takes beside.
 const ASSUMED_ROUNDS: u64 = 30;
@@ -43,26 +54,58 @@ impl Plan {
             let Some(spec) = study.probe(*probe) else { continue };
             let (length_ns, length_assumed) = length_ns(study, cell, spec);
             assumed |= length_assumed;
-            for part in [length_ns, spec.warmup_ns, TRIAL_OVERHEAD_NS] {
+            let waiting_ns = self.waiting_ns(study, cell, spec);
+            for part in [length_ns, spec.warmup_ns, waiting_ns, TRIAL_OVERHEAD_NS] {
                 block_ns = block_ns.saturating_add(part);
             }
         }
-        // The budget is checked after each block, from the second on.
+        // The budget ends a campaign between two trials, from the third block on.
         let afforded =
             study.rule.budget_ns.map_or(u64::MAX, |budget| budget.div_ceil(block_ns.max(1)).max(2));
         let blocks = |wanted: u32| wanted.min(u32::try_from(afforded).unwrap_or(u32::MAX));
         let min_blocks = blocks(study.rule.min);
         let max_blocks = blocks(study.rule.max);
+        let least_ns = block_ns.saturating_mul(u64::from(MIN_BLOCKS));
+        let most_ns = study.rule.budget_ns.map_or(u64::MAX, |budget| budget.max(least_ns));
         PlanEstimate {
             trials_per_block: self.trials_per_block(),
             block_ns,
             min_blocks,
             max_blocks,
-            min_ns: block_ns.saturating_mul(u64::from(min_blocks)),
-            max_ns: block_ns.saturating_mul(u64::from(max_blocks)),
+            min_ns: block_ns.saturating_mul(u64::from(min_blocks)).min(most_ns),
+            max_ns: block_ns.saturating_mul(u64::from(max_blocks)).min(most_ns),
             assumed,
         }
     }
+
+    /// Nanoseconds for which a run waits until its slow link is empty, or answers come back over it.
+    fn waiting_ns(&self, study: &Study, cell: &Cell, spec: &ProbeSpec) -> u64 {
+        let schedule = self.arm_schedule(cell, spec.probe);
+        if spec.probe.echoes() {
+            // Each slice has a message there and back at the least.
+            let rate = study.link_config.messages_per_second(cell).filter(|_| !schedule.is_alone());
+            return rate.map_or(0, |rate| (2.0 * ROUNDS as f64 / rate * 1e9) as u64);
+        }
+        if spec.probe != Probe::Stream || spec.pacing != Pacing::Flood {
+            return 0;
+        }
+        let emptying_ns = emptying_ns(study);
+        match (schedule, spec.length) {
+            (ArmSchedule::TokenPassing(_), Length::Time(length_ns)) => {
+                let most_ns = MAX_EMPTYING.saturating_mul(length_ns).saturating_add(MAX_MORE_NS);
+                // The last slice's emptying is not cut.
+                let slices_ns = emptying_ns.saturating_mul(ROUNDS).min(most_ns.saturating_add(emptying_ns));
+                emptying_ns.saturating_mul(WARMUP_PARTS).saturating_add(slices_ns)
+            }
+            _ => emptying_ns,
+        }
+    }
+}
+
+/// Nanoseconds in which the slowest link empties of what a flood left before it; 0 without a limited rate.
+fn emptying_ns(study: &Study) -> u64 {
+    let rate = study.topology.slowest(&study.link_config);
+    rate.map_or(0, |rate| HELD_BYTES * 8_000_000_000 / rate.bits_per_second().max(1))
 }
 
 /// Nanoseconds of a run's measured part, and whether they rest on an assumed rate.
@@ -88,7 +131,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
 }
 
 /// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
-const MIN_BLOCKS: u32 = 2;
+pub const MIN_BLOCKS: u32 = 2;
 
 /// Whether the verdicts may be evaluated after this many blocks: the stopping rule, a pure function of the runs so far.
 pub fn may_look(rule: &StoppingRule, blocks_done: u32) -> bool {
@@ -128,14 +171,29 @@ mod tests {
         // 16 x (50 + 5 + 20) ms and 16 x (40 + 5 + 20) ms.
         assert_eq!(estimate.block_ns, 2_240_000_000);
         assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 36));
-        assert!(estimate.max_ns < 90_000_000_000);
+        assert_eq!(estimate.max_ns, 80_000_000_000);
         assert!(!estimate.assumed);
+    }
+
+    #[test]
+    fn blocks_of_slow_links_have_their_emptying() {
+        // Measured at 256 kbit/s: 130 s.
+        let slow = estimate(None, &["testbed.rate='256 kbit/s'"]).block_ns / 1_000_000_000;
+        assert!((100..250).contains(&slow), "{slow} s");
+        // At 1 Gbit/s a slice leaves as it is sent.
+        let fast = estimate(None, &["testbed.rate='1 Gbit/s'"]).block_ns;
+        assert!((2_240_000_000..2_500_000_000).contains(&fast), "{fast} ns");
+        // By itself, a flood empties once.
+        let alone = ["testbed.rate='256 kbit/s'", "blocks.schedule='sequential'"];
+        let alone = estimate(None, &alone).block_ns / 1_000_000_000;
+        assert!((12..40).contains(&alone), "{alone} s");
     }
 
     #[test]
     fn a_small_budget_leaves_two_blocks() {
         let estimate = estimate(None, &["blocks.budget='1s'"]);
         assert_eq!((estimate.min_blocks, estimate.max_blocks), (2, 2));
+        assert_eq!(estimate.max_ns, 2 * estimate.block_ns);
     }
 
     #[test]
@@ -153,9 +211,9 @@ mod tests {
         assert!(free.assumed);
         // 1 s of flood, 40 + 5 ms of echo, 2 x 20 ms of overhead.
         assert_eq!(free.block_ns, 1_085_000_000);
-        // 1474 bytes of wire each at 100 Mbit/s: 11.792 s.
+        // 1474 bytes of wire each at 100 Mbit/s: 11.792 s, and 4 ms until the link is empty.
         let limited = estimate(None, &[&only[..], &["testbed.rate=100 Mbit/s"]].concat());
-        assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_877);
+        assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_881);
     }
 
     fn rule(budget_ns: Option<u64>) -> StoppingRule {

@@ -1,5 +1,6 @@
 //! A study as randomised complete blocks of trials.
 
+mod budget;
 mod describe;
 pub(crate) mod estimate;
 pub(crate) mod interleave;
@@ -55,6 +56,12 @@ impl Plan {
     /// The group of a trial that is an arm of an interleaved trial, and its schedule.
     fn group(&self, trial: &Trial) -> Option<(usize, ArmSchedule)> {
         self.interleaved.get(&(trial.cell.clone(), trial.probe)).copied()
+    }
+
+    /// How an arm shares the time with others.
+    pub(crate) fn arm_schedule(&self, cell: &Cell, probe: Probe) -> ArmSchedule {
+        let interleaved = self.interleaved.get(&(cell.clone(), probe));
+        interleaved.map_or(ArmSchedule::Alone, |(_, schedule)| *schedule)
     }
 
     /// How trials that run together ([`Plan::together`]) share the time.
