@@ -237,10 +237,11 @@ fn group_warnings(counted: &[(usize, Warning)]) -> Vec<WarningKind<'_>> {
 
 fn describe_kind(kind: &WarningKind) -> String {
     let Warning { code, text, advice } = kind.first;
-    let is_varied = kind.texts > 1;
-    let alike = if is_varied { " and the like" } else { "" };
-    let runs = count(kind.runs, if is_varied { "time" } else { "run" });
-    format!("warning `{code}`: {text}{alike} ({runs}); {advice}")
+    let runs = count(kind.runs, "run");
+    match kind.texts {
+        1 => format!("warning `{code}`: {text} ({runs}); {advice}"),
+        _ => format!("warning `{code}` in {runs}, for example: {text}; {advice}"),
+    }
 }
 
 /// Other load in many runs: how much of the processors it used in half of them.
