@@ -35,7 +35,7 @@ pub use findings::overall::worse;
 pub use findings::{Campaign, count_warnings, findings};
 pub use fleet::{OverPairs, pair_answers};
 pub use rate_limit::limit;
-pub use records::load::{not_comparable, record_loads};
+pub use records::load::{list_undecided_figures, not_comparable, record_loads};
 pub use records::{NothingInCommon, between};
 pub use runs::{Runs, estimate, estimate_of};
 pub use statistics::half_width_of;

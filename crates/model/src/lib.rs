@@ -41,7 +41,7 @@ pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,
 };
-pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
+pub use findings::records::{Apart, Change, Lacking, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::{
     APPEARS, ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained,
     Findings, Headline, Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, UnpairedRange,

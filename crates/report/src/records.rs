@@ -12,8 +12,8 @@ use crate::rendering::numbers::{DisplayUnit, Distance, NONE, p_value};
 use crate::rendering::text::render;
 use serde::Serialize;
 use stacklab_model::{
-    Apart, Cell, Change, Estimate, Factor, MIN_UNPAIRED_RUNS, Metric, MetricDiff, OnlyInOne, RecordDiff,
-    RecordLoads, Recorded, count,
+    Apart, Cell, Change, Estimate, Factor, Lacking, MIN_UNPAIRED_RUNS, Metric, MetricDiff, OnlyInOne,
+    RecordDiff, RecordLoads, Recorded, count,
 };
 use std::collections::BTreeSet;
 
@@ -137,7 +137,13 @@ fn failing(found: &RecordDiff, loads: &RecordLoads) -> Option<String> {
         failing.map(|row| format!("{} {}", row.metric.label(), row.cell.label())).collect();
     let figures = count(failing.len(), "figure");
     let names = failing.join(", ");
+    let undecided = found.figures.iter().filter(|row| row.lacking == Some(Lacking::Disturbed)).count();
     Some(match failing.len() {
+        0 if undecided > 0 => format!(
+            "no figure of B is surely worse by more than {allowed} %, and {} cannot be decided: other load disturbed the runs that lack {}",
+            count(undecided, "figure"),
+            if undecided == 1 { "it" } else { "them" }
+        ),
         0 if loads.warning().is_some() => {
             format!(
                 "no figure fails for being worse by more than {allowed} %: other load differs between A and B"

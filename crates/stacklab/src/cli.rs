@@ -22,7 +22,8 @@ through (measure --against), or no answer came back (measure echo)
   9    a request to a host failed over one of the families (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
-  12   other load disturbed one of two records only, and the second one looks worse (compare --fail-on)
+  12   other load disturbed one of two records only, and the second one looks worse, or lacks a figure that \
+the first one has (compare --fail-on)
   130  interrupted; results so far are kept
 `stacklab regress` has those of `git bisect run`: see its --help.";
 

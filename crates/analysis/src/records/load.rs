@@ -2,7 +2,9 @@
 
 use crate::findings::Campaign;
 use crate::records::unpaired::is_beyond;
-use stacklab_model::{Change, MetricDiff, OtherLoad, RecordDiff, RecordLoads, RunRecord, read_other_load};
+use stacklab_model::{
+    Change, Lacking, MetricDiff, OtherLoad, RecordDiff, RecordLoads, RunRecord, read_other_load,
+};
 
 /// The codes of warnings about CPU time that a run's hosts did not get.
 const LOAD_WARNINGS: [&str; 2] = ["other_load", "cpu_quota"];
@@ -25,7 +27,8 @@ fn count_disturbed(campaign: &Campaign) -> OtherLoad {
     load
 }
 
-fn is_disturbed(run: &RunRecord) -> bool {
+/// Whether other load or a CPU quota disturbed a run.
+pub(crate) fn is_disturbed(run: &RunRecord) -> bool {
     run.warnings.iter().any(|warning| LOAD_WARNINGS.contains(&warning.code.as_str()))
 }
 
@@ -43,6 +46,12 @@ pub fn not_comparable<'a>(found: &'a RecordDiff, loads: &RecordLoads) -> Vec<&'a
         }
     }
     spared
+}
+
+/// The figures that the second record lacks, perhaps because its runs were disturbed: whether it is worse cannot be
+/// decided.
+pub fn list_undecided_figures(found: &RecordDiff) -> Vec<&MetricDiff> {
+    found.figures.iter().filter(|figure| figure.lacking == Some(Lacking::Disturbed)).collect()
 }
 
 #[cfg(test)]
@@ -148,6 +157,32 @@ mod tests {
         }
         let (found, loads) = compared(&runs(100.0, 9, "other_load"), &gone);
         assert!(loads.warning().is_some() && found.figures[0].fails);
+    }
+
+    #[test]
+    fn figure_lacking_under_load_is_undecided() {
+        // A run under load has no round trip to tell.
+        let mut lacking = runs(100.0, 10, "other_load");
+        for run in &mut lacking {
+            run.values.insert(METRIC, Value::Missing("too few round trips were not held up".into()));
+        }
+        let (found, _) = compared(&runs(100.0, 0, ""), &lacking);
+        let figure = &found.figures[0];
+        assert_eq!((figure.lacking, figure.fails), (Some(Lacking::Disturbed), false));
+        let Change::Nothing(reason) = &figure.change else { panic!("{:?}", figure.change) };
+        assert_eq!(
+            reason,
+            "B: too few round trips were not held up; other load disturbed each of its runs without the figure"
+        );
+        assert_eq!(list_undecided_figures(&found), [figure]);
+        // One run was quiet, and has none either: it is the build that has none.
+        lacking[3].warnings.clear();
+        let (found, _) = compared(&runs(100.0, 0, ""), &lacking);
+        assert_eq!((found.figures[0].lacking, found.figures[0].fails), (Some(Lacking::Gone), true));
+        assert!(list_undecided_figures(&found).is_empty());
+        // What the first one lacks too is not lacking.
+        let (found, _) = compared(&lacking, &lacking);
+        assert_eq!((found.figures[0].lacking, found.figures[0].fails), (None, false));
     }
 
     #[test]

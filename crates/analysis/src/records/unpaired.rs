@@ -2,11 +2,12 @@
 
 use crate::comparison::family::{Claim, claims_at_the_end, range_level};
 use crate::comparison::{back, interval_back, margin_distance, to_distance};
+use crate::records::load::is_disturbed;
 use crate::runs::{estimate, figure, missing};
 use crate::statistics::{Moments, Student, rank_sum_p, yuen_welch};
 use stacklab_model::{
-    Better, Cell, Change, Estimate, Interval, MIN_UNPAIRED_RUNS, Metric, MetricDiff, Question, RunRecord,
-    Scale, Unit, Unpaired,
+    Better, Cell, Change, Estimate, Interval, Lacking, MIN_UNPAIRED_RUNS, Metric, MetricDiff, Question,
+    RunRecord, Scale, Unit, Unpaired,
 };
 
 /// One metric of one cell. `unlike` is the reason why the two figures are not comparable, if there is one.
@@ -20,11 +21,16 @@ pub(crate) fn against(
 ) -> MetricDiff {
     let [a, b] = runs.map(|runs| estimate(runs, metric));
     let samples = runs.map(|runs| sample(runs, metric));
-    // A cell that is no longer measured fails the comparison. Others fail when all are judged.
-    let fails = allowed.is_some() && samples[0].is_ok() && samples[1].is_err();
+    let lacking =
+        if samples[0].is_ok() && samples[1].is_err() { Some(find_lack(runs[1], metric)) } else { None };
+    // A figure that is gone fails the comparison. Others fail when all are judged.
+    let fails = allowed.is_some() && lacking == Some(Lacking::Gone);
     let effect = match (samples, unlike) {
         (_, Some(unlike)) => Err(unlike),
         ([Err(reason), _], None) => Err(format!("A: {reason}")),
+        ([_, Err(reason)], None) if lacking == Some(Lacking::Disturbed) => {
+            Err(format!("B: {reason}; other load disturbed each of its runs without the figure"))
+        }
         ([_, Err(reason)], None) => Err(format!("B: {reason}")),
         ([Ok(first), Ok(second)], None) => match unpaired(metric, &first, &second, margin) {
             Some(found) => Ok(found),
@@ -44,8 +50,24 @@ pub(crate) fn against(
         margin,
         a,
         b,
+        lacking,
         fails,
     }
+}
+
+/// Why runs have no figure: they were disturbed, if each that lacks it was.
+fn find_lack(runs: &[&RunRecord], metric: Metric) -> Lacking {
+    let mut lacking = runs.iter().filter(|run| !has_figure(run, metric)).peekable();
+    if lacking.peek().is_some() && lacking.all(|run| is_disturbed(run)) {
+        Lacking::Disturbed
+    } else {
+        Lacking::Gone
+    }
+}
+
+/// Whether a run has a figure that can be compared: of a ratio, one that is more than zero.
+fn has_figure(run: &RunRecord, metric: Metric) -> bool {
+    figure(run, metric).is_some_and(|figure| figure > 0.0 || metric.scale() == Scale::Difference)
 }
 
 /// The difference of two arms whose runs are not paired, for a reader; not a verdict.

@@ -26,6 +26,16 @@ impl Change {
     }
 }
 
+/// Why the second record has no figure that the first one has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lacking {
+    /// It was not measured, or cannot be any more.
+    Gone,
+    /// Other load or a CPU quota disturbed each run that has none, which may be why.
+    Disturbed,
+}
+
 /// The difference between the second record's runs and the first record's, unpaired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unpaired {
@@ -63,7 +73,10 @@ pub struct MetricDiff {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitted: Option<[f64; 2]>,
     pub change: Change,
-    /// Whether the second record is worse by more than is allowed, or has no figure although the first has one.
+    /// Why the second record has no figure although the first one has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<Lacking>,
+    /// Whether the second record is worse by more than is allowed, or the figure is gone.
     pub fails: bool,
 }
 

@@ -48,6 +48,7 @@ fn row(family: Family, means: [f64; 2], change: Change) -> MetricDiff {
             adjusted_equivalence_p: 0.95,
         }),
         fitted: Some(means),
+        lacking: None,
         fails: change == Change::Worse,
         change,
     }

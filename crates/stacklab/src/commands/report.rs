@@ -4,7 +4,7 @@ use crate::failure::{Failure, NOT_COMPARABLE, WORSE};
 use crate::output::{NotWritten, output, output_with, print_text, width};
 use crate::quantities::{DOCUMENT, REPORT, compared, format};
 use clap::Args;
-use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
+use stacklab_analysis::{NothingInCommon, between, list_undecided_figures, not_comparable, record_loads};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::record::{Recorded, conclude, latest};
 use stacklab_campaign::runs::read_runs_in_turn;
@@ -259,6 +259,14 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
         );
         return Err(Failure::new(NOT_COMPARABLE, text));
     }
+    let undecided: Vec<String> = list_undecided_figures(&found).into_iter().map(describe_lack).collect();
+    if let ([first, others @ ..], Some(_)) = (&undecided[..], allowed) {
+        let more = and_more(others.len());
+        let text = format!(
+            "it cannot be decided whether B is worse, which lacks a figure that A has: {first}{more}"
+        );
+        return Err(Failure::new(NOT_COMPARABLE, text));
+    }
     if found.figures.iter().all(|figure| figure.effect.is_none()) {
         return Err(Failure::nothing_valid());
     }
@@ -267,6 +275,12 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
 
 fn figure_name(figure: &MetricDiff) -> String {
     format!("{} {}", figure.metric, figure.cell)
+}
+
+/// A figure without a comparison, with the reason.
+fn describe_lack(figure: &MetricDiff) -> String {
+    let Change::Nothing(reason) = &figure.change else { return figure_name(figure) };
+    format!("{} ({reason})", figure_name(figure))
 }
 
 fn and_more(others: usize) -> String {
