@@ -121,9 +121,12 @@ fn a_loss_of_all_datagrams_is_a_figure() {
     );
     let there = path.agent("");
     for words in ["udp -b 1M", "udp -b 1M -R"] {
-        let run = path.measure(&there, &format!("{words} {} -t 0.5 --json", THERE[1])).expect(code::DONE);
+        let run = path.measure(&there, &format!("{words} {} -t 0.5 --json", THERE[1]));
+        let run = run.expect(code::NOTHING_VALID).says(&["none of ", "arrived over ipv6", "no throughput"]);
         let run = json(&run);
         assert_eq!(run["values"]["loss"]["measured"].as_f64(), Some(1.0), "{words}: {run}");
+        let throughput = run["values"]["throughput"]["missing"].as_str();
+        assert_eq!(throughput, Some("no message arrived"), "{words}: {run}");
         let said = warning(&run, "nothing_arrived").unwrap_or_else(|| panic!("{words}: {run}"));
         assert!(said.contains("dropped on the way; a firewall?"), "{said}");
     }

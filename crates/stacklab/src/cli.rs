@@ -16,7 +16,7 @@ Exit codes:
   4    cannot create, read or write a record
   5    a host failed during a campaign, or its agent, server or reflector cannot be reached
   6    no valid run, or no data for the requested output; or a family does not get \
-through (measure --against), or no answer came back (measure echo)
+through (measure --against), or nothing arrived (measure udp) or came back (measure echo)
   7    the single measurement (stacklab measure) is not valid
   8    the candidate or the second record is worse (run, compare and eyeballs --fail-on)
   9    a request to a host failed over one of the families (stacklab path)

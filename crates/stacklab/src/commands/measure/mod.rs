@@ -23,7 +23,7 @@ use stacklab_campaign::trial::Evidence;
 use stacklab_campaign::trial::clock::{ClockSync, one_machine};
 use stacklab_campaign::trial::figures::figures;
 use stacklab_model::{
-    Direction, Family, HostFacts, Length, Role, RunRecord, TrialSpec, count, print_duration,
+    Direction, Family, HostFacts, Length, Probe, Received, Role, RunRecord, TrialSpec, count, print_duration,
 };
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::now_unix_ns;
@@ -172,24 +172,28 @@ fn print(
     if !run.is_valid() {
         return Err(Failure::invalid_run());
     }
-    refuse_without_answer(run)
+    refuse_without_arrivals(run)
 }
 
-/// An echo of which no answer came back has no figure of what it is for, unlike a stream, whose loss is a figure.
-fn refuse_without_answer(run: &RunRecord) -> Result<(), Failure> {
-    match run.host_reports.as_slice() {
-        [sender, ..] if run.spec.probe.probe.echoes() && sender.received.measured == 0 => {
-            let sent = count(sender.sent.measured, "message");
-            let to = run.spec.family;
-            Err(Failure::new(
-                NO_DATA,
-                format!(
-                    "no answer came back to {sent} over {to}: there is no round trip (the output above says what to check)"
-                ),
-            ))
-        }
-        _ => Ok(()),
-    }
+/// A path that nothing gets through has a loss of 100 %, and no figure of anything else: a script has to notice.
+fn refuse_without_arrivals(run: &RunRecord) -> Result<(), Failure> {
+    let [sender, receiver, ..] = run.host_reports.as_slice() else { return Ok(()) };
+    let sent = count(sender.sent.measured, "message");
+    let family = run.spec.family;
+    let probe = run.spec.probe.probe;
+    let why = if probe.echoes() && sender.received.measured == 0 {
+        format!("no answer came back to {sent} over {family}: there is no round trip")
+    } else if probe == Probe::Stream && sender.sent.measured > 0 && has_nothing(&receiver.received) {
+        format!("none of {sent} arrived over {family}: there is no throughput and no delay")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(NO_DATA, format!("{why} (the output above says what to check)")))
+}
+
+/// Whether a receiver got neither a message nor a part of one.
+fn has_nothing(received: &Received) -> bool {
+    received.measured == 0 && received.bytes == 0 && received.cut_bytes == 0
 }
 
 /// A token that other measurements between the same hosts do not have.
