@@ -1,10 +1,11 @@
 //! Clocks of two hosts: their offset before and after a trial, and the figures that depend on both: computed with an
 //! offset, corrected for drift, or missing with the reason.
 
+mod drift;
+
+use crate::trial::clock::drift::{Uncertainty, correct};
 use crate::trial::source::ReportSource;
-use stacklab_model::{
-    Buckets, Compared, HostFacts, HostReport, MAX_NUMBER, Metric, TrialSpec, Value, is_in_bounds,
-};
+use stacklab_model::{HostFacts, HostReport, Metric, TrialSpec, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_trial::Figures;
 use std::collections::BTreeMap;
@@ -80,9 +81,6 @@ impl ClockSync {
     }
 }
 
-/// Clocks that drift further apart are no clocks: a second each second, in nanoseconds.
-const MAX_SKEW: f64 = 1e9;
-
 /// Corrects the figures that depend on both clocks, by the clock synchronisation of the trial.
 pub(crate) fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
     match clocks {
@@ -133,98 +131,6 @@ fn without_drift(mut made: Figures, sources: &[ReportSource], before: Offset, af
         }
     }
     made
-}
-
-/// What was taken from the figures, and their maximum errors, nanoseconds.
-struct Uncertainty {
-    /// What was taken from each delay, at the mean time of the arrivals.
-    taken_ns: f64,
-    /// For a mean delay.
-    mean_ns: f64,
-    /// For a percentile of delays; the drift was removed as if all messages had arrived at their mean time.
-    median_ns: f64,
-    /// For the difference of two delays at both ends of the window.
-    spread_ns: f64,
-    step_ns: f64,
-}
-
-fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, String> {
-    let minima = std::mem::take(&mut report.received.least_delays);
-    let Some(delays) = &mut report.delays else { return Err("no delay was measured".to_owned()) };
-    let offset_ns = clocks.before.offset_ns;
-    let points = report.delay_points.as_mut();
-    let Some(compared) =
-        points.and_then(|points| points.compared.as_mut()).filter(|given| given.offset_ns == offset_ns)
-    else {
-        return Err(
-            "the receiver's agent is older and does not support clock offsets: install the same stacklab on both".to_owned()
-        );
-    };
-    let drift = clocks.drift(&minima);
-    if drift.skew != 0.0 && minima.iter().any(|least| least.1 == 0) {
-        return Err(format!(
-            "the clocks drift by {:.1} us/s, more than the delays over this run: shorten the run, or discipline both (chrony)",
-            drift.skew.abs() * 1e6
-        ));
-    }
-    let first_ns = report.received.first_ns;
-    let last_ns = report.received.last_ns;
-    let window_ns = last_ns.saturating_sub(first_ns);
-    // The error of a delay, by the time of its arrival since the first one.
-    let gained =
-        |since_ns: f64| drift.skew * (first_ns.saturating_sub(clocks.before.at_ns) as f64 + since_ns);
-    let ends: Vec<u64> = report.series.iter().skip(1).map(|row| row.start_ns).chain([window_ns]).collect();
-    let mut weight = 0.0;
-    let mut moment = 0.0;
-    for (row, end_ns) in report.series.iter_mut().zip(ends) {
-        let middle = (row.start_ns + end_ns.max(row.start_ns)) as f64 / 2.0;
-        weight += row.messages as f64;
-        moment += row.messages as f64 * middle;
-        row.delay_mean_ns = row.delay_mean_ns.map(|ns| ns - gained(middle));
-    }
-    let mean_time = if weight > 0.0 { moment / weight } else { window_ns as f64 / 2.0 };
-    for slice in &mut report.slices {
-        let gained_ns = gained(slice.first_ns.saturating_sub(first_ns) as f64);
-        slice.delay_ns = slice.delay_ns.map(|ns| (ns as f64 - gained_ns).round() as u64);
-    }
-    let shift = gained(mean_time);
-    delays.mean_ns -= shift;
-    delays.buckets = shifted(&delays.buckets, -shift);
-    let bound = drift.bound_ns as f64;
-    let median_ns = bound + drift.skew.abs() * mean_time.max(window_ns as f64 - mean_time);
-    let compared_for = clocks.after.at_ns.saturating_sub(clocks.before.at_ns).max(1) as f64;
-    let open = (clocks.before.bound_ns + clocks.after.bound_ns) as f64 / compared_for;
-    let spread_ns = (drift.skew.abs() + open) * window_ns as f64;
-    let step_ns = spread_ns / report.received.measured.max(1) as f64;
-    *compared = Compared {
-        offset_ns,
-        bound_ns: (median_ns.ceil() as u64).min(MAX_NUMBER),
-        skew_ns_per_s: (drift.skew * 1e9).round().clamp(-MAX_SKEW, MAX_SKEW) as i64,
-    };
-    let mean_ns = delays.mean_ns;
-    let is_possible = report.series.iter().filter_map(|row| row.delay_mean_ns).all(is_in_bounds);
-    if !is_in_bounds(mean_ns) || !is_possible {
-        report.delays = None;
-        report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
-        return Err(
-            "a delay is longer than 30 years without the clocks' difference: set the clocks".to_owned()
-        );
-    }
-    Ok(Uncertainty { taken_ns: shift, mean_ns: bound, median_ns, spread_ns, step_ns })
-}
-
-fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
-    let mut moved: Vec<(u64, u64)> = Vec::new();
-    for (value, count) in &buckets.0 {
-        let value = value.saturating_add_signed(by_ns.round() as i64).min(MAX_NUMBER);
-        match moved.last_mut() {
-            Some(last) if last.0 == value => {
-                last.1 = last.1.saturating_add(*count).min(MAX_NUMBER);
-            }
-            _ => moved.push((value, *count)),
-        }
-    }
-    Buckets(moved)
 }
 
 /// Replaces the figures by the corrected ones, and omits those that are smaller than their error.

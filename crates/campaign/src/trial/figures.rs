@@ -41,7 +41,7 @@ pub fn figures(
     }
     made = with_guest_cpu(made, sources, &guest_cpu, &spec, path, collected.wall_ns);
     if let Some(counted) = &routers {
-        made = routers::counted(made, sources, counted, &spec, path.mtu);
+        made = routers::add_router_figures(made, sources, counted, &spec, path.mtu);
     }
     if let Some(seen) = &wifi {
         made = wifi::with_channel(wifi::checked(made, sources, seen, spec.transport), &spec);
