@@ -47,6 +47,7 @@ mod testbed {
     pub(crate) mod network;
     pub(crate) mod path_check;
     pub(crate) mod routed;
+    pub(crate) mod routed_spec;
 }
 mod topology;
 mod uplink;
@@ -68,6 +69,7 @@ pub use mechanism::translate::Translates;
 pub use mechanism::{Router, RouterInterface, list_router_interfaces};
 pub use testbed::direct::Testbed;
 pub use testbed::path_check::PathCheck;
-pub use testbed::routed::{Routed, RoutedSpec};
+pub use testbed::routed::Routed;
+pub use testbed::routed_spec::RoutedSpec;
 pub use topology::{Interface, Node, PathRole};
 pub use uplink::{create_uplink, hide_folder, mount_over};

@@ -4,24 +4,19 @@ use crate::host::namespaces_only;
 use crate::kernel::router_thread::{RouterThread, start_threads};
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
 use crate::mechanism::conntrack::count_connection_packets;
-use crate::mechanism::esp::ip_program;
-use crate::mechanism::nat::nft_program;
 use crate::mechanism::rules::count_packets;
-use crate::mechanism::translate::{tayga_command, tayga_console, tayga_program};
-use crate::mechanism::translates_at;
+use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{Link, Network};
 use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
+use crate::testbed::routed_spec::RoutedSpec;
 use crate::{
     AtHost, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router, Site,
-    Streams, TestbedError, Ticks, Translates, Workdir, ends, last_words,
+    Streams, TestbedError, Ticks, Workdir, ends, last_words,
 };
-use stacklab_model::{
-    Family, LinkConfig, Links, Mechanism, RoutedKind, RouterQueue, Rules, Setup, Systems, Tables, Tracking,
-    Translator,
-};
+use stacklab_model::{Family, Mechanism, RouterQueue, Rules, Systems, Tables, Tracking};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The age at which path MTUs are discovered again. A kernel keeps a path MTU for ten minutes and accepts no update
@@ -104,29 +99,25 @@ impl Routed {
             lasting,
             threads: Vec::new(),
         };
-        for (site, place) in CLIENTS {
-            let join = || configure_on_client_network(site.client(), site, mechanism);
-            routed.network.hosts[place].inside(join)?;
-        }
+        routed.configure_clients()?;
         routed.set_up_routers(&routers, spec, program)?;
         if kind.queue == RouterQueue::Thread {
             routed.start_threads()?;
         }
         routed.network.wait_until_quiet()?;
-        if !mechanism.reports_path_mtu() {
-            routed.fix_path_mtus(link_config.mtu)?;
-        }
-        routed.check_paths(link_config.mtu)?;
-        if kind.rules.count > 0 && !inside {
-            routed.check_rules()?;
-        }
-        if kind.tables.tracking != Tracking::Off && !inside {
-            routed.check_tracking()?;
-        }
+        routed.check_forwarding(spec, inside)?;
         if clients.iter().any(Option::is_some) {
             routed.start_clients(&clients, spec, program)?;
         }
         Ok(routed)
+    }
+
+    fn configure_clients(&self) -> Result<(), TestbedError> {
+        for (site, place) in CLIENTS {
+            let join = || configure_on_client_network(site.client(), site, self.mechanism);
+            self.network.hosts[place].inside(join)?;
+        }
+        Ok(())
     }
 
     fn set_up_routers(
@@ -236,6 +227,22 @@ impl Routed {
         self.network.start_guest(place, guest, role, program, &self.workdir)
     }
 
+    /// Checks what the routers do with packets. `inside` tells whether they are guests, whose nftables only they see.
+    fn check_forwarding(&mut self, spec: &RoutedSpec, inside: bool) -> Result<(), TestbedError> {
+        let mtu = spec.link_config.mtu;
+        if !self.mechanism.reports_path_mtu() {
+            self.fix_path_mtus(mtu)?;
+        }
+        self.check_paths(mtu)?;
+        if spec.kind.rules.count > 0 && !inside {
+            self.check_rules()?;
+        }
+        if spec.kind.tables.tracking != Tracking::Off && !inside {
+            self.check_tracking()?;
+        }
+        Ok(())
+    }
+
     fn check_paths(&mut self, mtu: u32) -> Result<(), TestbedError> {
         for family in Family::ALL {
             let Some(ends) = ends(self.mechanism, *family) else { continue };
@@ -317,87 +324,5 @@ impl Routed {
         let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
         let said = last_words(&tayga_console(self.workdir.path()));
         not_carried(self.mechanism, family, format!("{lost}{said}"))
-    }
-}
-
-/// The specification of a routed testbed to build.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RoutedSpec {
-    /// The mechanism between the routers, and the systems of the hosts.
-    pub kind: RoutedKind,
-    /// The translator of each router, if the mechanism translates; the sender's first.
-    pub translates: [Translates; 2],
-    /// The settings that its links share.
-    pub link_config: LinkConfig,
-    /// The settings of each link.
-    pub links: Links,
-}
-
-impl RoutedSpec {
-    /// Four namespaces with equal links, and programs as translators.
-    pub fn of_namespaces(mechanism: Mechanism, link_config: &LinkConfig) -> Self {
-        let tayga = Translates { by: Translator::Tayga, version: None };
-        let kind = RoutedKind::of_namespaces(mechanism);
-        let links = Links::default();
-        RoutedSpec { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
-    }
-
-    /// The translators, the sender's router first. Empty if the mechanism does not translate.
-    pub fn translators(&self) -> Vec<&Translates> {
-        let sites = [Site::Near, Site::Far].into_iter().zip(&self.translates);
-        let translating = sites.filter(|(site, _)| translates_at(self.kind.mechanism, *site));
-        translating.map(|(_, translates)| translates).collect()
-    }
-
-    /// Whether a router keeps connection state: connections start at the sender only, and their ports may change.
-    pub fn keeps_state(&self) -> bool {
-        let mechanism = self.kind.mechanism;
-        mechanism.changes_source() || self.translates[1].by.keeps_state(mechanism)
-    }
-
-    /// Whether a router translates with tayga.
-    pub fn runs_tayga(&self) -> bool {
-        self.translators().iter().any(|translates| translates.by == Translator::Tayga)
-    }
-
-    /// The programs that its routers run beside this one. The error names the one that is missing.
-    pub fn programs(&self) -> Result<Vec<PathBuf>, TestbedError> {
-        let mut programs = Vec::new();
-        if self.runs_tayga() {
-            programs.push(tayga_program()?);
-        }
-        if self.kind.mechanism.changes_source() || self.kind.filters() {
-            programs.push(nft_program()?);
-        }
-        if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.device.setup == Setup::Esp) {
-            programs.push(ip_program()?);
-        }
-        Ok(programs)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_translates_is_told_of_the_routers_that_do() {
-        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
-        let jool = Translates { by: Translator::Jool, version: Some("4.1.13".to_owned()) };
-        let said = |mechanism, far_is_jool: bool| {
-            let plain = RoutedSpec::of_namespaces(mechanism, &link_config);
-            let [near, far] = plain.translates.clone();
-            let [near, far] = if far_is_jool { [near, jool.clone()] } else { [jool.clone(), far] };
-            let spec = RoutedSpec { translates: [near, far], ..plain };
-            let names: Vec<String> = spec.translators().iter().map(ToString::to_string).collect();
-            (names.join(", "), spec.keeps_state(), spec.runs_tayga())
-        };
-        let text = str::to_owned;
-        assert_eq!(said(Mechanism::Native, true), (String::new(), false, false));
-        assert_eq!(said(Mechanism::Nat64, true), (text("Jool 4.1.13"), true, false));
-        assert_eq!(said(Mechanism::Nat64, false), (text("tayga"), false, true));
-        assert_eq!(said(Mechanism::Siit, false), (text("Jool 4.1.13"), false, false));
-        assert_eq!(said(Mechanism::Xlat464, true), (text("tayga, Jool 4.1.13"), true, true));
-        assert_eq!(said(Mechanism::Xlat464, false), (text("Jool 4.1.13, tayga"), false, true));
     }
 }
