@@ -1,6 +1,6 @@
 //! Families of comparisons: which share of the claims of a report is false.
 
-use crate::campaign::{Rule, campaign_of, question};
+use crate::campaign::{Ended, Rule, campaign_of, question};
 use crate::runs::{Simulation, Spread};
 use stacklab_model::{Interval, Metric, Verdict};
 
@@ -87,71 +87,112 @@ pub fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> F
     let arm_sd = family.sd / std::f64::consts::SQRT_2;
     let mut simulation = Simulation::new(seed, Spread::LogNormal, arm_sd);
     let questions = vec![question(Metric::Throughput, MARGIN); family.effects.len()];
-    let beyond = |effect: f64| effect.abs() >= MARGIN.ln_1p() - 1e-12;
-    let mut found = Found::default();
-    let n = family.effects.len() as f64;
+    let mut sum = Found::default();
     let mut rightly = 0.0;
     for _ in 0..count {
         let ended = campaign_of(&questions, rule, family.goes_on, |number| {
             simulation.pair(family.effects[number].exp())
         });
-        let mut claims = 0.0;
-        let mut wrong = 0.0;
-        let mut ranges = [Ranges::default(); 2];
-        let mut plain = Ranges::default();
-        for (one, effect) in ended.iter().zip(&family.effects) {
-            let is_wrong = match &one.verdict {
-                Verdict::Better(level) => *effect == 0.0 || (*effect > 0.0) != (level == "ipv6"),
-                Verdict::Equivalent => beyond(*effect),
-                _ => continue,
-            };
-            let kind = usize::from(one.verdict == Verdict::Equivalent);
-            ranges[kind].add(one.claimed_interval, *effect);
-            let paired = one.paired.as_ref().expect("claims have pairs");
-            if kind == 0 {
-                plain.add(Some(paired.interval(0.95)), *effect);
-                if *effect != 0.0 && !is_wrong {
-                    rightly += 1.0;
-                    found.exaggeration += paired.estimate().ln() / effect;
-                }
-            }
-            claims += 1.0;
-            wrong += f64::from(u8::from(is_wrong));
-        }
-        let share = |is_of: &dyn Fn(f64) -> bool, is_right: &dyn Fn(&Verdict) -> bool| {
-            let own: Vec<&Verdict> = ended
-                .iter()
-                .zip(&family.effects)
-                .filter(|(_, effect)| is_of(**effect))
-                .map(|(one, _)| &one.verdict)
-                .collect();
-            own.iter().filter(|verdict| is_right(verdict)).count() as f64 / own.len().max(1) as f64
-        };
-        found.false_claims += if claims > 0.0 { wrong / claims } else { 0.0 };
-        let [better, equivalent] = ranges;
-        let missed = [better, equivalent, better.with(equivalent)].map(Ranges::missed);
-        for (sum, share) in found.missed.iter_mut().zip(missed) {
-            *sum += share;
-        }
-        found.missed_plainly += plain.missed();
-        found.any_false += f64::from(u8::from(wrong > 0.0));
-        found.better += share(&beyond, &|verdict| matches!(verdict, Verdict::Better(_)));
-        found.equivalent += share(&|effect| effect == 0.0, &|verdict| *verdict == Verdict::Equivalent);
-        found.answered += claims / n;
-        found.blocks += ended.iter().map(|one| one.blocks as f64).sum::<f64>() / n;
+        let claims = Claims::of(&ended, &family.effects);
+        rightly += claims.exaggerations.len() as f64;
+        add_campaign(&mut sum, &claims, &ended, &family.effects);
     }
     let mean = |sum: f64| sum / count as f64;
     Found {
-        false_claims: mean(found.false_claims),
-        any_false: mean(found.any_false),
-        better: mean(found.better),
-        equivalent: mean(found.equivalent),
-        answered: mean(found.answered),
-        blocks: mean(found.blocks),
-        missed: found.missed.map(mean),
-        missed_plainly: mean(found.missed_plainly),
-        exaggeration: found.exaggeration / f64::max(rightly, 1.0),
+        false_claims: mean(sum.false_claims),
+        any_false: mean(sum.any_false),
+        better: mean(sum.better),
+        equivalent: mean(sum.equivalent),
+        answered: mean(sum.answered),
+        blocks: mean(sum.blocks),
+        missed: sum.missed.map(mean),
+        missed_plainly: mean(sum.missed_plainly),
+        exaggeration: sum.exaggeration / f64::max(rightly, 1.0),
     }
+}
+
+/// What a campaign claims.
+#[derive(Default)]
+struct Claims {
+    count: f64,
+    wrong: f64,
+    /// The estimate of each real difference that is rightly called better, in true differences.
+    exaggerations: Vec<f64>,
+    /// The claimed ranges of what is better.
+    better: Ranges,
+    /// The claimed ranges of what is equivalent.
+    equivalent: Ranges,
+    /// Plain 95 % intervals of what is better.
+    plain: Ranges,
+}
+
+impl Claims {
+    fn of(ended: &[Ended], effects: &[f64]) -> Self {
+        let mut claims = Claims::default();
+        for (one, effect) in ended.iter().zip(effects) {
+            match &one.verdict {
+                Verdict::Better(level) => claims.add_better(one, level, *effect),
+                Verdict::Equivalent => {
+                    claims.count += 1.0;
+                    claims.wrong += f64::from(u8::from(is_beyond_margin(*effect)));
+                    claims.equivalent.add(one.claimed_interval, *effect);
+                }
+                _ => {}
+            }
+        }
+        claims
+    }
+
+    fn add_better(&mut self, one: &Ended, level: &str, effect: f64) {
+        let is_wrong = effect == 0.0 || (effect > 0.0) != (level == "ipv6");
+        let paired = one.paired.as_ref().expect("claims have pairs");
+        self.count += 1.0;
+        self.wrong += f64::from(u8::from(is_wrong));
+        self.better.add(one.claimed_interval, effect);
+        self.plain.add(Some(paired.interval(0.95)), effect);
+        if effect != 0.0 && !is_wrong {
+            self.exaggerations.push(paired.estimate().ln() / effect);
+        }
+    }
+}
+
+fn is_beyond_margin(effect: f64) -> bool {
+    effect.abs() >= MARGIN.ln_1p() - 1e-12
+}
+
+fn add_campaign(sum: &mut Found, claims: &Claims, ended: &[Ended], effects: &[f64]) {
+    let n = effects.len() as f64;
+    let ranges = [claims.better, claims.equivalent, claims.better.with(claims.equivalent)];
+    for (sum, ranges) in sum.missed.iter_mut().zip(ranges) {
+        *sum += ranges.missed();
+    }
+    sum.false_claims += if claims.count > 0.0 { claims.wrong / claims.count } else { 0.0 };
+    sum.any_false += f64::from(u8::from(claims.wrong > 0.0));
+    sum.missed_plainly += claims.plain.missed();
+    claims.exaggerations.iter().for_each(|one| sum.exaggeration += one);
+    sum.better += share_of(ended, effects, is_beyond_margin, |verdict| matches!(verdict, Verdict::Better(_)));
+    sum.equivalent +=
+        share_of(ended, effects, |effect| effect == 0.0, |verdict| *verdict == Verdict::Equivalent);
+    sum.answered += claims.count / n;
+    sum.blocks += ended.iter().map(|one| one.blocks as f64).sum::<f64>() / n;
+}
+
+/// The share of right verdicts among the comparisons with such an effect.
+fn share_of(
+    ended: &[Ended],
+    effects: &[f64],
+    is_of: impl Fn(f64) -> bool,
+    is_right: impl Fn(&Verdict) -> bool,
+) -> f64 {
+    let mut all = 0;
+    let mut right = 0;
+    for (one, effect) in ended.iter().zip(effects) {
+        if is_of(*effect) {
+            all += 1;
+            right += usize::from(is_right(&one.verdict));
+        }
+    }
+    right as f64 / all.max(1) as f64
 }
 
 /// Ranges of the claims of a campaign.
