@@ -18,7 +18,7 @@ use commands::{
     completions, doctor, explain, eyeballs, fleet, image, import, lab, measure, path, published, regress,
     report, run, serve, study, tools,
 };
-use failure::USAGE;
+use failure::{Failure, USAGE};
 use stacklab_campaign::notice::note;
 use std::process::ExitCode;
 
@@ -29,31 +29,51 @@ fn is_for_git() -> bool {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse_command_line() {
         Ok(cli) => cli,
-        Err(error) => {
-            let words: Vec<String> =
-                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-            let error = stacklab_agent::with_renamed_flag(error);
-            let error = suggestions::with_suggestion(error, &Cli::command(), &words);
-            if !error.use_stderr() {
-                error.exit();
-            }
-            let code = if is_for_git() { STOP } else { USAGE };
-            output::print_error_for_programs(&error.to_string(), code);
-            // Where standard error is closed, the exit code says enough.
-            let _ = error.print();
-            return ExitCode::from(code);
-        }
+        Err(code) => return code,
     };
     if is_for_git() {
-        let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            print(panic);
-            std::process::exit(STOP.into());
-        }));
+        stop_git_on_panic();
     }
-    let done = match cli.command {
+    match dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            note(&format!("stacklab: {}", failure.printed()));
+            output::print_error_for_programs(&failure.printed(), failure.code);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Prints what is wrong with the command line; the exit code is then the error.
+fn parse_command_line() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
+        let words: Vec<String> =
+            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let error = stacklab_agent::with_renamed_flag(error);
+        let error = suggestions::with_suggestion(error, &Cli::command(), &words);
+        if !error.use_stderr() {
+            error.exit();
+        }
+        let code = if is_for_git() { STOP } else { USAGE };
+        output::print_error_for_programs(&error.to_string(), code);
+        // Where standard error is closed, the exit code says enough.
+        let _ = error.print();
+        ExitCode::from(code)
+    })
+}
+
+fn stop_git_on_panic() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::exit(STOP.into());
+    }));
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
         Command::Run(options) => run::run(options),
         Command::Study(command) => study::study(&command),
         Command::Plan(options) => study::plan(&options),
@@ -80,13 +100,5 @@ fn main() -> ExitCode {
         Command::Schema => output::print_text(&stacklab_study::json_schema()),
         Command::Completions { shell } => completions::completions(shell, Cli::command()),
         Command::Man { folder } => tools::man(&folder, Cli::command()),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            note(&format!("stacklab: {}", failure.printed()));
-            output::print_error_for_programs(&failure.printed(), failure.code);
-            ExitCode::from(failure.code)
-        }
     }
 }

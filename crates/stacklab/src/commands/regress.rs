@@ -8,8 +8,8 @@ use stacklab_explain::{ExactRequest, check_emulator};
 use stacklab_guests::emulator;
 use stacklab_model::{ExactProbe, count};
 use stacklab_regress::{
-    Comparison, Condition, Counter, RegressError, RegressFormat, Repository, Source, bisect as search,
-    bisection, comparison,
+    Comparison, Condition, Counted, Counter, RegressError, RegressFormat, Repository, Source,
+    bisect as search, bisection, comparison,
 };
 use std::path::{Path, PathBuf};
 
@@ -83,63 +83,25 @@ pub(crate) fn regress(options: &RegressOptions) -> Result<(), Failure> {
 }
 
 fn judge(options: &RegressOptions) -> Result<(), Failure> {
-    let RegressOptions { baseline, candidate, verify, format, .. } = options;
     let conditions = match &options.conditions[..] {
         [] => Condition::usual(),
         given => given.to_vec(),
     };
-    let folder = candidate.iter().map(Path::new).find(|path| path.is_dir());
-    let tree = options.tree.as_deref().or(folder).unwrap_or(Path::new("."));
-    let named = |name: &str| Source::named(name, tree).map_err(for_git);
-    let (baseline, candidates) = match (&verify[..], baseline) {
-        ([good, bad], _) => (good, std::slice::from_ref(bad)),
-        (_, Some(baseline)) => (baseline, &candidate[..]),
-        _ => return Err(Failure::usage("name a kernel: --baseline KERNEL")),
-    };
-    if candidates.len() > 1
-        && matches!(format, RegressFormat::Json | RegressFormat::Ktap | RegressFormat::Junit)
-    {
-        return Err(Failure::usage(format!("--format {format} has room for one --candidate")));
-    }
-    let first = named(baseline)?;
-    let sources = candidates.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
-    for source in sources.iter().chain([&first]) {
-        source.check().map_err(for_git)?;
-    }
+    let kernels = Kernels::find(options)?;
     let mut step = |what: &str| note(what);
     let mut counter = counter(&mut step)?;
-    // A baseline that cannot be counted is not the candidate's fault: git has to stop.
-    let stop = |error: RegressError| Failure::new(STOP.max(for_git_code(&error)), error);
-    let before = counter.count(baseline, &first).map_err(stop)?;
-    let again = options.repeat.unwrap_or(u32::from(!verify.is_empty()));
-    let mut largest = 0.0_f64;
-    for (number, counted) in counter.repeat(baseline, &first, again).map_err(stop)?.into_iter().enumerate() {
-        let change = Comparison::new(&before, &counted, &[]).largest_change();
-        largest = largest.max(change);
-        let boot = number + 1;
-        note(&format!("{baseline}: boot {boot} of {again} differs by {change} instructions per message"));
-    }
-    if options.repeat.is_some() {
-        print_text(&format!(
-            "{baseline}: {}, largest difference {largest} instructions per message\n",
-            count(again, "more boot")
-        ))?;
-    }
-    if largest > 0.0 {
-        return Err(Failure::new(
-            STOP,
-            format!("counts of {baseline} do not repeat: they differ by {largest}"),
-        ));
-    }
+    let before = check_baseline(&mut counter, &kernels.baseline, options)?;
+    let verifies = !options.verify.is_empty();
     let mut worst = None;
-    for (name, source) in candidates.iter().zip(&sources) {
+    for NamedKernel { name, source } in &kernels.candidates {
         match counter.count(name, source) {
             Ok(after) => {
                 let found = Comparison::new(&before, &after, &conditions);
-                print_text(&comparison(&found, *format, width()))?;
-                if found.is_bad && verify.is_empty() {
+                print_text(&comparison(&found, options.format, width()))?;
+                if found.is_bad && !verifies {
                     worst = Some(Failure::new(BAD, format!("{name} is bad")));
-                } else if !found.is_bad && !verify.is_empty() {
+                } else if !found.is_bad && verifies {
+                    let baseline = kernels.baseline.name;
                     worst = Some(Failure::new(BAD, format!("{name} is not bad against {baseline}")));
                 }
             }
@@ -148,10 +110,87 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
             Err(error) => return Err(for_git(error)),
         }
     }
-    if worst.is_none() && !verify.is_empty() {
+    if let Some(failure) = worst {
+        return Err(failure);
+    }
+    if verifies {
+        let baseline = kernels.baseline.name;
         eprintln!("verified: counts of {baseline} repeat to the bit, and the other end is bad");
     }
-    worst.map_or(Ok(()), Err)
+    Ok(())
+}
+
+/// A kernel as the command line names it.
+struct NamedKernel<'a> {
+    name: &'a str,
+    source: Source,
+}
+
+/// The kernels that are compared.
+struct Kernels<'a> {
+    baseline: NamedKernel<'a>,
+    candidates: Vec<NamedKernel<'a>>,
+}
+
+impl<'a> Kernels<'a> {
+    /// Finds the kernels that the command line names, and checks that each can be counted.
+    fn find(options: &'a RegressOptions) -> Result<Self, Failure> {
+        let RegressOptions { baseline, candidate, verify, format, .. } = options;
+        let folder = candidate.iter().map(Path::new).find(|path| path.is_dir());
+        let tree = options.tree.as_deref().or(folder).unwrap_or(Path::new("."));
+        let (baseline, candidates) = match (&verify[..], baseline) {
+            ([good, bad], _) => (good, std::slice::from_ref(bad)),
+            (_, Some(baseline)) => (baseline, &candidate[..]),
+            _ => return Err(Failure::usage("name a kernel: --baseline KERNEL")),
+        };
+        if candidates.len() > 1
+            && matches!(format, RegressFormat::Json | RegressFormat::Ktap | RegressFormat::Junit)
+        {
+            return Err(Failure::usage(format!("--format {format} has room for one --candidate")));
+        }
+        let named = |name: &'a String| -> Result<NamedKernel<'a>, Failure> {
+            Ok(NamedKernel { name, source: Source::named(name, tree).map_err(for_git)? })
+        };
+        let kernels = Kernels {
+            baseline: named(baseline)?,
+            candidates: candidates.iter().map(named).collect::<Result<_, _>>()?,
+        };
+        for kernel in kernels.candidates.iter().chain([&kernels.baseline]) {
+            kernel.source.check().map_err(for_git)?;
+        }
+        Ok(kernels)
+    }
+}
+
+/// Counts the baseline, and again as often as the user asks: its counts have to repeat. A baseline that cannot be
+/// counted is not the candidate's fault: git has to stop.
+fn check_baseline(
+    counter: &mut Counter<'_>,
+    baseline: &NamedKernel<'_>,
+    options: &RegressOptions,
+) -> Result<Counted, Failure> {
+    let NamedKernel { name, source } = baseline;
+    let stop = |error: RegressError| Failure::new(STOP.max(for_git_code(&error)), error);
+    let before = counter.count(name, source).map_err(stop)?;
+    let again = options.repeat.unwrap_or(u32::from(!options.verify.is_empty()));
+    let mut largest = 0.0_f64;
+    for (number, counted) in counter.repeat(name, source, again).map_err(stop)?.into_iter().enumerate() {
+        let change = Comparison::new(&before, &counted, &[]).largest_change();
+        largest = largest.max(change);
+        let boot = number + 1;
+        note(&format!("{name}: boot {boot} of {again} differs by {change} instructions per message"));
+    }
+    if options.repeat.is_some() {
+        print_text(&format!(
+            "{name}: {}, largest difference {largest} instructions per message\n",
+            count(again, "more boot")
+        ))?;
+    }
+    if largest > 0.0 {
+        let reason = format!("counts of {name} do not repeat: they differ by {largest}");
+        return Err(Failure::new(STOP, reason));
+    }
+    Ok(before)
 }
 
 pub(crate) fn bisect(options: &BisectOptions) -> Result<(), Failure> {
