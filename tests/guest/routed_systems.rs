@@ -122,67 +122,81 @@ fn measure(program: &Program, study: String, name: &str) -> (Vec<RunRecord>, Str
     (runs(&program.work().join(name)), done.stderr)
 }
 
+const MECHANISMS: [&str; 3] = ["native", "nat64", "464xlat"];
+
 #[test]
 fn user_mode_linux_behind_routers_fits_header_model() {
     require_root();
     require_tool("tayga", "tayga");
     let program = Program::new();
     let scene = Scene::now();
-    let mechanisms = ["native", "nat64", "464xlat"];
-    let measured = |systems: &[&str], mechanisms: &[&str], size: u32, name: &str| {
-        let study = study(systems, mechanisms, &["udp"], size, size > MAX_MESSAGE);
-        let (all, said) = measure(&program, study, name);
-        assert!(said.contains("both clients user-mode Linux"), "{said}");
-        let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
-        // Two blocks; native in two families and each translator in one; a stream and an echo.
-        let cells = systems.len() * (mechanisms.len() + 1);
-        assert_eq!((all.len(), streams.len()), (cells * 2 * 2, cells * 2));
-        streams.iter().for_each(check);
-        // Its CPU time counts in ticks: a single run with little to forward may have zero.
-        let router: f64 = streams.iter().map(|run| figure(run, Metric::CpuRouter1)).sum();
-        assert!(router > 0.0, "router1 has forwarded for nothing");
-        streams
-    };
-    measured(&["uml"], &["native", "464xlat"], 1536, "large.stacklab");
-    let streams = measured(&["namespace", "uml"], &mechanisms, 1024, "x.stacklab");
-    let path = program.work().join("x.stacklab");
+    measure_streams(&program, &["uml"], &["native", "464xlat"], 1536, "large.stacklab");
+    let streams = measure_streams(&program, &["namespace", "uml"], &MECHANISMS, 1024, "x.stacklab");
+    check_kernels(&program);
+    // Native in two families and each translator in one, in two blocks.
+    let of_each = (MECHANISMS.len() + 1) * 2;
+    for (systems, scope) in [("namespace", CpuScope::Shared), ("uml", CpuScope::Outside)] {
+        let streams = streams_of(&streams, systems);
+        assert_eq!(streams.len(), of_each, "{systems}");
+        for run in streams {
+            let cpu = side(run, Role::Receiver).cpu.as_ref().expect("it is counted");
+            assert_eq!(cpu.scope, scope, "{}", run.trial);
+        }
+    }
+    streams_of(&streams, "uml").into_iter().for_each(check_delay);
+    scene.assert_restored(&program, &["study.toml", "x.stacklab", "large.stacklab"], SOON);
+}
 
-    // Runs of one cell came from different kernels, and the record names the kernel of each run.
-    let hosts = Record::read(&path).unwrap().hosts().unwrap();
+/// Measures clients behind routers, checks each stream, and returns all streams.
+fn measure_streams(
+    program: &Program,
+    systems: &[&str],
+    mechanisms: &[&str],
+    size: u32,
+    name: &str,
+) -> Vec<RunRecord> {
+    let study = study(systems, mechanisms, &["udp"], size, size > MAX_MESSAGE);
+    let (all, said) = measure(program, study, name);
+    assert!(said.contains("both clients user-mode Linux"), "{said}");
+    let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
+    // Two blocks; native in two families and each translator in one; a stream and an echo.
+    let cells = systems.len() * (mechanisms.len() + 1);
+    assert_eq!((all.len(), streams.len()), (cells * 2 * 2, cells * 2));
+    streams.iter().for_each(check);
+    // Its CPU time counts in ticks: a single run with little to forward may have zero.
+    let router: f64 = streams.iter().map(|run| figure(run, Metric::CpuRouter1)).sum();
+    assert!(router > 0.0, "router1 has forwarded for nothing");
+    streams
+}
+
+fn streams_of<'a>(streams: &'a [RunRecord], systems: &str) -> Vec<&'a RunRecord> {
+    let systems: Systems = systems.parse().unwrap();
+    streams.iter().filter(|run| Systems::of(&run.trial.cell) == systems).collect()
+}
+
+/// Runs of one cell came from different kernels, and the record names the kernel of each run.
+fn check_kernels(program: &Program) {
+    let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
     let kinds = |name: &str| -> Vec<&str> {
         hosts.iter().filter(|host| host.name == name).map(|host| &host.kind[..]).collect()
     };
     for name in ["sender (uml)", "receiver (uml)"] {
         let kinds = kinds(name);
         assert!(kinds.iter().all(|kind| kind.starts_with("uml: user-mode Linux 7.")), "{kinds:?}");
-        let of_each = mechanisms.iter().all(|name| kinds.iter().any(|kind| kind.ends_with(name)));
-        assert!(kinds.len() == mechanisms.len() && of_each, "{kinds:?}");
+        let of_each = MECHANISMS.iter().all(|name| kinds.iter().any(|kind| kind.ends_with(name)));
+        assert!(kinds.len() == MECHANISMS.len() && of_each, "{kinds:?}");
     }
     assert_eq!(kinds("router2").len(), 6);
-    let of = |systems: &str| -> Vec<&RunRecord> {
-        let systems: Systems = systems.parse().unwrap();
-        streams.iter().filter(|run| Systems::of(&run.trial.cell) == systems).collect()
-    };
-    // Native in two families and each translator in one, in two blocks.
-    let of_each = (mechanisms.len() + 1) * 2;
-    for (systems, scope) in [("namespace", CpuScope::Shared), ("uml", CpuScope::Outside)] {
-        assert_eq!(of(systems).len(), of_each, "{systems}");
-        for run in of(systems) {
-            let cpu = side(run, Role::Receiver).cpu.as_ref().expect("it is counted");
-            assert_eq!(cpu.scope, scope, "{}", run.trial);
-        }
+}
+
+/// Two kernels are two clocks: a delay is computed by their comparison over the routers, or is missing for that
+/// reason.
+fn check_delay(run: &RunRecord) {
+    match &run.values[&Metric::OneWayDelay] {
+        Value::Measured(delay) => assert!(*delay > 0.0, "{}: {delay}", run.trial),
+        Value::Missing(reason) => assert!(reason.starts_with("clock: "), "{}: {reason}", run.trial),
+        other @ Value::Invalid(_) => panic!("{}: {other:?}", run.trial),
     }
-    // Two kernels are two clocks: a delay is computed by their comparison over the routers, or is missing for that
-    // reason.
-    assert_eq!(of("uml").len(), of_each);
-    for run in of("uml") {
-        match &run.values[&Metric::OneWayDelay] {
-            Value::Measured(delay) => assert!(*delay > 0.0, "{}: {delay}", run.trial),
-            Value::Missing(reason) => assert!(reason.starts_with("clock: "), "{}: {reason}", run.trial),
-            other @ Value::Invalid(_) => panic!("{}: {other:?}", run.trial),
-        }
-    }
-    scene.assert_restored(&program, &["study.toml", "x.stacklab", "large.stacklab"], SOON);
 }
 
 #[test]

@@ -110,48 +110,59 @@ fn far(cells: &Cells) -> Cells {
         .collect()
 }
 
+const SYSTEMS: [&str; 5] = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
+
 #[test]
 fn every_system_fills_a_link_and_is_recorded_as_it_is() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
-    let systems = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
-    let measured = |systems: &[&str], link: (u32, u32), name: &str| {
-        program.write("study.toml", on_its_link(&study(systems, &["udp"], 400, BLOCKS), link));
-        let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
-        let all = runs(&program.work().join(name));
-        assert_eq!(all.len(), systems.len() * 2 * 2 * BLOCKS as usize);
-        // One record is inspected below.
-        if name != "x.stacklab" {
-            fs::remove_file(program.work().join(name)).unwrap();
-        }
-        (outcome, all)
-    };
-    let (outcome, all) = measured(&systems, LINKS[0], "x.stacklab");
-    let path = program.work().join("x.stacklab");
+    let all = measure_systems(&program, &SYSTEMS, LINKS[0], "x.stacklab");
     let mut cells: Cells = BTreeMap::new();
     add_shares(&all, &mut cells);
-    add_shares(&measured(&systems, LINKS[1], "small.stacklab").1, &mut cells);
-    // Cells disturbed by other load are measured again, twice at most; real faults remain.
+    add_shares(&measure_systems(&program, &SYSTEMS, LINKS[1], "small.stacklab"), &mut cells);
+    measure_far_cells_again(&program, &mut cells);
+    assert_eq!(cells.len(), SYSTEMS.len() * 4);
+    let far = far(&cells);
+    assert!(far.is_empty(), "of {} cells: {far:#?}", SYSTEMS.len() * 4);
+    check_kernels(&program);
+    check_cpu_scopes(&all);
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
+}
+
+/// Measures systems on a link. One record, x.stacklab, is kept.
+fn measure_systems(program: &Program, systems: &[&str], link: (u32, u32), name: &str) -> Vec<RunRecord> {
+    program.write("study.toml", on_its_link(&study(systems, &["udp"], 400, BLOCKS), link));
+    let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
+    assert!(outcome.stdout.contains("udp"), "{}", outcome.stdout);
+    let all = runs(&program.work().join(name));
+    assert_eq!(all.len(), systems.len() * 2 * 2 * BLOCKS as usize);
+    if name != "x.stacklab" {
+        fs::remove_file(program.work().join(name)).unwrap();
+    }
+    all
+}
+
+/// Cells disturbed by other load are measured again, twice at most; real faults remain.
+fn measure_far_cells_again(program: &Program, cells: &mut Cells) {
     for round in 1..3 {
         for link in LINKS {
-            let far = far(&cells);
+            let far = far(cells);
             let size = format!(" {} B", link.0);
             let is_far = |name: &str| far.keys().any(|(cell, os)| os == name && cell.contains(&size));
-            let again: Vec<&str> = systems.into_iter().filter(|name| is_far(name)).collect();
+            let again: Vec<&str> = SYSTEMS.into_iter().filter(|name| is_far(name)).collect();
             if !again.is_empty() {
                 println!("measured again: {far:#?}");
                 let out = format!("again{round}-{}.stacklab", link.0);
-                add_shares(&measured(&again, link, &out).1, &mut cells);
+                add_shares(&measure_systems(program, &again, link, &out), cells);
             }
         }
     }
-    assert_eq!(cells.len(), systems.len() * 4);
-    let far = far(&cells);
-    assert!(far.is_empty(), "of {} cells: {far:#?}", systems.len() * 4);
+}
 
-    // Each system is the one that its name states, by its own report.
-    let hosts = Record::read(&path).unwrap().hosts().unwrap();
+/// Each system is the one that its name states, by its own report.
+fn check_kernels(program: &Program) {
+    let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
     let kernel = |name: &str| {
         let host = hosts.iter().find(|host| host.name == name).unwrap_or_else(|| panic!("no host {name}"));
         (host.kind.clone(), host.facts.kernel.clone())
@@ -163,8 +174,10 @@ fn every_system_fills_a_link_and_is_recorded_as_it_is() {
         assert_ne!(kernel(name).1, own, "{name}");
     }
     assert!(kernel("receiver (uml)").0.contains("user-mode Linux 7."), "{:?}", kernel("receiver (uml)"));
+}
 
-    // Processor time is measured inside the system if it counts it, and otherwise outside.
+/// Processor time is measured inside the system if it counts it, and otherwise outside.
+fn check_cpu_scopes(all: &[RunRecord]) {
     let scope = |systems: &str, role: Role| {
         let systems: Systems = systems.parse().unwrap();
         let of = |run: &&RunRecord| {
@@ -177,8 +190,6 @@ fn every_system_fills_a_link_and_is_recorded_as_it_is() {
     assert_eq!(scope("uml", Role::Sender), Some(CpuScope::Outside));
     assert_eq!(scope("gvisor", Role::Receiver), Some(CpuScope::Outside));
     assert_eq!(scope("linux-6.1 -> namespace", Role::Receiver), Some(CpuScope::Shared));
-    assert!(outcome.stdout.contains("udp"), "{}", outcome.stdout);
-    scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
 }
 
 #[test]

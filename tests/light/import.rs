@@ -80,33 +80,55 @@ fn report(program: &Program, record: &str) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
+/// One test, because measuring with all tools takes longer than reading their files.
 #[test]
 fn files_of_real_tools_become_a_record() {
     let program = measured();
-    let figure = |run: &RunRecord, metric| {
-        run.values[&metric].measured().unwrap_or_else(|| panic!("{:?}", run.values))
-    };
+    check_iperf3(&program);
+    check_unpaired_runs(&program);
+    check_import_is_final(&program);
+    check_contradictions(&program);
+    check_other_tools(&program);
+    check_flent(&program);
+    check_half_of_a_file(&program);
+}
 
-    // iperf3: three tests of each family. Each figure is that of the file.
-    let names: Vec<String> =
-        [4, 6].iter().flat_map(|v| (1..4).map(move |i| format!("v{v}-{i}.json"))).collect();
+fn figure(run: &RunRecord, metric: Metric) -> f64 {
+    run.values[&metric].measured().unwrap_or_else(|| panic!("{:?}", run.values))
+}
+
+/// The files of three tests of iperf3 over each family.
+fn iperf3_files() -> Vec<String> {
+    [4, 6].iter().flat_map(|v| (1..4).map(move |i| format!("v{v}-{i}.json"))).collect()
+}
+
+/// Imports them into a.stacklab.
+fn import_iperf3(program: &Program) -> Outcome {
+    let names = iperf3_files();
     let files: Vec<&str> = names.iter().map(String::as_str).collect();
-    let import = [&["import"], &files[..], &["--out", "a.stacklab"]].concat();
-    let outcome = program.run(&import).expect(code::DONE);
+    program.run(&[&["import"], &files[..], &["--out", "a.stacklab"]].concat())
+}
+
+/// Each figure of iperf3 is that of the file.
+fn check_iperf3(program: &Program) {
+    let outcome = import_iperf3(program).expect(code::DONE);
     assert!(outcome.stdout.contains("6 runs of 6 files in a.stacklab"), "{outcome}");
-    let (runs, origins) = read(&program, "a.stacklab");
-    for ((name, run), origin) in names.iter().zip(&runs).zip(&origins) {
-        let sum = &json(&program, name)["end"]["sum_received"];
+    let (runs, origins) = read(program, "a.stacklab");
+    for ((name, run), origin) in iperf3_files().iter().zip(&runs).zip(&origins) {
+        let sum = &json(program, name)["end"]["sum_received"];
         let rate = sum["bytes"].as_f64().unwrap() * 8.0 / 1e6 / sum["end"].as_f64().unwrap();
         assert!((figure(run, Metric::Throughput) / rate - 1.0).abs() < 1e-9, "{name}: {rate}");
         let family = if name.starts_with("v4") { Family::Ipv4 } else { Family::Ipv6 };
         assert_eq!((run.trial.cell.family, run.trial.cell.transport), (family, Transport::Tcp));
         assert_eq!((origin.tool.as_str(), &origin.file, origin.sha256.len()), ("iperf3", name, 64));
-        let version = json(&program, name)["start"]["version"].as_str().unwrap().replace("iperf ", "");
+        let version = json(program, name)["start"]["version"].as_str().unwrap().replace("iperf ", "");
         assert_eq!(origin.version.as_deref(), Some(version.as_str()));
     }
-    // There is no verdict on what is not paired, and the difference is told all the same.
-    let found = report(&program, "a.stacklab");
+}
+
+/// There is no verdict on what is not paired, and the difference is told all the same.
+fn check_unpaired_runs(program: &Program) {
+    let found = report(program, "a.stacklab");
     let throughput =
         found["comparisons"].as_array().unwrap().iter().find(|c| c["metric"] == "throughput").unwrap();
     let verdict = throughput["verdict"]["nothing"].as_str().unwrap_or_else(|| panic!("{throughput}"));
@@ -122,27 +144,18 @@ fn files_of_real_tools_become_a_record() {
     ] {
         program.run(args).expect(code::DONE);
     }
-    // Nothing is measured into it, and it is not replaced.
-    assert!(
-        program
-            .run(&["run", "--resume", "--out", "a.stacklab"])
-            .expect(code::REQUEST)
-            .stderr
-            .contains("was imported")
-    );
-    program.run(&import).expect(code::RECORD);
+}
 
-    // Other traffic and other tools, with what they do not tell said by options.
-    let all = [
-        "udp.json",
-        "both.json",
-        "v4.csv",
-        "v6.txt",
-        "v4-udp.txt",
-        "udp.txt",
-        "itg-127.0.0.1.txt",
-        "itg-::1.txt",
-    ];
+/// Nothing is measured into an imported record, and it is not replaced.
+fn check_import_is_final(program: &Program) {
+    let resume = ["run", "--resume", "--out", "a.stacklab"];
+    let outcome = program.run(&resume).expect(code::REQUEST);
+    assert!(outcome.stderr.contains("was imported"), "{outcome}");
+    import_iperf3(program).expect(code::RECORD);
+}
+
+/// What a file does not tell is said by options, which must not contradict it.
+fn check_contradictions(program: &Program) {
     let lacking = program.run(&["import", "v4.csv", "--out", "b.stacklab"]).expect(code::REQUEST);
     assert!(
         lacking.stderr.contains("v4.csv, test 1: ") && lacking.stderr.contains("--transport and --size"),
@@ -151,61 +164,54 @@ fn files_of_real_tools_become_a_record() {
     let otherwise =
         program.run(&["import", "v6.txt", "--family", "ipv4", "--out", "b.stacklab"]).expect(code::REQUEST);
     assert!(otherwise.stderr.contains("v6.txt contradicts --family"), "{otherwise}");
-    let mut expected = Vec::new();
-    for file in all {
+}
+
+/// Other traffic and other tools, with what they do not tell said by options.
+fn check_other_tools(program: &Program) {
+    use Family::{Ipv4, Ipv6};
+    use Transport::{Tcp, Udp};
+    for (file, options, family, transport, size, flows) in [
+        ("udp.json", &[][..], Ipv6, Udp, 1200, 1),
+        ("both.json", &[], Ipv4, Tcp, 131_072, 2),
+        ("v4.csv", &["--transport", "tcp", "--size", "128K"], Ipv4, Tcp, 131_072, 1),
+        ("v6.txt", &[], Ipv6, Tcp, 131_072, 1),
+        ("v4-udp.txt", &[], Ipv4, Udp, 1470, 1),
+        ("udp.txt", &["--size", "1470"], Ipv4, Udp, 1470, 1),
+        ("itg-127.0.0.1.txt", &["--transport", "udp"], Ipv4, Udp, 512, 1),
+        ("itg-::1.txt", &["--transport", "udp"], Ipv6, Udp, 512, 1),
+    ] {
         let record = format!("{file}.stacklab");
-        let mut args = vec!["import", file, "--out", &record];
-        match file {
-            "v4.csv" => args.extend(["--transport", "tcp", "--size", "128K"]),
-            "udp.txt" => args.extend(["--size", "1470"]),
-            _ if file.starts_with("itg") => args.extend(["--transport", "udp"]),
-            _ => {}
-        }
-        program.run(&args).expect(code::DONE);
-        let (runs, origins) = read(&program, &record);
+        program.run(&[&["import", file, "--out", &record], options].concat()).expect(code::DONE);
+        let (runs, origins) = read(program, &record);
         let run = &runs[0];
         let cell = &run.trial.cell;
-        expected.push((file, cell.family, cell.transport, cell.size, cell.settings.flows.unwrap_or(1)));
-        assert_eq!(
-            origins[0].overrides.is_empty(),
-            !args.contains(&"--transport") && !args.contains(&"--size"),
-            "{file}"
-        );
-        assert!(
-            run.values[&Metric::Throughput].measured().is_some_and(|rate| rate > 0.1),
-            "{file}: {:?}",
-            run.values
-        );
-        if cell.transport == Transport::Udp {
+        let found = (cell.family, cell.transport, cell.size, cell.settings.flows.unwrap_or(1));
+        assert_eq!(found, (family, transport, size, flows), "{file}");
+        assert_eq!(origins[0].overrides.is_empty(), options.is_empty(), "{file}");
+        let rate = run.values[&Metric::Throughput].measured();
+        assert!(rate.is_some_and(|rate| rate > 0.1), "{file}: {:?}", run.values);
+        if transport == Udp {
             assert!((0.0..=1.0).contains(&figure(run, Metric::Loss)), "{file}");
         }
     }
-    use Family::{Ipv4, Ipv6};
-    use Transport::{Tcp, Udp};
-    assert_eq!(
-        expected,
-        [
-            ("udp.json", Ipv6, Udp, 1200, 1),
-            ("both.json", Ipv4, Tcp, 131_072, 2),
-            ("v4.csv", Ipv4, Tcp, 131_072, 1),
-            ("v6.txt", Ipv6, Tcp, 131_072, 1),
-            ("v4-udp.txt", Ipv4, Udp, 1470, 1),
-            ("udp.txt", Ipv4, Udp, 1470, 1),
-            ("itg-127.0.0.1.txt", Ipv4, Udp, 512, 1),
-            ("itg-::1.txt", Ipv6, Udp, 512, 1),
-        ]
-    );
+}
 
+fn check_flent(program: &Program) {
     let flent = program.files().into_iter().find(|name| name.ends_with(".flent.gz"));
     let flent = flent
         .unwrap_or_else(|| panic!("{}", std::fs::read_to_string(program.work().join("flent.log")).unwrap()));
     let outcome = program.run(&["import", &flent, "--size", "60", "--out", "f.stacklab"]).expect(code::DONE);
     assert!(outcome.stdout.contains("Ping (ms) ICMP: stacklab has no such transport"), "{outcome}");
-    let (runs, _) = read(&program, "f.stacklab");
-    assert_eq!((runs.len(), runs[0].trial.probe, runs[0].trial.cell.family), (1, Probe::EchoOpenLoop, Ipv4));
+    let (runs, _) = read(program, "f.stacklab");
+    assert_eq!(
+        (runs.len(), runs[0].trial.probe, runs[0].trial.cell.family),
+        (1, Probe::EchoOpenLoop, Family::Ipv4)
+    );
     assert!((0.001..100.0).contains(&figure(&runs[0], Metric::RttOpen)));
+}
 
-    // Half of a file is none: nothing is written of it, nor of those that came before.
+/// Half of a file is none: nothing is written of it, nor of those that came before.
+fn check_half_of_a_file(program: &Program) {
     let whole = std::fs::read(program.work().join("v6-1.json")).unwrap();
     program.write("half.json", &whole[..whole.len() / 2]);
     let half = program.run(&["import", "v4-1.json", "half.json", "--out", "h.stacklab"]).expect(IMPORT);

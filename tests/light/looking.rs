@@ -29,7 +29,17 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
     let program = Program::new();
     program.write("study.toml", STUDY);
     program.run(&["run", "study.toml", "--out", "a.stacklab", "--seed", "1"]).expect(code::DONE);
+    check_figures(&program);
+    check_format_of_a_figure(&program);
+    check_requests(&program);
+    check_rows(&program);
+    check_parquet(&program);
+}
 
+const FIGURE: &str = "throughput-udp-payload";
+
+/// Each figure that the list names is drawn in each format.
+fn check_figures(program: &Program) {
     let list = program.run(&["report", "a.stacklab", "--figure", "list"]).expect(code::DONE).stdout;
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
@@ -50,36 +60,45 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
             assert!(bytes.starts_with(begins) && bytes.len() > 2000, "{file}: {} bytes", bytes.len());
         }
     }
-    let wrong = |args: &[&str], says: &str| {
-        program.run(&[&["report", "a.stacklab"], args].concat()).expect(code::REQUEST).says(&[says]);
-    };
-    wrong(
-        &["--figure", "throughput-udp-segmnt", "--format", "svg"],
-        "did you mean `throughput-udp-payload`?",
-    );
-    let name = "throughput-udp-payload";
-    let format = "--format";
-    wrong(&["--figure", name, format, "text"], "there is no format `text`: expected one of svg, pdf");
-    wrong(&[format, "docx"], "html");
-    // Without a format: by the file's ending, or an svg.
-    let figure = program.run(&["report", "a.stacklab", "--figure", name]).expect(code::DONE).stdout;
-    assert!(figure.starts_with("<?xml"), "{figure}");
-    program.run(&["report", "a.stacklab", "--figure", name, "--out", "by-ending.pdf"]).expect(code::DONE);
-    assert!(std::fs::read(program.work().join("by-ending.pdf")).unwrap().starts_with(b"%PDF"));
-    wrong(
-        &["--figure", name, "--out", "by-ending.png"],
-        "there is no format `png`: expected one of svg, pdf",
-    );
-    wrong(
-        &["--format", "html", "--difference", "lower"],
-        "there is no format `html`: expected one of text, markdown, latex, csv",
-    );
-
-    let own = ["report", "a.stacklab", "--format", "html", "--out", "./a.stacklab"];
-    program.run(&own).expect(code::REQUEST).says(&["--out names the record itself"]);
     program.run(&["report", "a.stacklab", "--figure", "list", "--out", "list.txt"]).expect(code::DONE);
     assert_eq!(std::fs::read_to_string(program.work().join("list.txt")).unwrap(), list);
+}
 
+/// Without a format: by the file's ending, or an svg.
+fn check_format_of_a_figure(program: &Program) {
+    let figure = program.run(&["report", "a.stacklab", "--figure", FIGURE]).expect(code::DONE).stdout;
+    assert!(figure.starts_with("<?xml"), "{figure}");
+    program.run(&["report", "a.stacklab", "--figure", FIGURE, "--out", "by-ending.pdf"]).expect(code::DONE);
+    assert!(std::fs::read(program.work().join("by-ending.pdf")).unwrap().starts_with(b"%PDF"));
+}
+
+/// A request that cannot be met says what could.
+fn check_requests(program: &Program) {
+    for (args, says) in [
+        (
+            &["--figure", "throughput-udp-segmnt", "--format", "svg"][..],
+            "did you mean `throughput-udp-payload`?",
+        ),
+        (&["--figure", FIGURE, "--format", "text"], "there is no format `text`: expected one of svg, pdf"),
+        (&["--format", "docx"], "html"),
+        (
+            &["--figure", FIGURE, "--out", "by-ending.png"],
+            "there is no format `png`: expected one of svg, pdf",
+        ),
+        (
+            &["--format", "html", "--difference", "lower"],
+            "there is no format `html`: expected one of text, markdown, latex, csv",
+        ),
+        (&["--format", "html", "--out", "./a.stacklab"], "--out names the record itself"),
+    ] {
+        program.run(&[&["report", "a.stacklab"], args].concat()).expect(code::REQUEST).says(&[says]);
+    }
+    program.run(&["export", "a.stacklab", "--format", "xls"]).expect(code::REQUEST);
+    program.run(&["serve", "nowhere"]).expect(code::REQUEST).says(&["the folder nowhere cannot be read"]);
+}
+
+/// The rows of an export have the figures of the runs.
+fn check_rows(program: &Program) {
     let measured = runs(&program.work().join("a.stacklab"));
     let rows = program.run(&["export", "a.stacklab"]).expect(code::DONE).stdout;
     let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -101,9 +120,10 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
         })
         .collect();
     assert_eq!(found, expected);
+}
+
+fn check_parquet(program: &Program) {
     program.run(&["export", "a.stacklab", "--format", "parquet", "--out", "a.parquet"]).expect(code::DONE);
     let bytes = std::fs::read(program.work().join("a.parquet")).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
-    program.run(&["export", "a.stacklab", "--format", "xls"]).expect(code::REQUEST);
-    program.run(&["serve", "nowhere"]).expect(code::REQUEST).says(&["the folder nowhere cannot be read"]);
 }

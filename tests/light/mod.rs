@@ -22,6 +22,7 @@ mod privileges;
 mod prometheus;
 mod quickstart;
 mod remote;
+mod remote_study;
 mod remote_wifi;
 mod services;
 mod stamp;

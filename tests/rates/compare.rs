@@ -3,7 +3,7 @@
 use crate::support;
 
 use serde_json::Value;
-use support::program::{Program, code, require_root};
+use support::program::{Outcome, Program, code, require_root};
 
 /// Two families, half a second of measuring. The margin is wide, because the arm is compared with itself on a busy
 /// machine.
@@ -47,14 +47,34 @@ fn measured() -> Program {
 #[test]
 fn a_worse_record_is_told_from_an_equal_one() {
     let program = measured();
-    let compare = |b: &str, more: &[&str]| program.run(&[&["compare", "a.stacklab", b][..], more].concat());
-    let json = |b: &str, more: &[&str], code: i32| -> Value {
-        let outcome = compare(b, &[more, &["--format", "json"]].concat()).expect(code);
-        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
-    };
+    check_equal_record(&program);
+    check_worse_record(&program);
+    check_texts(&program);
+    check_requests(&program);
+}
 
-    // One arm, measured twice: two families by two metrics.
-    let alike = json("b.stacklab", &["--fail-on", "worse=40%"], code::DONE);
+/// Compares a.stacklab with another record.
+fn compare(program: &Program, b: &str, more: &[&str]) -> Outcome {
+    program.run(&[&["compare", "a.stacklab", b][..], more].concat())
+}
+
+fn json(program: &Program, b: &str, more: &[&str], code: i32) -> Value {
+    let outcome = compare(program, b, &[more, &["--format", "json"]].concat()).expect(code);
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+/// Whether other programs disturbed neither record alone: otherwise that may be the reason of a difference.
+fn is_comparable(program: &Program) -> bool {
+    json(program, "slow.stacklab", &[], code::DONE).get("warning").is_none()
+}
+
+fn code_of_worse(is_comparable: bool) -> i32 {
+    if is_comparable { code::WORSE } else { code::NOT_COMPARABLE }
+}
+
+/// One arm, measured twice: two families by two metrics.
+fn check_equal_record(program: &Program) {
+    let alike = json(program, "b.stacklab", &["--fail-on", "worse=40%"], code::DONE);
     let figures = alike["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);
     for figure in figures {
@@ -63,13 +83,13 @@ fn a_worse_record_is_told_from_an_equal_one() {
     }
     let differences = alike["differences"].as_array().unwrap();
     assert!(differences.iter().all(|of| of["what"] == "other load"), "{differences:?}");
+}
 
-    // Half the rate: every figure is worse. It exceeds the allowance only if the allowance is less than half. Where
-    // other programs disturbed one of the two records alone, that may be the reason.
-    let loads = json("slow.stacklab", &[], code::DONE);
-    let is_comparable = loads.get("warning").is_none();
-    let worse = if is_comparable { code::WORSE } else { code::NOT_COMPARABLE };
-    let slow = json("slow.stacklab", &["--fail-on", "worse=5%"], worse);
+/// Half the rate: every figure is worse. It exceeds the allowance only if the allowance is less than half.
+fn check_worse_record(program: &Program) {
+    let is_comparable = is_comparable(program);
+    let worse = code_of_worse(is_comparable);
+    let slow = json(program, "slow.stacklab", &["--fail-on", "worse=5%"], worse);
     let figures = slow["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);
     for figure in figures {
@@ -79,12 +99,16 @@ fn a_worse_record_is_told_from_an_equal_one() {
         let ratio = figure["effect"]["estimate"].as_f64().unwrap();
         assert!((0.45..0.55).contains(&ratio), "{figure}");
     }
-    json("slow.stacklab", &["--fail-on", "worse=60%"], code::DONE);
-    json("slow.stacklab", &[], code::DONE);
-    let named = json("slow.stacklab", &["--metric", "throughput"], code::DONE);
+    json(program, "slow.stacklab", &["--fail-on", "worse=60%"], code::DONE);
+    json(program, "slow.stacklab", &[], code::DONE);
+    let named = json(program, "slow.stacklab", &["--metric", "throughput"], code::DONE);
     assert_eq!(named["figures"].as_array().unwrap().len(), 2);
+}
 
-    // The report lists the differences between the two environments, and the items that only one record measured.
+/// The report lists the differences between the two environments, and the items that only one record measured.
+fn check_texts(program: &Program) {
+    let worse = code_of_worse(is_comparable(program));
+    let slow = json(program, "slow.stacklab", &[], code::DONE);
     let differences: Vec<(&str, &str, &str)> = slow["differences"]
         .as_array()
         .unwrap()
@@ -95,7 +119,7 @@ fn a_worse_record_is_told_from_an_equal_one() {
     assert!(
         differences.iter().any(|(what, a, b)| *what == "testbed" && a.contains("100") && b.contains("50"))
     );
-    let outcome = compare("slow.stacklab", &["--fail-on", "worse=5%"]).expect(worse);
+    let outcome = compare(program, "slow.stacklab", &["--fail-on", "worse=5%"]).expect(worse);
     let outcome = outcome.says(&["worse", "by more than 5 %", "throughput ipv4 udp 512 B payload"]);
     for part in ["testbed.rate", "B worse", "only B has 2 cells", "1024 B", "other load disturbed"] {
         assert!(outcome.stdout.contains(part), "no `{part}` in {outcome}");
@@ -103,16 +127,22 @@ fn a_worse_record_is_told_from_an_equal_one() {
     let backwards = ["compare", "slow.stacklab", "a.stacklab", "--fail-on", "worse=5%"];
     let outcome = program.run(&backwards).expect(code::DONE);
     assert!(outcome.stdout.contains("B better at 2 of 2 (by"), "{outcome}");
-    let csv = compare("slow.stacklab", &["--format", "csv"]).expect(code::DONE).stdout;
+    let csv = compare(program, "slow.stacklab", &["--format", "csv"]).expect(code::DONE).stdout;
     assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
+}
 
-    // Nothing in common, and invalid requests.
-    let outcome = compare("other.stacklab", &[]).expect(code::REQUEST);
+/// Nothing in common, and invalid requests.
+fn check_requests(program: &Program) {
+    let outcome = compare(program, "other.stacklab", &[]).expect(code::REQUEST);
     assert_eq!(outcome.says(&["a.stacklab and other.stacklab have no cell in common"]).stdout, "");
-    compare("b.stacklab", &["--metric", "rtt"]).expect(code::REQUEST).says(&["do not both have rtt"]);
-    compare("b.stacklab", &["--metric", "troughput"])
+    compare(program, "b.stacklab", &["--metric", "rtt"])
+        .expect(code::REQUEST)
+        .says(&["do not both have rtt"]);
+    compare(program, "b.stacklab", &["--metric", "troughput"])
         .expect(code::REQUEST)
         .says(&["did you mean `throughput`"]);
-    compare("b.stacklab", &["--fail-on", "worse=much"]).expect(code::REQUEST).says(&["worse=5%"]);
-    compare("nothing.stacklab", &[]).expect(code::RECORD).says(&["there is no record nothing.stacklab"]);
+    compare(program, "b.stacklab", &["--fail-on", "worse=much"]).expect(code::REQUEST).says(&["worse=5%"]);
+    compare(program, "nothing.stacklab", &[])
+        .expect(code::RECORD)
+        .says(&["there is no record nothing.stacklab"]);
 }

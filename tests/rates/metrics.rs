@@ -50,7 +50,7 @@ fn a_full_link_costs_what_its_parts_cost() {
     assert_eq!(runs.len(), 6);
     for run in &runs {
         transfer(run);
-        cpu(run);
+        CPU_METRICS.iter().for_each(|metrics| check_cpu(run, metrics));
         missing(run);
     }
     // The figure is measured but may be zero: each processor holds up to 1 MiB that the kernel does not count
@@ -88,69 +88,81 @@ fn transfer(run: &RunRecord) {
     assert!((delay - 100.0 * (mean / least - 1.0)).abs() < 1e-6 * delay.abs().max(1.0), "{}", run.trial);
 }
 
-/// The parts of each host's CPU time add up to the whole; the cost per packet and per bit agrees with it.
-fn cpu(run: &RunRecord) {
-    use Metric::*;
+/// The metrics of a host's CPU time.
+struct CpuMetrics {
+    role: Role,
+    whole: Metric,
+    user: Metric,
+    kernel: Metric,
+    softirq: Metric,
+    generator: Metric,
+    per_message: Metric,
+    per_gbit: Metric,
+}
+
+const CPU_METRICS: [CpuMetrics; 2] = [
+    CpuMetrics {
+        role: Role::Sender,
+        whole: Metric::CpuSender,
+        user: Metric::CpuSenderUser,
+        kernel: Metric::SenderCpuSystem,
+        softirq: Metric::CpuSenderSoftirq,
+        generator: Metric::CpuGeneratorSender,
+        per_message: Metric::SenderCpuPerMessage,
+        per_gbit: Metric::CpuPerGbitSender,
+    },
+    CpuMetrics {
+        role: Role::Receiver,
+        whole: Metric::CpuReceiver,
+        user: Metric::CpuReceiverUser,
+        kernel: Metric::ReceiverCpuSystem,
+        softirq: Metric::CpuReceiverSoftirq,
+        generator: Metric::CpuGeneratorReceiver,
+        per_message: Metric::ReceiverCpuPerMessage,
+        per_gbit: Metric::CpuPerGbitReceiver,
+    },
+];
+
+/// The parts of a host's CPU time add up to the whole; the cost per packet and per bit agrees with it.
+fn check_cpu(run: &RunRecord, metrics: &CpuMetrics) {
+    let role = metrics.role;
+    let found = |metric| figure(run, metric);
+    let text = format!(
+        "{} {role}: {} = {} + {} (softirq {}, generator {})",
+        run.trial,
+        found(metrics.whole),
+        found(metrics.user),
+        found(metrics.kernel),
+        found(metrics.softirq),
+        found(metrics.generator)
+    );
+    println!("{text}");
+    let time = side(run, role).cpu.clone().unwrap();
+    let window = time.window_ns as f64;
+    let tick = 1e7 * 100.0 / window;
+    assert!((found(metrics.whole) - found(metrics.user) - found(metrics.kernel)).abs() <= tick, "{text}");
+    assert!(found(metrics.softirq) <= found(metrics.kernel) + tick, "{text}");
+    assert!(found(metrics.whole) > 0.0, "{text}");
+    // The kernel divides a process's time into user and system time by sampled ticks, and may count so little
+    // user time as zero; the sum is exact.
+    let own = (time.own_user_ns + time.own_system_ns) as f64 * 100.0 / window;
+    assert!(own > 0.0 && found(metrics.generator) <= own, "{text}: the process had {own} in all");
+    assert!((found(metrics.generator) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{text}");
+    // Nanoseconds per packet divided by bits per packet are cores per Gbit/s.
     let bytes = f64::from(run.spec.message_bytes);
-    for (role, [whole, user, kernel, softirq, generator, per_packet, per_gbit]) in [
-        (
-            Role::Sender,
-            [
-                CpuSender,
-                CpuSenderUser,
-                SenderCpuSystem,
-                CpuSenderSoftirq,
-                CpuGeneratorSender,
-                SenderCpuPerMessage,
-                CpuPerGbitSender,
-            ],
-        ),
-        (
-            Role::Receiver,
-            [
-                CpuReceiver,
-                CpuReceiverUser,
-                ReceiverCpuSystem,
-                CpuReceiverSoftirq,
-                CpuGeneratorReceiver,
-                ReceiverCpuPerMessage,
-                CpuPerGbitReceiver,
-            ],
-        ),
-    ] {
-        let found = |metric| figure(run, metric);
-        let text = format!(
-            "{} {role}: {} = {} + {} (softirq {}, generator {})",
-            run.trial,
-            found(whole),
-            found(user),
-            found(kernel),
-            found(softirq),
-            found(generator)
-        );
-        println!("{text}");
-        let time = side(run, role).cpu.clone().unwrap();
-        let window = time.window_ns as f64;
-        let tick = 1e7 * 100.0 / window;
-        assert!((found(whole) - found(user) - found(kernel)).abs() <= tick, "{text}");
-        assert!(found(softirq) <= found(kernel) + tick, "{text}");
-        assert!(found(whole) > 0.0, "{text}");
-        // The kernel divides a process's time into user and system time by sampled ticks, and may count so little
-        // user time as zero; the sum is exact.
-        let own = (time.own_user_ns + time.own_system_ns) as f64 * 100.0 / window;
-        assert!(own > 0.0 && found(generator) <= own, "{text}: the process had {own} in all");
-        assert!((found(generator) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{text}");
-        // Nanoseconds per packet divided by bits per packet are cores per Gbit/s.
-        let expected = found(per_packet) / (bytes * 8.0) * 100.0;
-        assert!((found(per_gbit) / expected - 1.0).abs() < 1e-6, "{text}: {} {expected}", found(per_gbit));
-        // The windows of the CPU time and of the rate are nearly equal: a second of nearly 94 Mbit/s.
-        let by_rate = found(whole) / (found(Throughput) / 1000.0);
-        assert!(
-            (found(per_gbit) / by_rate - 1.0).abs() < allowed(0.05),
-            "{text}: {} {by_rate}",
-            found(per_gbit)
-        );
-    }
+    let expected = found(metrics.per_message) / (bytes * 8.0) * 100.0;
+    assert!(
+        (found(metrics.per_gbit) / expected - 1.0).abs() < 1e-6,
+        "{text}: {} {expected}",
+        found(metrics.per_gbit)
+    );
+    // The windows of the CPU time and of the rate are nearly equal: a second of nearly 94 Mbit/s.
+    let by_rate = found(metrics.whole) / (found(Metric::Throughput) / 1000.0);
+    assert!(
+        (found(metrics.per_gbit) / by_rate - 1.0).abs() < allowed(0.05),
+        "{text}: {} {by_rate}",
+        found(metrics.per_gbit)
+    );
 }
 
 /// Figures that a flood of one flow cannot have are reported as missing.

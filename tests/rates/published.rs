@@ -150,61 +150,72 @@ fn check_outcome(id: &str, part: &Value) {
 fn a_replication_judges_every_finding_by_its_record() {
     require_root();
     let program = Program::new();
-    let outcome = program
-        .run(&[
-            "replicate",
-            "kolahi2009lan",
-            "--out",
-            "lan.stacklab",
-            "--seed",
-            "1",
-            "--format",
-            "json",
-            "--set",
-            "factors.size=[128, 1408]",
-            "--set",
-            "blocks.min=3",
-            "--set",
-            "blocks.max=3",
-            "--set",
-            "blocks.schedule=sequential",
-            "--set",
-            "probe.echo.length.time=50ms",
-        ])
-        .expect(code::DONE)
-        .says(&["a pair of Windows Vista SP1", "DNS and directory and DHCP services", "To have it:"]);
+    let outcome = replicate_small(&program);
     let report = json(&outcome);
     let findings = report["findings"].as_array().unwrap();
     let ids: Vec<&str> = findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["L1", "L2", "L3", "L4", "L5"]);
-    for finding in findings {
-        assert_eq!(finding["outcome"], outcome_of(finding), "{finding}");
-        // Results of the replacement hosts are not labelled as Windows.
-        assert!(finding["instead"].as_str().unwrap().contains("not the study's"), "{finding}");
-        assert!(!finding["parts"].as_array().unwrap().is_empty(), "{finding}");
-        for part in finding["parts"].as_array().unwrap() {
-            let interval = &part["effect"]["interval95"];
-            let low = interval["low"].as_f64().unwrap();
-            let high = interval["high"].as_f64().unwrap();
-            assert!(low <= part["effect"]["estimate"].as_f64().unwrap() && low < high, "{part}");
-            check_outcome(finding["id"].as_str().unwrap(), part);
-        }
+    findings.iter().for_each(check_finding);
+    check_ratios(findings, &runs(&program.work().join("lan.stacklab")));
+    // Two sizes, two families, two transports have a published standard deviation.
+    assert_eq!(report["precision"]["cells"], 8);
+    assert_eq!(report["precision"]["published_runs"], 40);
+    check_judging_again(&program, &outcome);
+    // A record that does not exist is reported as missing.
+    program.run(&["replicate", "kolahi2009lan", "--from", "nothing.stacklab"]).expect(code::RECORD);
+}
+
+/// Replicates a study in two sizes and three blocks.
+fn replicate_small(program: &Program) -> Outcome {
+    let mut args =
+        vec!["replicate", "kolahi2009lan", "--out", "lan.stacklab", "--seed", "1", "--format", "json"];
+    for setting in [
+        "factors.size=[128, 1408]",
+        "blocks.min=3",
+        "blocks.max=3",
+        "blocks.schedule=sequential",
+        "probe.echo.length.time=50ms",
+    ] {
+        args.extend(["--set", setting]);
     }
-    let runs = runs(&program.work().join("lan.stacklab"));
+    program.run(&args).expect(code::DONE).says(&[
+        "a pair of Windows Vista SP1",
+        "DNS and directory and DHCP services",
+        "To have it:",
+    ])
+}
+
+/// A finding's outcome follows from its parts, and each part's from its interval.
+fn check_finding(finding: &Value) {
+    assert_eq!(finding["outcome"], outcome_of(finding), "{finding}");
+    // Results of the replacement hosts are not labelled as Windows.
+    assert!(finding["instead"].as_str().unwrap().contains("not the study's"), "{finding}");
+    assert!(!finding["parts"].as_array().unwrap().is_empty(), "{finding}");
+    for part in finding["parts"].as_array().unwrap() {
+        let interval = &part["effect"]["interval95"];
+        let low = interval["low"].as_f64().unwrap();
+        let high = interval["high"].as_f64().unwrap();
+        assert!(low <= part["effect"]["estimate"].as_f64().unwrap() && low < high, "{part}");
+        check_outcome(finding["id"].as_str().unwrap(), part);
+    }
+}
+
+/// The throughput of each size is that of the record.
+fn check_ratios(findings: &[Value], runs: &[RunRecord]) {
     for (finding, transport) in [(0, Transport::Tcp), (1, Transport::Udp)] {
         let parts = findings[finding]["parts"].as_array().unwrap();
         let sizes: Vec<&str> = parts.iter().map(|part| part["part"].as_str().unwrap()).collect();
         assert_eq!(sizes, ["128 B", "1408 B"]);
         for (part, size) in parts.iter().zip([128, 1408]) {
             let found = part["effect"]["estimate"].as_f64().unwrap();
-            let expected = ratio(&runs, transport, Metric::Throughput, size);
+            let expected = ratio(runs, transport, Metric::Throughput, size);
             assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}: {part}");
         }
     }
-    // Two sizes, two families, two transports have a published standard deviation.
-    assert_eq!(report["precision"]["cells"], 8);
-    assert_eq!(report["precision"]["published_runs"], 40);
+}
 
+/// The same record gives the same verdicts, in each format.
+fn check_judging_again(program: &Program, outcome: &Outcome) {
     let again = program
         .run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab", "--format", "json"])
         .expect(code::DONE);
@@ -219,8 +230,6 @@ fn a_replication_judges_every_finding_by_its_record() {
     ] {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }
-    // A record that does not exist is reported as missing.
-    program.run(&["replicate", "kolahi2009lan", "--from", "nothing.stacklab"]).expect(code::RECORD);
 }
 
 #[test]

@@ -148,65 +148,95 @@ type Due = (Instant, Vec<u8>);
 
 fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>, ended: &AtomicBool) {
     let mut buffer = vec![0; MTU as usize];
-    let mut segments = 0;
-    let mut datagrams = 0;
-    let mut echoes = 0;
-    // The packet held back, its sequence number, and how many more packets must pass it.
-    let mut held: Option<(Vec<u8>, u64, usize)> = None;
+    let mut gate = Gate { faults, out, done, segments: 0, datagrams: 0, echoes: 0, held: None };
     while !ended.load(Ordering::Relaxed) {
-        if !wait_readable(&from, POLL_INTERVAL).unwrap() {
-            continue;
-        }
-        let length = from.read(&mut buffer).unwrap();
-        let due = Instant::now() + faults.delay;
-        let packet = &buffer[..length];
-        if faults.longest.is_some_and(|longest| length > longest) {
-            continue;
-        }
-        let is_due = |rule: Option<(u64, u64)>, count: &mut u64| {
-            *count += 1;
-            rule.is_some_and(|(n, remainder)| (*count - 1) % n == remainder)
-        };
-        let is_dropped = match protocol(packet) {
-            Some(UDP) => is_due(faults.drop_datagram, &mut datagrams),
-            Some(_) if is_echo(packet) => is_due(faults.drop_echo, &mut echoes),
-            _ => false,
-        };
-        if is_dropped {
-            continue;
-        }
-        let send =
-            |packet: &[u8]| out.send((due, packet.to_vec())).expect("the other thread waits for packets");
-        let Some(sequence) = measured_message(packet, &mut segments) else {
-            send(packet);
-            continue;
-        };
-        let mut done = done.lock().unwrap();
-        let chosen = |rule: Option<(u64, u64)>| rule.is_some_and(|(n, remainder)| sequence % n == remainder);
-        done.came += 1;
-        if chosen(faults.drop) || faults.drop_from.is_some_and(|from| sequence >= from) {
-            done.dropped += 1;
-            continue;
-        }
-        if let Some((n, remainder, passing)) = faults.hold
-            && chosen(Some((n, remainder)))
-            && held.is_none()
-        {
-            held = Some((packet.to_vec(), sequence, passing));
-            continue;
-        }
-        for _ in 0..1 + u8::from(chosen(faults.double)) {
-            send(packet);
-            done.let_out(sequence);
-        }
-        if let Some((_, _, passing)) = &mut held {
-            *passing -= 1;
-        }
-        if let Some((packet, sequence, _)) = held.take_if(|(_, _, passing)| *passing == 0) {
-            send(&packet);
-            done.let_out(sequence);
+        if wait_readable(&from, POLL_INTERVAL).unwrap() {
+            let length = from.read(&mut buffer).unwrap();
+            gate.pass(&buffer[..length]);
         }
     }
+}
+
+/// Applies the faults of a direction to its packets.
+struct Gate<'a> {
+    faults: Faults,
+    out: &'a Sender<Due>,
+    done: &'a Mutex<Done>,
+    /// Packets so far: TCP segments with payload, datagrams, ICMP echoes and answers.
+    segments: u64,
+    datagrams: u64,
+    echoes: u64,
+    held: Option<HeldPacket>,
+}
+
+struct HeldPacket {
+    packet: Vec<u8>,
+    sequence: u64,
+    /// How many more packets must pass it.
+    passing: usize,
+}
+
+impl Gate<'_> {
+    fn pass(&mut self, packet: &[u8]) {
+        let due = Instant::now() + self.faults.delay;
+        if self.faults.longest.is_some_and(|longest| packet.len() > longest) || self.drops_by_kind(packet) {
+            return;
+        }
+        match measured_message(packet, &mut self.segments) {
+            Some(sequence) => self.pass_message(packet, sequence, due),
+            None => self.send(packet, due),
+        }
+    }
+
+    /// Counts a datagram or an echo. Returns whether its turn to be dropped has come.
+    fn drops_by_kind(&mut self, packet: &[u8]) -> bool {
+        let (rule, count) = match protocol(packet) {
+            Some(UDP) => (self.faults.drop_datagram, &mut self.datagrams),
+            Some(_) if is_echo(packet) => (self.faults.drop_echo, &mut self.echoes),
+            _ => return false,
+        };
+        let number = *count;
+        *count += 1;
+        chooses(rule, number)
+    }
+
+    fn pass_message(&mut self, packet: &[u8], sequence: u64, due: Instant) {
+        let done = self.done;
+        let mut done = done.lock().unwrap();
+        done.came += 1;
+        let faults = self.faults;
+        if chooses(faults.drop, sequence) || faults.drop_from.is_some_and(|from| sequence >= from) {
+            done.dropped += 1;
+            return;
+        }
+        if let Some((n, remainder, passing)) = faults.hold
+            && chooses(Some((n, remainder)), sequence)
+            && self.held.is_none()
+        {
+            self.held = Some(HeldPacket { packet: packet.to_vec(), sequence, passing });
+            return;
+        }
+        for _ in 0..1 + u8::from(chooses(faults.double, sequence)) {
+            self.send(packet, due);
+            done.let_out(sequence);
+        }
+        if let Some(held) = &mut self.held {
+            held.passing -= 1;
+        }
+        if let Some(held) = self.held.take_if(|held| held.passing == 0) {
+            self.send(&held.packet, due);
+            done.let_out(held.sequence);
+        }
+    }
+
+    fn send(&self, packet: &[u8], due: Instant) {
+        self.out.send((due, packet.to_vec())).expect("the other thread waits for packets");
+    }
+}
+
+/// Whether a rule, every `n`th and a remainder, applies to a number.
+fn chooses(rule: Option<(u64, u64)>, number: u64) -> bool {
+    rule.is_some_and(|(n, remainder)| number % n == remainder)
 }
 
 fn let_out(mut to: File, packets: &Receiver<Due>) {

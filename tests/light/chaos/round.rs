@@ -6,7 +6,7 @@ use super::disturbance::{Disturbance, Disturbed};
 use super::memory_group::MemoryGroup;
 use crate::support::leftovers::Scene;
 use crate::support::planned::measured;
-use crate::support::program::{children, code};
+use crate::support::program::{Outcome as ProgramOutcome, children, code};
 use crate::support::random::Random;
 use crate::support::sys::monotonic_ns;
 use stacklab_model::{Role, RunRecord, SplitMix64};
@@ -77,23 +77,8 @@ pub(super) fn disturbed(
     let outcome = running.end(LIMIT);
     let waited = since.elapsed();
     let ended = outcome.status.code();
-    // What limits the coordinator limits the guests that it starts afterwards, which write files, too.
-    let is_guests =
-        matches!(campaign.kind, Kind::Guests(_)) && matches!(disturbance, Disturbance::NoLongerFiles(_));
-    assert!(expected(disturbance, ended) || is_guests, "exit code {ended:?} after {disturbance}: {outcome}");
-    // Without memory for its stack a thread cannot begin.
-    let is_out_of_memory =
-        matches!(disturbance, Disturbance::NoMoreMemory(..) | Disturbance::MemoryGroup(..));
-    assert!(is_out_of_memory || !outcome.stderr.contains("panicked"), "{outcome}");
-    let mut also = String::new();
-    if let Disturbance::ClockSet(_) = disturbance {
-        let steps = clock::stepped(&campaign.program);
-        assert!(steps > 0, "the clock was never set: {outcome}");
-        also = format!(", {steps} times");
-    }
-    if let Some(group) = &group {
-        also = format!(", {} killed by the kernel", group.killed());
-    }
+    check_end(&campaign, disturbance, &outcome);
+    let also = describe_effect(&campaign, disturbance, group.as_ref(), &outcome);
     campaign.leave();
     // The folder of a killed campaign's guests is removed by the next one.
     scene.assert_restored_but(&campaign.program, &campaign.files(), SOON, "TMPDIR/stacklab-guests-");
@@ -116,6 +101,37 @@ pub(super) fn disturbed(
         waited.as_secs_f64()
     );
     Ok(Outcome { kind: disturbance.to_string(), waited, ended, has_record, is_resumed, text })
+}
+
+/// Fails unless the campaign ended as it may after the disturbance.
+fn check_end(campaign: &Campaign, disturbance: Disturbance, outcome: &ProgramOutcome) {
+    let ended = outcome.status.code();
+    // What limits the coordinator limits the guests that it starts afterwards, which write files, too.
+    let is_guests =
+        matches!(campaign.kind, Kind::Guests(_)) && matches!(disturbance, Disturbance::NoLongerFiles(_));
+    assert!(expected(disturbance, ended) || is_guests, "exit code {ended:?} after {disturbance}: {outcome}");
+    // Without memory for its stack a thread cannot begin.
+    let is_out_of_memory =
+        matches!(disturbance, Disturbance::NoMoreMemory(..) | Disturbance::MemoryGroup(..));
+    assert!(is_out_of_memory || !outcome.stderr.contains("panicked"), "{outcome}");
+}
+
+/// How often the disturbance met the campaign, if that can be counted.
+fn describe_effect(
+    campaign: &Campaign,
+    disturbance: Disturbance,
+    group: Option<&MemoryGroup>,
+    outcome: &ProgramOutcome,
+) -> String {
+    if let Some(group) = group {
+        return format!(", {} killed by the kernel", group.killed());
+    }
+    if let Disturbance::ClockSet(_) = disturbance {
+        let steps = clock::stepped(&campaign.program);
+        assert!(steps > 0, "the clock was never set: {outcome}");
+        return format!(", {steps} times");
+    }
+    String::new()
 }
 
 /// Whether a campaign may end like this; without a code it was killed by a signal.
