@@ -3,6 +3,7 @@
 pub use crate::engine::flows::OPEN_LIMIT;
 pub use crate::engine::phases::{END_LIMIT, MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
 pub use crate::engine::socket_options::pacing_rate;
+pub use crate::stats::flow::MAX_DELAY_NS;
 
 use stacklab_model::{Io, Length, Metric, Pacing, Transport, TrialSpec};
 use std::time::Duration;

@@ -49,7 +49,7 @@ impl Finished {
         sent.markers += more.markers;
         sent.bytes += more.bytes;
         sent.refused += more.refused;
-        sent.first_ns = sent.first_ns.min(more.first_ns);
+        sent.first_ns = earlier_send(sent.first_ns, more.first_ns);
         sent.last_ns = sent.last_ns.max(more.last_ns);
         sent.max_late_ns = sent.max_late_ns.max(more.max_late_ns);
         if let (Some(late), Some(more)) = (&mut self.pacing_error, &other.pacing_error) {
@@ -275,4 +275,21 @@ pub(crate) fn wait_until_empty(channel: &Channel, until: Nanos) -> io::Result<bo
         sys::sleep(POLL_INTERVAL);
     }
     Ok(true)
+}
+
+/// The earlier of two threads' first sends; 0 of one that found no room for a message.
+fn earlier_send(one: Nanos, other: Nanos) -> Nanos {
+    if one == 0 || other == 0 { one.max(other) } else { one.min(other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_that_sent_nothing_has_no_first_send() {
+        for (one, other, earlier) in [(7, 5, 5), (5, 7, 5), (0, 5, 5), (5, 0, 5), (0, 0, 0)] {
+            assert_eq!(earlier_send(one, other), earlier);
+        }
+    }
 }

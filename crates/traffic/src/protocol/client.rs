@@ -32,6 +32,8 @@ pub struct AgentClient {
     /// Requests that were given up before their answer came.
     abandoned: BTreeSet<u64>,
     patience: u32,
+    /// Processors of its host, once it was asked for the facts.
+    processors: Option<u32>,
     /// When no answer is waited for any more.
     ends: Option<Instant>,
     /// Whether an interrupt ends a trial early instead of giving it up.
@@ -112,6 +114,7 @@ impl AgentClient {
             started,
             abandoned,
             patience: 1,
+            processors: None,
             ends: None,
             keeps_figures: false,
             interrupted,
@@ -138,13 +141,24 @@ impl AgentClient {
         self.patience
     }
 
+    /// Processors of its host, as its facts say; `None` if nobody asked for them.
+    pub fn processors(&self) -> Option<u32> {
+        self.processors
+    }
+
     /// Negotiates the protocol version.
     pub fn hello(&mut self) -> Result<(), AgentError> {
         let request = Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 };
         let limit = HELLO_TIMEOUT * self.patience;
         let _notice = WaitNotice::within(&format!("the agent on {} to say hello", self.host), limit);
         match self.ask(request, "say hello", HELLO_TIMEOUT)? {
-            (_, Answer::Hello { .. }) => Ok(()),
+            (_, Answer::Hello { version, .. }) if (VERSIONS.0..=VERSIONS.1).contains(&version) => Ok(()),
+            (_, Answer::Hello { version, .. }) => {
+                let asked = format!("it was asked for versions {} to {}", VERSIONS.0, VERSIONS.1);
+                Err(self.faulty(format!(
+                    "version {version} of the protocol, and {asked}: is it faulty or hostile?"
+                )))
+            }
             _ => Err(self.confused("say hello")),
         }
     }
@@ -152,7 +166,10 @@ impl AgentClient {
     /// The facts of the agent's host, without its noise floor.
     pub fn facts(&mut self) -> Result<HostFacts, AgentError> {
         match self.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
-            (_, Answer::Facts(facts)) => Ok(*facts),
+            (_, Answer::Facts(facts)) => {
+                self.processors = Some(facts.cores);
+                Ok(*facts)
+            }
             _ => Err(self.confused("tell its facts")),
         }
     }
@@ -321,78 +338,4 @@ fn describe_end(error: &io::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicU64;
-
-    static NEVER: AtomicBool = AtomicBool::new(false);
-
-    #[test]
-    fn unparsable_answer_is_an_error_with_its_start() {
-        let line = format!("{{\"id\":1,\"body\":{{\"fly\":\"{}\"}}}}\n", "x".repeat(200));
-        let mut client = AgentClient::new("far", io::Cursor::new(line.clone()), io::sink(), &NEVER);
-        let error = client.hello().unwrap_err();
-        let AgentError::Faulty { host, what } = &error else { panic!("{error:?}") };
-        assert!(host == "far" && what.ends_with(&format!(": {}", &line[..80])), "{what}");
-        assert!(error.to_string().contains("far") && error.to_string().contains("\"fly\""), "{error}");
-        // What it says does not go over what stands before it.
-        let mut client = AgentClient::new("far", io::Cursor::new("no\r\u{1b}json\n"), io::sink(), &NEVER);
-        let error = client.hello().unwrap_err().to_string();
-        assert!(error.ends_with("no\u{fffd}\u{fffd}json"), "{error:?}");
-    }
-
-    #[test]
-    fn a_number_that_sums_would_overflow_is_an_error() {
-        for number in [u64::MAX.to_string(), i64::MIN.to_string()] {
-            let line = format!("{{\"id\":1,\"body\":{{\"clock\":{{\"now_ns\":{number}}}}}}}\n");
-            let mut client = AgentClient::new("far", io::Cursor::new(line), io::sink(), &NEVER);
-            let error = client.clock_offset().unwrap_err().to_string();
-            assert!(error.contains("far") && error.contains(number.trim_start_matches('-')), "{error}");
-        }
-    }
-
-    /// An agent that says the same line without end, and how many bytes of it were taken.
-    struct Endless(Arc<AtomicU64>);
-
-    impl Read for Endless {
-        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-            let line = b"{\"id\":7,\"body\":{\"failed\":{\"reason\":\"x\"}}}\n";
-            // It has an end, for a client that goes on reading.
-            let is_over = self.0.load(Ordering::Relaxed) > 10_000_000;
-            let count = if is_over { 0 } else { line.len().min(room.len()) };
-            room[..count].copy_from_slice(&line[..count]);
-            self.0.fetch_add(count as u64, Ordering::Relaxed);
-            Ok(count)
-        }
-    }
-
-    #[test]
-    fn an_agent_that_says_too_much_waits() {
-        let taken = Arc::new(AtomicU64::new(0));
-        let mut client = AgentClient::new("far", Endless(Arc::clone(&taken)), io::sink(), &NEVER);
-        while taken.load(Ordering::Relaxed) == 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        // Without a bound, megabytes are taken by then.
-        thread::sleep(Duration::from_millis(200));
-        let taken = taken.load(Ordering::Relaxed);
-        assert!(taken < 100_000, "{taken} bytes were taken");
-        assert!(client.hello().unwrap_err().to_string().contains("request 7, which was not made"));
-    }
-
-    #[test]
-    fn an_answer_that_comes_twice_is_an_error() {
-        let answer = |id: u64| format!("{{\"id\":{id},\"body\":{{\"clock\":{{\"now_ns\":5}}}}}}\n");
-        for (said, taken) in [([1, 2, 2], true), ([1, 1, 2], false)] {
-            let said = io::Cursor::new(said.map(answer).concat());
-            let mut client = AgentClient::new("far", said, io::sink(), &NEVER);
-            let [first, second] = [(); 2].map(|()| client.start(Request::Clock, "tell the time").unwrap());
-            let second = client.finish(second, FACTS_LIMIT);
-            assert_eq!(second.is_ok(), taken, "{second:?}");
-            match second {
-                Ok(_) => assert!(client.finish(first, FACTS_LIMIT).is_ok()),
-                Err(error) => assert!(error.to_string().contains("answer to request 1,"), "{error}"),
-            }
-        }
-    }
-}
+mod tests;

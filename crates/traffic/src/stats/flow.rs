@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use stacklab_model::{Buckets, Delays};
 
 /// Maximum recorded delay, nanoseconds; longer delays count as this long.
-const MAX_NS: u64 = 100_000_000_000;
+pub const MAX_DELAY_NS: u64 = 100_000_000_000;
 
 pub(crate) struct DelayRecorder {
     histogram: Histogram<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Variation {
 
 impl DelayRecorder {
     pub(crate) fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, MAX_NS, 3).expect("constant bounds are valid");
+        let histogram = Histogram::new_with_bounds(1, MAX_DELAY_NS, 3).expect("constant bounds are valid");
         DelayRecorder { histogram, sum_ns: 0, variations: 0, variation_sum_ns: 0 }
     }
 
