@@ -15,7 +15,7 @@ use stacklab_traffic::fuzzing::{
     Arrival, Header, Lines, MAX_ANSWER_LENGTH, MAX_REQUEST_LENGTH, SequenceWindow, count,
 };
 use stacklab_traffic::protocol::{Answer, Numbered, Request};
-use stacklab_trial::{Path, figures};
+use stacklab_trial::{Path, figures, validate};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
@@ -184,7 +184,7 @@ pub fn host_reports(data: &[u8]) {
         opener: None,
     };
     let reports = reports.into_iter().map(|[sender, receiver]| Ends { sender, receiver }).collect();
-    let made = figures(&path, &spec, direction, Ok(reports), Default::default());
+    let made = figures(&path, &spec, direction, Ok(reports), Default::default(), &validate::Limits::NONE);
     for (metric, value) in &made.values {
         if let stacklab_model::Value::Measured(figure) = value {
             assert!(figure.is_finite(), "{metric} is {figure}");

@@ -111,7 +111,7 @@ fn send(
 }
 
 /// The agents of a transfer: those of all, or its own.
-fn of_transfer<'p, 'a>(pairs: &'p mut [Pair<'a>], number: usize) -> &'p mut Pair<'a> {
+pub(crate) fn of_transfer<'p, 'a>(pairs: &'p mut [Pair<'a>], number: usize) -> &'p mut Pair<'a> {
     let last = pairs.len() - 1;
     &mut pairs[number.min(last)]
 }

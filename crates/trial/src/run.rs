@@ -1,13 +1,13 @@
 //! Runs one trial on two agents, and computes figures from their reports.
 
-use crate::execute::{Sending, execute};
+use crate::execute::{Sending, execute, of_transfer};
 use crate::path::Path;
 use crate::results;
 use crate::results::interleaved::JointFigures;
 use crate::slots::SlotLengths;
 use crate::transfer::{Transfer, TransferRole};
 use crate::transfers;
-use crate::validate;
+use crate::validate::{self, Limits};
 use stacklab_model::{
     Direction, Drops, Ends, HostReport, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus, SizeOf,
     Trial, TrialSpec, Tuning, Value, Warning,
@@ -15,8 +15,9 @@ use stacklab_model::{
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::stats::clock::{self, Offset};
+use stacklab_traffic::timing::{SLACK, longest};
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Length of the echo that measures the round trip.
 const ECHO_NS: u64 = 250_000_000;
@@ -30,6 +31,8 @@ pub struct Collected {
     pub started_unix_ns: u64,
     /// Duration, nanoseconds.
     pub wall_ns: u64,
+    /// What bounds the numbers of the reports.
+    pub limits: Limits,
     /// The reports of each transfer, the sender's first; or why an agent failed.
     pub reports: Result<Vec<Ends<HostReport>>, String>,
 }
@@ -92,14 +95,19 @@ pub fn collect_arms(
     let transfers: Vec<Transfer> =
         arms.iter().flat_map(|(path, spec)| transfers::of(path, spec, direction)).collect();
     let sending = slots.map_or(Sending::InTurns(seed), |lengths| Sending::InSlots(seed, lengths));
-    let Collected { started_unix_ns, wall_ns, reports } = collected(pairs, &transfers, sending)?;
+    let Collected { started_unix_ns, wall_ns, limits, reports } = collected(pairs, &transfers, sending)?;
     // The arms share the time.
     let wall_ns = wall_ns / arms.len().max(1) as u64;
-    let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
-    Ok(match reports {
-        Ok(reports) => reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect(),
-        Err(reason) => arms.iter().map(|_| of_arm(Err(reason.clone()))).collect(),
-    })
+    let mut of_arms = Vec::new();
+    for arm in 0..arms.len() {
+        let reports = match &reports {
+            Ok(reports) => Ok(vec![reports[arm].clone()]),
+            Err(reason) => Err(reason.clone()),
+        };
+        let limits = Limits { processors: processors(of_transfer(pairs, arm)), ..limits };
+        of_arms.push(Collected { started_unix_ns, wall_ns, limits, reports });
+    }
+    Ok(of_arms)
 }
 
 fn collected(
@@ -114,19 +122,41 @@ fn collected(
         Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
         Err(error) => return Err(error),
     };
-    Ok(Collected { started_unix_ns, wall_ns: clock.elapsed().as_nanos() as u64, reports })
+    let wall = clock.elapsed();
+    let limits = limits(pairs, transfers, wall);
+    Ok(Collected { started_unix_ns, wall_ns: wall.as_nanos() as u64, limits, reports })
+}
+
+/// What bounds the numbers of a trial that took this long.
+fn limits(pairs: &mut [[&mut AgentClient; 2]], transfers: &[Transfer], wall: Duration) -> Limits {
+    let patience = pairs.iter().map(|pair| pair[0].patience()).max().unwrap_or(1);
+    let mut limits = Limits::of_time(wall);
+    if patience > 1 {
+        // A virtual clock runs as fast as the machine can: it may be ahead of the coordinator's.
+        let each = transfers.iter().map(|transfer| longest(&transfer.spec)).sum::<Duration>();
+        limits = Limits::of_time(wall.max((2 * each + SLACK).saturating_mul(patience)));
+    }
+    // Only who compared the clocks, or knows that there is one, knows more.
+    let one_way = transfers.iter().all(|transfer| transfer.spec.clock_offset_ns != 0);
+    Limits { processors: processors(&pairs[0]), one_way, ..limits }
+}
+
+fn processors(pair: &[&mut AgentClient; 2]) -> [Option<u32>; 2] {
+    [pair[0].processors(), pair[1].processors()]
 }
 
 /// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the
 /// first agent to the second, except for the metrics that say otherwise.
 ///
-/// `joint` are the joint figures of the arm of an interleaved trial, which replace its own.
+/// `joint` are the joint figures of the arm of an interleaved trial, which replace its own. A report whose numbers
+/// contradict each other or the `limits` makes the run invalid.
 pub fn figures(
     path: &Path,
     spec: &TrialSpec,
     direction: Direction,
     reports: Result<Vec<Ends<HostReport>>, String>,
     joint: JointFigures,
+    limits: &Limits,
 ) -> Figures {
     let host_reports = match reports {
         Ok(host_reports) => host_reports,
@@ -144,7 +174,7 @@ pub fn figures(
     let main = &transfers[0];
     let Ends { sender, receiver } = &host_reports[0];
     let mut reasons = joint.contradictions;
-    reasons.extend(validate::transfers(&transfers, &host_reports));
+    reasons.extend(validate::transfers(&transfers, &host_reports, limits));
     let mut values = results::values(&main.spec, &main.path, sender, receiver);
     values.extend(joint.values);
     values.extend(transfers::secondary_values(&transfers, &host_reports));
@@ -173,9 +203,10 @@ pub fn run_trial(
     spec: TrialSpec,
     direction: Direction,
 ) -> Result<RunRecord, AgentError> {
-    let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
+    let Collected { started_unix_ns, wall_ns, limits, reports } =
+        collect(sender, receiver, path, &spec, direction)?;
     let Figures { status, values, drops, warnings, host_reports } =
-        figures(path, &spec, direction, reports, JointFigures::default());
+        figures(path, &spec, direction, reports, JointFigures::default(), &limits);
     if status != RunStatus::Valid {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.
@@ -211,9 +242,13 @@ pub fn measure_offset(
     spec.probe.length = Length::Time(ECHO_NS);
     spec.probe.warmup_ns = 0;
     spec.probe.metrics = Vec::new();
-    let Collected { reports, .. } = collect(first, second, path, &spec, Direction::Forward)?;
+    let Collected { reports, limits, .. } = collect(first, second, path, &spec, Direction::Forward)?;
     Ok(reports.and_then(|reports| {
-        let least = reports.first().and_then(|ends| ends.sender.received.least_round_trip);
+        let Some(ends) = reports.first() else { return Err("no host reported".to_owned()) };
+        if let Some(reason) = validate::numbers(&spec, &limits, 0, ends).into_iter().next() {
+            return Err(reason);
+        }
+        let least = ends.sender.received.least_round_trip;
         clock::offset(least).ok_or_else(|| "no message came back, or the agent is older".to_owned())
     }))
 }

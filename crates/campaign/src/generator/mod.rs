@@ -15,6 +15,7 @@ use stacklab_study::Study;
 use stacklab_testbed::{find_in, first_line};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::now_unix_ns;
+use stacklab_trial::validate::Limits;
 use stacklab_trial::{Collected, Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -88,7 +89,8 @@ pub(crate) fn run(
     let after = rig.ends.counters()?;
     let counted = [0, 1].map(|host| increase(&before[host], &after[host]));
     let reports = reports(path, spec, tool, &driven, counted, [first_ns, last_ns]);
-    let collected = Collected { started_unix_ns, wall_ns, reports: Ok(vec![reports]) };
+    let limits = Limits::NONE;
+    let collected = Collected { started_unix_ns, wall_ns, limits, reports: Ok(vec![reports]) };
     Ok((collected, GeneratorEvidence { generator, figures: driven.figures }))
 }
 

@@ -3,6 +3,7 @@
 use crate::generator::{from_generator, with_bias};
 use crate::rig::adapter;
 use crate::trial::Evidence;
+use crate::trial::clock::ClockSync;
 use crate::trial::source::{ReportSource, report_sources};
 use crate::trial::{clock, other_load, routers, wifi};
 use stacklab_model::{
@@ -11,6 +12,7 @@ use stacklab_model::{
 };
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
+use stacklab_trial::validate::Limits;
 use stacklab_trial::{Figures, Path, figures as reported, results};
 use std::collections::BTreeMap;
 
@@ -31,7 +33,11 @@ pub fn figures(
         (Some(generator), Ok(reports)) if reports.len() == 1 => {
             from_generator(&spec, path, generator, reports.into_iter().next().expect("there is one"))
         }
-        (_, reports) => reported(path, &spec, direction, reports, joint),
+        (_, reports) => {
+            let one_way = !matches!(clocks, ClockSync::Unknown(_));
+            let limits = Limits { one_way, ..collected.limits };
+            reported(path, &spec, direction, reports, joint, &limits)
+        }
     };
     if trial.cell.settings.generator.is_some() {
         made = with_bias(made, &spec, path);
@@ -155,7 +161,6 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::clock::ClockSync;
     use crate::trial::fixtures::{path, received, stream_of, trial_and_spec};
     use stacklab_model::{Ends, HostReport, Metric, RunStatus, Value, too_large};
     use stacklab_report::{MeasurementText, measurement};
@@ -166,7 +171,8 @@ mod tests {
     fn failed_trial_is_an_invalid_run_with_its_reason() {
         let (trial, spec) = trial_and_spec();
         let reports = Err("receiver could not listen".to_owned());
-        let collected = Collected { started_unix_ns: 3, wall_ns: 5, reports };
+        let limits = Limits::NONE;
+        let collected = Collected { started_unix_ns: 3, wall_ns: 5, limits, reports };
         let silent = [(Service::Dns, Asked { asked: 2, answered: 0 })].into();
         let evidence = Evidence { services: Some(silent), ..Evidence::of(collected) };
         let run = figures(&trial, spec.clone(), &path(), Direction::Forward, evidence);
@@ -230,6 +236,7 @@ mod tests {
                 let collected = Collected {
                     started_unix_ns: 3,
                     wall_ns: MAX_NUMBER,
+                    limits: Limits::NONE,
                     reports: Ok(vec![pair.clone(), pair]),
                 };
                 let most = Ticks { user: u64::MAX, system: u64::MAX };

@@ -8,8 +8,10 @@ use stacklab_model::{
 };
 use stacklab_traffic::foreign::{Counted, ReceivedCounts, Way};
 use stacklab_trial::results::{drops, standstill_of_stream, values};
+use stacklab_trial::validate::{Limits, PeerCounts};
 use stacklab_trial::{Path, validate};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What the interface of the peer's report is called: nobody knows it here.
 const THEIR_INTERFACE: &str = "iperf3";
@@ -52,6 +54,16 @@ pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &ClientRun) 
 
 fn unknown(what: &str) -> Value {
     Value::Missing(format!("iperf3 does not report {what}"))
+}
+
+/// The least of this host's measured part in which a peer counted: it begins when it has the news, and ends so.
+const MIN_COUNTED: f64 = 0.5;
+
+fn peer_counts(stream: &StreamResult) -> PeerCounts {
+    let StreamResult { bytes, packets, omitted_packets, errors, omitted_errors, retransmits, .. } = *stream;
+    let jitter_ns = stream.jitter_s * 1e9;
+    let took_ns = (stream.seconds * 1e9) as u64;
+    PeerCounts { bytes, packets, omitted_packets, errors, omitted_errors, jitter_ns, took_ns, retransmits }
 }
 
 struct Transfer<'a> {
@@ -109,10 +121,19 @@ impl Transfer<'_> {
     }
 
     fn contradictions(&self) -> Vec<String> {
-        let streams = self.pairs().map(|(theirs, counted)| {
-            (counted, theirs.map(|StreamResult { bytes, packets, .. }| [*bytes, *packets]))
-        });
-        validate::peer(self.spec, self.own, &streams.collect::<Vec<_>>())
+        let limits = Limits::of_time(Duration::from_nanos(self.outcome.wall_ns));
+        let streams: Vec<_> =
+            self.pairs().map(|(theirs, counted)| (counted, theirs.map(peer_counts))).collect();
+        let mut found = validate::peer(self.spec, &limits, self.own, &streams);
+        // Where its time counts, it is that of the measured part: its omitted part ends when ours does, but for a way.
+        for stream in self.theirs().filter(|stream| stream.seconds > 0.0 && self.spec.probe.warmup_ns > 0) {
+            let window = self.outcome.window_ns as f64 / 1e9;
+            if stream.seconds < MIN_COUNTED * window {
+                let seconds = stream.seconds;
+                found.push(format!("the peer counted for {seconds:.3} s, and this host for {window:.3} s"));
+            }
+        }
+        found
     }
 
     /// Payload that the peer says it received or sent, bytes.

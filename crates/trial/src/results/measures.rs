@@ -2,6 +2,7 @@
 
 use crate::path::Path;
 use crate::results::{missing, not_sampled};
+use crate::validate::MAX_PROCESSORS;
 use stacklab_model::{
     CpuScope, CpuTime, Delays, Drops, Family, HostReport, MAX_NUMBER, Metric, Pacing, Probe, Rate, Received,
     Sent, Transport, TrialSpec, Value, count, wire_size,
@@ -200,6 +201,10 @@ pub(super) fn busy_over(
 /// A CPU time component, per cent of one core over the window.
 pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     let Some(time) = time else { return missing(NO_CPU_TIME) };
+    // Ticks are longer than such a window: one of them would be a machine of thousands of processors.
+    if part(time) > time.window_ns.saturating_mul(MAX_PROCESSORS.into()) {
+        return missing("the window is shorter than what CPU time resolves");
+    }
     Value::finite(part(time) as f64 * 100.0 / time.window_ns as f64, "the window was empty")
 }
 

@@ -46,6 +46,21 @@ fn half_a_second() -> CpuTime {
     }
 }
 
+/// The CPU time of half a second, within a window of this length.
+fn cpu_within(window_ns: u64) -> Value {
+    measured(Metric::CpuReceiver, |_, receiver| {
+        receiver.cpu = Some(CpuTime { window_ns, ..half_a_second() });
+    })
+}
+
+#[test]
+fn cpu_time_of_too_short_a_window_is_missing() {
+    assert_eq!(cpu_within(500_000_000), Value::Measured(60.0));
+    assert!(
+        matches!(cpu_within(1), Value::Missing(reason) if reason.contains("shorter than what CPU time resolves"))
+    );
+}
+
 #[test]
 fn throughput_is_payload_over_first_to_last_arrival() {
     // 1000 messages of 128 bytes, 999 of them after the first, within one second.

@@ -1,8 +1,11 @@
 //! The rules of arrivals: no more arrives than was sent, whichever end says it. Copies that the network made are
-//! counted apart.
+//! counted apart, and are not without number.
 
 use crate::validate::Rule;
-use stacklab_model::{HostReport, Probe, Slice, TrialSpec, count};
+use stacklab_model::{HostReport, Probe, Received, Slice, TrialSpec, count};
+
+/// How often a network may copy a packet: even in a loop of routers, its hop limit ends before.
+const MAX_COPIES: u64 = 255;
 
 /// What both ends counted of one transfer, and of the answers of an echo.
 pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Vec<Rule> {
@@ -28,9 +31,12 @@ pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &Ho
         more("bytes received", received.bytes.saturating_add(received.cut_bytes), bytes),
         more("bytes received in flows", of_flows, bytes),
     ];
+    rules.extend(copy_rules("receiver", received, sent.warmup, messages));
     if spec.probe.probe.echoes() {
         let answers = &sender.received;
         let reflected = received.measured.saturating_add(received.beyond_window);
+        let answered = receiver.sent.warmup;
+        rules.extend(copy_rules("sender", answers, answered, receiver.sent.measured));
         rules.extend([
             (
                 answers.measured <= messages && answers.bytes <= bytes,
@@ -47,6 +53,24 @@ pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &Ho
         ]);
     }
     rules
+}
+
+/// Copies of a message, and those that come too late to be told from copies, are copies of what was sent.
+fn copy_rules(name: &str, received: &Received, warmup: u64, messages: u64) -> [Rule; 2] {
+    let Received { duplicates, beyond_window, .. } = *received;
+    let copies = duplicates.saturating_add(beyond_window);
+    let most = messages.saturating_mul(MAX_COPIES);
+    let most_warmup = warmup.saturating_mul(MAX_COPIES);
+    [
+        (copies <= most, format!("the {name} reports {copies} copies of {}", count(messages, "message"))),
+        (
+            received.warmup <= most_warmup,
+            format!(
+                "the {name} reports {} of the warm-up received, of {warmup}",
+                count(received.warmup, "message")
+            ),
+        ),
+    ]
 }
 
 fn more(what: &str, received: u64, sent: u64) -> Rule {

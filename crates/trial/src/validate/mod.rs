@@ -3,23 +3,26 @@
 //!
 //! | rules | of |
 //! |---|---|
-//! | `transfers` | stacklab's own transfers: ends, options, flow, window, arrivals, packets |
+//! | `transfers` | stacklab's own transfers: ends, options, flow, window, packets, and the numbers |
+//! | [`numbers`], [`finished_run`] | the numbers of two hosts' reports, against each other and the trial's time |
 //! | `arms` | the packets of all arms of an interleaved trial together |
 //! | [`generator`] | a trial that another program drove |
 //! | [`peer`] | a peer of another protocol: what it reports against what this host counted |
 //! | [`steady`], [`stations`], [`exchanges`] | the Wi-Fi network of a trial |
 
 mod arrivals;
-mod foreign;
+mod numbers;
 mod packets;
+mod peer;
 
-pub use foreign::peer;
+pub(crate) use numbers::MAX_PROCESSORS;
+pub use numbers::{Limits, finished_run, numbers};
 pub(crate) use packets::arms;
 pub use packets::{ArmReports, counted_payload, generator};
+pub use peer::{PeerCounts, peer};
 
 use crate::path::Path;
 use crate::transfer::{Transfer, TransferRole};
-use crate::validate::arrivals::arrival_rules;
 use crate::validate::packets::packet_rules;
 use stacklab_model::{
     ArmSchedule, Endpoint, Ends, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
@@ -54,7 +57,11 @@ pub(crate) enum OtherTraffic {
     Arms,
 }
 
-pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[Ends<HostReport>]) -> Vec<String> {
+pub(crate) fn transfers(
+    transfers: &[Transfer],
+    host_reports: &[Ends<HostReport>],
+    limits: &Limits,
+) -> Vec<String> {
     let is_load = |transfer: &Transfer| transfer.role == TransferRole::Load;
     let of_each = transfers.iter().zip(host_reports).flat_map(|(transfer, reports)| {
         let others = match transfers {
@@ -64,7 +71,8 @@ pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[Ends<HostReport>
             _ if transfers.iter().any(is_load) => OtherTraffic::SameSender,
             _ => OtherTraffic::Present,
         };
-        let reasons = transfer_rules(&transfer.spec, &transfer.path, reports, others);
+        let mut reasons = numbers(&transfer.spec, limits, transfer.from, reports);
+        reasons.extend(transfer_rules(&transfer.spec, &transfer.path, reports, others));
         reasons.into_iter().map(|reason| format!("{}{reason}", transfer.prefix()))
     });
     of_each.collect()
@@ -105,7 +113,6 @@ fn transfer_rules(
             "no message arrived in the measured window".to_owned(),
         ),
     ]));
-    found.extend(broken(arrival_rules(spec, sender, receiver)));
     if spec.size_of != SizeOf::Write && spec.probe.probe != Probe::Connect {
         found.extend(broken(packet_rules(spec, path, sender, receiver, others)));
     }

@@ -151,6 +151,7 @@ fn on_a_shared_link_fragments_tell_of_cut_datagrams() {
         transfers(
             &crate::transfers::of(&path, &spec, Direction::Forward),
             &[Ends { sender: sender.clone(), receiver: receiver.clone() }],
+            &Limits::NONE,
         )
     };
     assert!(!proved(false, &sender).is_empty());
@@ -169,7 +170,7 @@ fn contradiction_of_the_other_direction_is_named_so() {
         // The roles are exchanged, and the addresses with them.
         std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
     }
-    let validate = |back| transfers(&both, &[there.clone(), back]);
+    let validate = |back| transfers(&both, &[there.clone(), back], &Limits::NONE);
     assert_eq!(validate(back.clone()), [""; 0]);
     back.sender.endpoint.family = Family::Ipv4;
     assert_eq!(validate(back), ["in the other direction, the sender's socket is ipv4, planned is ipv6"]);

@@ -40,8 +40,9 @@ pub(super) fn make_run(
     let value = find_value(&arm, search, &outcome);
     let warnings = warn_of_slices(&arm.slices);
     let direction = Direction::of(&trial.cell);
-    let seen =
-        figures(&arm.prepared.path, &arm.flood_spec, direction, arm.flood.reports, JointFigures::default());
+    let flood = arm.flood;
+    let joint = JointFigures::default();
+    let seen = figures(&arm.prepared.path, &arm.flood_spec, direction, flood.reports, joint, &flood.limits);
     let status = match arm.failure {
         Some(reason) => RunStatus::Invalid(vec![reason]),
         None => seen.status,

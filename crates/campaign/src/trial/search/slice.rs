@@ -9,6 +9,7 @@ use stacklab_model::{
     TrialSpec,
 };
 use stacklab_testbed::kernel::router_thread::{RouterThread, ThreadTimes};
+use stacklab_trial::validate::numbers;
 use stacklab_trial::{Collected, collect};
 
 /// The length of the flood from whose rate a search begins, nanoseconds.
@@ -57,6 +58,10 @@ pub(super) fn measure(
         Ok(ends) => ends,
         Err(reason) => return Ok(Err(reason)),
     };
+    let from = Direction::of(&arm.trial.cell).senders()[0];
+    if let Some(reason) = numbers(&spec, &collected.limits, from, &ends).into_iter().next() {
+        return Ok(Err(reason));
+    }
     let mut slice = count(&ends, load, length_ns, drops);
     if let (Some(before), Some(after)) = (times_before, times) {
         slice.routers_waited_ns = Some(after.waited_ns.saturating_sub(before.waited_ns));
