@@ -3,7 +3,7 @@
 
 use crate::CampaignError;
 use crate::resumed::describe_moves;
-use crate::runs::read_runs;
+use crate::runs::{read_runs, with_reports};
 use crate::schedule::{Replayed, Schedule};
 use crate::sources::StudySource;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ impl Recorded {
         let mut runs = read_runs(record)?;
         // The A/A check compares slices.
         for run in runs.iter_mut().filter(|run| SELF_ARMS.contains(&&*run.trial.cell.replica)) {
-            run.host_reports = record.host_reports(&run.trial)?;
+            *run = with_reports(record, run.clone())?;
         }
         let (study, replayed) = if let Some(imported) = ImportedStudy::of(&campaign) {
             let study = imported.study(&runs);

@@ -1,10 +1,27 @@
 //! The runs of a record. Of one that was made by an earlier version, the figures of interleaved trials are computed
 //! again from their slices: all rounds counted alike, and on a busy machine round trips said nothing.
 
-use stacklab_model::{Ends, HostReport, RunRecord, Value};
+use stacklab_model::{Ends, HostReport, RunRecord, RunStatus, Value};
 use stacklab_store::{Record, StoreError};
 use stacklab_trial::results::interleaved::locate_arms;
+use stacklab_trial::validate::finished_run;
 use std::iter::{Peekable, from_fn};
+
+/// A run of a record with its host reports. One whose numbers contradict each other is invalid, whatever the record
+/// says.
+pub fn with_reports(record: &Record, run: RunRecord) -> Result<RunRecord, StoreError> {
+    let mut whole = RunRecord { host_reports: record.host_reports(&run.trial)?, ..run };
+    if let Some(reasons) = contradictions(&whole) {
+        whole.status = RunStatus::Invalid(reasons);
+    }
+    Ok(whole)
+}
+
+/// What a run contradicts that somebody else made and calls valid; `None` if nothing.
+pub fn contradictions(run: &RunRecord) -> Option<Vec<String>> {
+    let reasons = if run.is_valid() { finished_run(run) } else { Vec::new() };
+    if reasons.is_empty() { None } else { Some(reasons) }
+}
 
 /// Every run in the order of measuring, with its figures and warnings but without its host reports.
 pub fn read_runs(record: &Record) -> Result<Vec<RunRecord>, StoreError> {
@@ -62,10 +79,12 @@ fn locate_again(record: &Record, mut trial: Vec<RunRecord>) -> Result<Vec<RunRec
         return Ok(trial);
     }
     let mut reports = Vec::new();
-    for run in &trial {
-        match <[HostReport; 2]>::try_from(record.host_reports(&run.trial)?) {
-            Ok([sender, receiver]) => reports.push(Ends { sender, receiver }),
-            Err(_) => return Ok(trial),
+    for run in &mut trial {
+        let whole = with_reports(record, run.clone())?;
+        run.status = whole.status;
+        match <[HostReport; 2]>::try_from(whole.host_reports) {
+            Ok([sender, receiver]) if run.is_valid() => reports.push(Ends { sender, receiver }),
+            _ => return Ok(trial),
         }
     }
     replace_figures(&mut trial, &reports);
@@ -90,6 +109,35 @@ mod tests {
     use super::*;
     use crate::trial::fixtures::received;
     use stacklab_model::{ArmSchedule, Cell, Family, Metric, Probe, Role, SizeOf, Slice, Transport, Trial};
+
+    /// A record of an earlier version, whose runs are of an honest testbed.
+    const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/kept.stacklab");
+
+    #[test]
+    fn kept_runs_contradict_nothing() {
+        let record = Record::read(KEPT.as_ref()).unwrap();
+        let mut reports = 0;
+        for run in read_runs_in_turn(&record).unwrap() {
+            let whole = with_reports(&record, run.unwrap()).unwrap();
+            assert_eq!(contradictions(&whole), None, "{}", whole.trial);
+            assert!(whole.is_valid(), "{}: {:?}", whole.trial, whole.status);
+            reports += whole.host_reports.len();
+        }
+        assert!(reports > 10, "{reports}");
+    }
+
+    #[test]
+    fn record_that_contradicts_itself_has_invalid_runs() {
+        let run = arm(Family::Ipv6, 0, 1);
+        assert_eq!(contradictions(&run), None);
+        let mut lie = run.clone();
+        lie.host_reports = echo_reports(20_000, 0).into_iter().collect();
+        lie.host_reports[0].received.bytes = 1;
+        let reasons = contradictions(&lie).unwrap();
+        assert!(reasons.iter().any(|reason| reason.contains("1 bytes received")), "{reasons:?}");
+        lie.status = RunStatus::Invalid(vec!["it says so".to_owned()]);
+        assert_eq!(contradictions(&lie), None);
+    }
 
     /// An arm of an echo, which began at a time.
     fn arm(family: Family, position: u32, started_unix_ns: u64) -> RunRecord {

@@ -13,12 +13,13 @@ use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::Recorded;
 use stacklab_campaign::rig::{Rigs, RoutedPlacement};
+use stacklab_campaign::runs::with_reports;
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
     ArmSchedule, Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, HostReport,
-    Length, Metric, Probe, ProbeSpec, Question, Role, SELF_ARMS, Slice, StoppingRule, Transport, Trial,
-    Verdict, Why,
+    Length, Metric, Probe, ProbeSpec, Question, Role, RunRecord, SELF_ARMS, Slice, StoppingRule, Transport,
+    Trial, Verdict, Why,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -37,14 +38,18 @@ pub fn explanations(
     pairs: &[[Cell; 2]],
 ) -> Result<Vec<Explanation>, ExplainError> {
     let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
-    for run in record.runs()?.iter().filter(|run| run.is_valid()) {
+    for run in record.runs()?.into_iter().filter(RunRecord::is_valid) {
+        let run = with_reports(record, run)?;
+        if !run.is_valid() {
+            continue;
+        }
         let mut cell = run.trial.cell.clone();
         // An arm that is also measured against itself is that arm.
         if SELF_ARMS.contains(&cell.replica.as_str()) {
             cell.replica.clear();
         }
         let of_cell = slices.entry((run.trial.probe, cell)).or_default();
-        of_cell.extend(slices_of(run.trial.block, &record.host_reports(&run.trial)?));
+        of_cell.extend(slices_of(run.trial.block, &run.host_reports));
     }
     let mut all = Vec::new();
     for [baseline, candidate] in pairs {

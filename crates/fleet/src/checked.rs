@@ -5,7 +5,8 @@ use crate::FleetError;
 use crate::message::BlockResult;
 use crate::store::Lease;
 use crate::study::FleetStudy;
-use stacklab_model::{RunRecord, TrialSpec, count};
+use stacklab_campaign::runs::contradictions;
+use stacklab_model::{HostReport, RunRecord, TrialSpec, count, too_large};
 use stacklab_study::{Plan, Study};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ impl CheckedStudy {
             return Err(format!("its path is described with {} bytes", result.path.len()));
         }
         self.check_trials(lease, &result.runs)?;
+        result.runs.iter().try_for_each(check_numbers)?;
         let ordered_ns = lease.deadline_ns.saturating_sub(to_ns(self.lease));
         result.runs.iter().try_for_each(|run| check_times(run, ordered_ns, times))
     }
@@ -89,6 +91,26 @@ fn fits_cell(study: &Study, run: &RunRecord) -> bool {
         && found.probe.probe == ordered.probe.probe
 }
 
+/// The numbers of a run that says it is valid contradict neither each other nor its time.
+fn check_numbers(run: &RunRecord) -> Result<(), String> {
+    let json = serde_json::to_string(&run.host_reports).map_err(|error| error.to_string())?;
+    if let Some(number) = too_large(&json) {
+        return Err(format!(
+            "its run of `{}` has the number {number}, which is not a count or a time",
+            run.trial
+        ));
+    }
+    if let Some(figure) = run.host_reports.iter().find_map(HostReport::impossible_figure) {
+        return Err(format!("its run of `{}` has the time {figure:e}", run.trial));
+    }
+    match contradictions(run) {
+        Some(reasons) => {
+            Err(format!("its run of `{}` contradicts itself: {}", run.trial, reasons.join("; ")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn check_times(run: &RunRecord, ordered_ns: i64, times: Times) -> Result<(), String> {
     let Times { now_ns, ahead_ns } = times;
     let since_ns = now_ns.saturating_sub(ordered_ns).max(0);
@@ -118,6 +140,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{BEGAN_NS, WALL_NS, result, study};
     use crate::store::BlockKey;
+    use stacklab_model::{Metric, Value};
 
     /// Why a result of block 0, changed like this, is refused, or nothing. It was ordered at the first run's beginning.
     fn refusal(change: impl FnOnce(&mut BlockResult)) -> String {
@@ -140,6 +163,10 @@ mod tests {
         checked.check(&lease, &result, Times { now_ns, ahead_ns }).err().unwrap_or_default()
     }
 
+    fn insert(result: &mut BlockResult, loss: f64) {
+        result.runs[0].values.insert(Metric::Loss, Value::Measured(loss));
+    }
+
     #[test]
     fn only_the_runs_of_the_order_are_taken() {
         assert_eq!(refusal(|_| {}), "");
@@ -155,6 +182,8 @@ mod tests {
             (refusal(|result| result.runs[0].trial.cell.size += 1), "was ordered"),
             (refusal(|result| result.runs[0].spec.message_bytes += 1), "with other settings"),
             (refusal(|result| result.runs[0].spec.flows += 1), "with other settings"),
+            (refusal(|result| insert(result, 2.0)), "a figure of loss is not possible: 2"),
+            (refusal(|result| insert(result, f64::MAX)), "a figure of loss is not possible"),
             (refusal(|result| result.hosts.reverse()), "its hosts are not a and b"),
             (refusal(|result| result.hosts[0].kind = "c".to_owned()), "its hosts are not a and b"),
             (refusal(|result| result.hosts.extend(result.hosts.clone())), "its hosts are not a and b"),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use stacklab_analysis::{findings, limit};
 use stacklab_campaign::record::Recorded;
 use stacklab_campaign::rig::{ACCESS_POINT, names, router_name};
-use stacklab_campaign::runs::read_runs;
+use stacklab_campaign::runs::{read_runs, with_reports};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
     LimitedBy, Links, Metric, RoutedKind, RunRecord, RunStatus, Services, Systems, Topology, once_each,
@@ -64,7 +64,7 @@ pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<R
     let runs = read_runs(record)?;
     let asked = runs.iter().find(|run| run.trial.block == block && run.trial.position == position);
     let Some(run) = asked else { return Ok(None) };
-    let whole = with_reports(record, run)?;
+    let whole = with_reports(record, run.clone())?;
     detail_of(record, &whole, &runs, Detailed::Fully).map(Some)
 }
 
@@ -82,10 +82,6 @@ fn detail_of(
     Ok(detail)
 }
 
-fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, ServeError> {
-    Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run.clone() })
-}
-
 /// The other arms of an interleaved run's trial, which began with it.
 fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<RunRecord>, ServeError> {
     if run.spec.schedule.is_alone() {
@@ -96,7 +92,7 @@ fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<Ru
             && other.started_unix_ns == run.started_unix_ns
             && other.trial.position != run.trial.position
     });
-    others.map(|other| with_reports(record, other)).collect()
+    others.map(|other| Ok(with_reports(record, other.clone())?)).collect()
 }
 
 /// The details of as many runs as fit: first the invalid runs, then block by block, so that every cell has some
@@ -118,7 +114,7 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
         (rank.is_none_or(|rank| rank > 3), run.trial.block, run.trial.position)
     });
     let mut details = fill(wanted, room, |run, shown| {
-        let whole = with_reports(record, run)?;
+        let whole = with_reports(record, run.clone())?;
         let detailed = if shown < 24 { Detailed::Fully } else { Detailed::Briefly };
         let detail = detail_of(record, &whole, runs, detailed)?;
         let bytes = bytes(&detail);

@@ -5,6 +5,7 @@
 use crate::{PublishedFigure, StudyName};
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
+use stacklab_campaign::runs::with_reports;
 use stacklab_campaign::schedule::Schedule;
 use stacklab_model::{
     Cell, Family, HostReport, Mechanism, Metric, Role, RunRecord, Services, SizeOf, StopReason, Transport,
@@ -215,8 +216,11 @@ pub(super) fn cuts(
         let mut arrived = 0;
         let mut reassembled = 0;
         for run in valid(runs, cell) {
-            let host_reports = record.host_reports(&run.trial)?;
-            let side = |role| host_reports.iter().find(|side| side.role == role);
+            let whole = with_reports(record, run.clone())?;
+            if !whole.is_valid() {
+                continue;
+            }
+            let side = |role| whole.host_reports.iter().find(|side| side.role == role);
             let (Some(sent), Some(received)) = (side(Role::Sender), side(Role::Receiver)) else { continue };
             let of = |side: &HostReport, name: &str| {
                 side.counters.get(&format!("ip.{name}")) + side.counters.get(&format!("ip6.{name}"))

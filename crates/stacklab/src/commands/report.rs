@@ -7,10 +7,8 @@ use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, list_undecided_figures, not_comparable, record_loads};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::record::{Recorded, conclude, latest};
-use stacklab_campaign::runs::read_runs_in_turn;
-use stacklab_model::{
-    Change, Difference, Findings, Metric, MetricDiff, RunRecord, count, nearest, quote_file,
-};
+use stacklab_campaign::runs::{read_runs_in_turn, with_reports};
+use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, count, nearest, quote_file};
 use stacklab_report::page::html;
 use stacklab_report::{
     HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
@@ -168,10 +166,6 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
             write_tidy(runs, options.format, to)
         }
     })
-}
-
-fn with_reports(record: &Record, run: RunRecord) -> Result<RunRecord, StoreError> {
-    Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run })
 }
 
 fn unread(error: StoreError) -> NotWritten {
