@@ -1,7 +1,9 @@
 //! Tests that are in the files more than once: printed twice, in two files, or of both ends.
 
-use crate::test::{Content, ToolFile, ToolTest};
-use std::collections::{BTreeSet, HashMap};
+use crate::test::{Content, Format, ToolFile, ToolTest};
+use stacklab_model::{RunRecord, count};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A test's file and its number there.
 type Place = (usize, usize);
@@ -34,6 +36,7 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
             what
         ));
     }
+    leave_out_repeated_runs(files);
     for (file, ToolFile { content, .. }) in files.iter_mut().enumerate() {
         if let Content::Tests(tests) = content {
             let mut number = 0;
@@ -43,6 +46,29 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
             });
         }
     }
+}
+
+/// Leaves out runs of exports that an earlier row has too: the same begin, cell and figures.
+fn leave_out_repeated_runs(files: &mut [ToolFile]) {
+    let mut known: HashSet<u64> = HashSet::new();
+    for file in files {
+        let Content::Runs(runs) = &mut file.content else { continue };
+        let all = runs.len();
+        runs.retain(|run| run.started_unix_ns == 0 || known.insert(hash_run(run)));
+        if runs.len() < all {
+            let repeats = count(all - runs.len(), "run");
+            file.left_out.push(format!(
+                "{repeats} of the same begin, cell and figures as an earlier one: it counts once"
+            ));
+        }
+    }
+}
+
+fn hash_run(run: &RunRecord) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let RunRecord { trial, started_unix_ns, values, .. } = run;
+    format!("{started_unix_ns} {:?} {:?} {values:?}", trial.cell, trial.probe).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The places of tests by what no other test has.
@@ -85,7 +111,10 @@ fn are_same(files: &[ToolFile], one: Place, other: Place) -> bool {
     let Some((known, new)) = pairs.find(|(known, new)| known.what == new.what) else { return false };
     known.is_of(new).unwrap_or_else(|| match first.side.zip(second.side) {
         Some(sides) if sides.0 != sides.1 => true,
-        Some(_) => first.values == second.values && first.duration_ns == second.duration_ns,
+        Some(_) => {
+            let is_text = files[one.0].format != Format::Iperf3 && files[other.0].format != Format::Iperf3;
+            is_text && first.values == second.values && first.duration_ns == second.duration_ns
+        }
         None => one.0 != other.0,
     })
 }

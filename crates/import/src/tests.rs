@@ -374,7 +374,7 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     assert_eq!(both[1].1.values[&Metric::Throughput], Value::Missing("no arrivals".to_owned()));
     assert_eq!(both[2].1.status, stacklab_model::RunStatus::Invalid(vec!["=a".to_owned(), "b".to_owned()]));
     for (from, to, words) in [
-        ("57.3", "many", "line 2: `many` in the column `number` is not a number"),
+        ("57.3", "many", "line 2: the column `number` has `many`, which is not a number"),
         ("ipv6", "ipx", "line 3: `ipx` is not a valid family"),
         ("0,1,5", "0,0,5", "line 3: block 0 has two runs at position 0"),
         (",2\n0,1", ",none\n0,1", "line 2: `none` is not a level of flows"),

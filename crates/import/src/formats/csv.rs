@@ -145,7 +145,7 @@ fn value<'a>(metric: Metric, field: &impl Fn(&str) -> &'a str) -> Result<Value, 
         (figure, "") => {
             let number = crate::value::number(figure).ok_or_else(|| {
                 let figure = figure.escape_debug();
-                format!("`{figure}` in the column `number` is not a number, with a decimal point and no other mark")
+                format!("the column `number` has `{figure}`, which is not a number with a decimal point")
             })?;
             let number = check_range(metric, number).map_err(|reason| format!("{metric}: {reason}"))?;
             Ok(Value::Measured(number))

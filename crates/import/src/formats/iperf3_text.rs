@@ -20,6 +20,11 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         if cut == Some(place) && line.trim_start().starts_with('[') {
             return Err(ImportError::of_line(place, CUT));
         }
+        // The document of a server ends at the margin, and rows of the client may follow.
+        if reader.is_in_server_document {
+            reader.is_in_server_document = !line.starts_with('}');
+            continue;
+        }
         ImportError::too_many(reader.tests.len(), place)?;
         reader.read_line(place, line.trim()).map_err(|reason| ImportError::of_line(place, reason))?;
     }
@@ -45,6 +50,7 @@ struct Reader<'a> {
     tests: Vec<Test<'a>>,
     version: Option<String>,
     is_in_server_output: bool,
+    is_in_server_document: bool,
     /// Whether it is in JSON that both ends exchanged.
     is_in_exchange: bool,
     /// An error before its test: in a file it comes before the text that iperf3 still holds in a buffer.
@@ -86,7 +92,8 @@ impl<'a> Reader<'a> {
             }
             Kind::Version => self.version = Some(format!("3{}", fields.text("version"))),
             Kind::ServerOutput => {
-                self.is_in_server_output = true;
+                self.is_in_server_document = line == "Server JSON output:";
+                self.is_in_server_output = !self.is_in_server_document;
                 let what = "the server's output of the same test (--get-server-output): it counts once";
                 self.left_out.push(format!("line {}: {what}", place + 1));
             }

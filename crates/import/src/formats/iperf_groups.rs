@@ -177,6 +177,8 @@ pub(super) struct Connection {
     pub(super) parts: Vec<Part>,
     /// Whether bytes of one of them have fewer than three digits.
     pub(super) has_rough_parts: bool,
+    /// Whether another one of its number had no result when it began: it was broken off, or is of another iperf.
+    pub(super) is_doubled: bool,
     /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
     pub(super) is_open: bool,
     /// By the server, which sends it to the client.

@@ -186,7 +186,8 @@ impl<'t> Reader<'t> {
             _ => self.pass_over_pending(),
         }
         let id = fields.text("id");
-        if self.group.connections.contains_key(id) {
+        let is_doubled = self.group.connections.contains_key(id);
+        if is_doubled {
             self.group.leave_out(format!("connection {} has no result", id.escape_debug()));
             self.end_group();
         }
@@ -217,6 +218,7 @@ impl<'t> Reader<'t> {
             own: None,
             parts: Vec::new(),
             has_rough_parts: false,
+            is_doubled,
             is_open: false,
             server: None,
             sum: None,
@@ -271,12 +273,18 @@ impl<'t> Reader<'t> {
             return Ok(());
         };
         let Some(connection) = group.connections.get_mut(id) else { return Ok(()) };
+        // Whether the row before is from the begin of the test too.
+        let is_again = !of_server && from == 0.0 && !connection.is_open;
         connection.is_open = from > 0.0;
         if !of_server && connection.parts.len() <= MAX_ROWS {
             connection.parts.push(outcome.part(from));
             connection.has_rough_parts |= !outcome.has_precise_bytes;
         }
         let known = if of_server { &mut connection.server } else { &mut connection.own };
+        if is_again && contradicts(known.as_ref(), &outcome, connection.is_doubled) {
+            group.leave_out(MIXED);
+            return Ok(());
+        }
         if from == 0.0 && known.as_ref().is_none_or(|known| outcome.seconds > known.seconds) {
             *known = Some(outcome);
         }
@@ -329,6 +337,15 @@ fn time_ns(fields: &Fields) -> Option<u64> {
     }
     let time = format!("{} {}Z", fields.text("date"), fields.text("time"));
     rfc3339_ns(&time).filter(|_| fields.text("zone") == "UTC")
+}
+
+/// Why a connection with two results is left out.
+const MIXED: &str = "two rows of the whole test for one connection: lines of several iperf are mixed, so write each to its own file";
+
+/// Whether a row from the begin of a test cannot be of the connection that has another one: it has fewer bytes, or
+/// another connection of the same number had no result. The row of an only interval is that of the whole test.
+fn contradicts(known: Option<&ResultLine>, row: &ResultLine, is_doubled: bool) -> bool {
+    known.is_some_and(|known| row.bytes < known.bytes || is_doubled && row.bytes != known.bytes)
 }
 
 /// The begin of a row, and its results.

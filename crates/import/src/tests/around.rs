@@ -113,6 +113,15 @@ fn servers_output_behind_client_text_counts_once() {
 }
 
 #[test]
+fn rows_behind_a_servers_document_are_the_clients() {
+    let client = sample_text(sample!("iperf3-3.12-tcp4-bidir.txt"));
+    let server = sample_text(sample!("iperf3-3.12-tcp4.json"));
+    let at = client.find("[  7][RX-C]   0.00-1.01").or(client.rfind("[  7][RX-C]")).unwrap();
+    let both = format!("{}Server JSON output:\n{server}{}", &client[..at], &client[at..]);
+    assert_eq!(one(both.as_bytes()).values, one(client.as_bytes()).values);
+}
+
+#[test]
 fn several_outputs_of_itgdec_are_read() {
     let text = sample_text(sample!("ditg-2.8.1-udp4.txt"));
     let twice = format!("{text}{text}");

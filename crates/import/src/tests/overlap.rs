@@ -231,3 +231,19 @@ fn server_of_datagrams_behind_a_client_with_r() {
         is_near(test, Metric::Throughput, rate);
     }
 }
+
+#[test]
+fn rows_of_two_iperf_in_one_log_are_left_out() {
+    let connections = "[  1] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 40000\n\
+        [  1] local fd00::2 port 5002 connected with fd00::1 port 40002\n";
+    for (one, other) in
+        [(row("1", 119.0, 100.0), row("1", 59.6, 50.0)), (row("1", 59.6, 50.0), row("1", 119.0, 100.0))]
+    {
+        let found = file([SERVER, connections, &one, &other].concat().as_bytes());
+        let left_out = found.left_out.join("; ");
+        assert!(
+            found.content.is_empty() && left_out.contains("lines of several iperf are mixed"),
+            "{found:?}"
+        );
+    }
+}

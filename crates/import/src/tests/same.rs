@@ -331,3 +331,21 @@ fn text_of_iperf3_counts_once_by_its_ports() {
     let files = without_repeats(&[server.as_bytes(), json]);
     assert_eq!((count(&files[..1]), count(&files[1..])), (0, 1));
 }
+
+#[test]
+fn runs_of_an_export_count_once() {
+    let rows = "block,position,started_unix_ns,wall_ns,status,probe,transport,size_of,family,size,metric,number\n\
+        0,0,5,60,valid,stream,udp,payload,ipv4,64,throughput,57.3\n0,0,5,60,valid,stream,udp,payload,ipv4,64,loss,0\n\
+        1,0,9,60,valid,stream,udp,payload,ipv4,64,throughput,58.1\n";
+    let sorted = "block,position,started_unix_ns,wall_ns,status,probe,transport,size_of,family,size,metric,number\r\n\
+        0,0,5,60,valid,stream,udp,payload,ipv4,64,loss,0\r\n0,0,5,60,valid,stream,udp,payload,ipv4,64,throughput,57.3\r\n";
+    let files = without_repeats(&[rows.as_bytes(), sorted.as_bytes()]);
+    let counts =
+        files.iter().map(|file| if let Content::Runs(runs) = &file.content { runs.len() } else { 0 });
+    assert_eq!(counts.collect::<Vec<_>>(), [2, 0]);
+    assert!(
+        files[1].left_out[0].starts_with("1 run of the same begin, cell and figures"),
+        "{:?}",
+        files[1].left_out
+    );
+}
