@@ -112,9 +112,8 @@ fn find_tool(line: &str) -> Option<usize> {
     if let Some(at) = ANCHORS.iter().find_map(|anchor| line.find(anchor)) {
         return Some(at);
     }
-    let last = line.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-    let word = &line[last..];
-    (is_csv_line(word) || netperf::is_key(word)).then_some(last)
+    let word = line.rsplit(char::is_whitespace).next().unwrap_or_default();
+    (is_csv_line(word) || netperf::is_key(word)).then_some(line.len() - word.len())
 }
 
 /// What stands before the first line of JSON.

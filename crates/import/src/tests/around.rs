@@ -87,6 +87,8 @@ fn names_before_lines_of_any_tool_are_taken_off() {
     let old = sample_text(sample!("netperf-2.7.1-tcp4.txt")).replace("MIGRATED ", "");
     let keys = sample_text(sample!("netperf-2.7.1-keys4.txt"));
     let keys = &keys[keys.find('\n').unwrap() + 1..];
+    // A space of more than one byte.
+    assert!(refused("\u{3000}\u{a0}x\n").starts_with("unknown format"));
     for text in [CSV, &old, keys] {
         assert_eq!(one(add_journal(text).as_bytes()).values, one(text.as_bytes()).values, "{text}");
     }
