@@ -54,7 +54,7 @@ pub use host::report::{
     StationFrame, StationReport, ToolReport, ToolSeries,
 };
 pub use host::{CpuQuota, CpuScope, CpuSource, EchoFloor, Ends, HostFacts, NoiseFloor, Spread};
-pub use limits::{MAX_NUMBER, is_in_bounds, printable_lines, printable_text, too_large};
+pub use limits::{MAX_NUMBER, is_control, is_in_bounds, printable_lines, printable_text, too_large};
 pub use metrics::Metric;
 pub use metrics::unit::{Better, Difference, Scale, Unit};
 pub use names::{

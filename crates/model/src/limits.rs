@@ -107,14 +107,24 @@ pub fn too_large(json: &str) -> Option<&str> {
     None
 }
 
-/// The text with U+FFFD for control characters, some of which command a terminal.
+/// Whether a character commands a terminal, ends a line or a paragraph, or changes the direction of the text around it
+/// (Unicode's property Bidi_Control): a name or a reason that has it is shown as another one than it is.
+pub fn is_control(c: char) -> bool {
+    let changes_direction = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    c.is_control() || changes_direction || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// The text with U+FFFD for control characters ([`is_control`]).
 pub fn printable_text(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
+    text.replace(is_control, "\u{fffd}")
 }
 
 /// The same, but for the ends of lines.
 pub fn printable_lines(text: &str) -> String {
-    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
+    text.replace(|c: char| is_control(c) && c != '\n', "\u{fffd}")
 }
 
 #[cfg(test)]
@@ -190,6 +200,19 @@ mod tests {
         ] {
             assert_eq!(too_large(&json), found, "{json}");
         }
+    }
+
+    #[test]
+    fn control_characters_are_replaced_also_of_direction() {
+        for c in
+            ['\u{1b}', '\r', '\u{9b}', '\u{61c}', '\u{200f}', '\u{2028}', '\u{202e}', '\u{2066}', '\u{2069}']
+        {
+            let text = format!("a{c}b\n");
+            assert_eq!(printable_lines(&text), "a\u{fffd}b\n", "{c:?}");
+            assert_eq!(printable_text(&text), "a\u{fffd}b\u{fffd}", "{c:?}");
+        }
+        let words = "größe, \u{5e9}\u{5dc}\u{5d5}\u{5dd}, 1\u{2009}ms \u{2013} \u{1f600}";
+        assert_eq!(printable_text(words), words);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::NOTICEABLE;
 use crate::bisect::{Bisection, Found};
 use crate::change::{CellChange, FunctionChange, Quantity};
 use crate::comparison::Comparison;
-use stacklab_model::count;
+use stacklab_model::{count, is_control};
 use stacklab_report::{Block, Table, Width, document_text, versioned_json};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -248,7 +248,7 @@ fn junit(comparison: &Comparison) -> String {
 
 /// As text of an XML attribute.
 fn escape(text: &str) -> String {
-    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let text = text.replace(is_control, " ");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

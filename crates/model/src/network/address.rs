@@ -1,5 +1,6 @@
 //! An address of a host, with its zone if it is link-local (RFC 4007).
 
+use crate::limits::is_control;
 use crate::names::json_is_text;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -122,7 +123,7 @@ impl FromStr for ScopedAddr {
 /// Whether a text can be the name of an interface, or an index: not empty, and nothing in it that ends an address in a
 /// list, in brackets or before a port.
 fn is_zone(zone: &str) -> bool {
-    let ends = |c: char| c.is_control() || matches!(c, '/' | '%' | ',' | ':' | '[' | ']');
+    let ends = |c: char| is_control(c) || matches!(c, '/' | '%' | ',' | ':' | '[' | ']');
     !zone.is_empty() && zone.trim() == zone && !zone.chars().any(ends)
 }
 

@@ -1,6 +1,7 @@
 //! A document of headings, prose and tables, and the width of its text.
 
 use serde::Serialize;
+use stacklab_model::is_control;
 
 /// A block of a document.
 #[expect(missing_docs, reason = "their names say what they are")]
@@ -135,12 +136,7 @@ pub(crate) fn split_mark(text: &str) -> (&str, &str) {
 /// On one line and without control characters, also those that change the direction of text: titles, names and reasons
 /// come from files and other hosts.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || changes_lines(c) { ' ' } else { c }).collect()
-}
-
-/// Whether a character ends a line or a paragraph, or changes the direction of what follows.
-fn changes_lines(c: char) -> bool {
-    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    text.replace(is_control, " ")
 }
 
 /// Text for XML and HTML, without control characters.
@@ -236,7 +232,7 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
-        assert_eq!(plain("a\u{202e}b\u{2066}c\u{2028}d"), "a b c d");
+        assert_eq!(plain("a\u{202e}b\u{2066}c\u{2028}d\u{200f}e"), "a b c d e");
     }
 
     #[test]

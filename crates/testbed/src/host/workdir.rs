@@ -3,6 +3,7 @@
 
 use crate::{TestbedError, owns};
 use nix::sys::statvfs::statvfs;
+use stacklab_model::is_control;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -142,7 +143,7 @@ fn read_end(console: &Path) -> io::Result<Vec<u8>> {
 
 pub(crate) fn last_lines(console: &[u8]) -> String {
     let text = String::from_utf8_lossy(console);
-    let visible = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let visible = |line: &str| line.chars().filter(|c| !is_control(*c)).collect::<String>();
     let lines: Vec<String> = text.lines().map(visible).filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return String::new();

@@ -8,6 +8,7 @@ pub use message::{Answer, Numbered, Request, SendArm, Timetable, VERSIONS};
 pub use stacklab_model::printable_text;
 
 use serde::Serialize;
+use stacklab_model::is_control;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
@@ -78,7 +79,7 @@ pub fn json_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
 /// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change.
 /// In their place is U+FFFD.
 pub fn printable(line: &str) -> Cow<'_, str> {
-    let raw = |c: char| c.is_control() && c != '\r';
+    let raw = |c: char| is_control(c) && c != '\r';
     if !line.contains('\\') && !line.contains(raw) {
         return Cow::Borrowed(line);
     }
@@ -94,7 +95,7 @@ pub fn printable(line: &str) -> Cow<'_, str> {
             Some('u') => {
                 let digits: String = rest.by_ref().take(4).collect();
                 match u32::from_str_radix(&digits, 16).map(char::from_u32) {
-                    Ok(Some(c)) if c.is_control() => text.push(char::REPLACEMENT_CHARACTER),
+                    Ok(Some(c)) if is_control(c) => text.push(char::REPLACEMENT_CHARACTER),
                     _ => text.extend(["\\u", &digits]),
                 }
             }
@@ -167,6 +168,8 @@ mod tests {
         assert_eq!(parsed(r#""a\u001b]0;title\u0007\n\tb""#), "a\u{fffd}]0;title\u{fffd}\u{fffd}\u{fffd}b");
         assert_eq!(parsed("\"a\u{9b}31mb\u{7f}\""), "a\u{fffd}31mb\u{fffd}");
         assert_eq!(parsed(r#""C:\\new \"x\" \u00e4 \ud83d\ude00""#), "C:\\new \"x\" \u{e4} \u{1f600}");
+        assert_eq!(parsed(r#""lo\u202elive\u2028""#), "lo\u{fffd}live\u{fffd}");
+        assert_eq!(parsed("\"lo\u{202e}live\u{2066}\""), "lo\u{fffd}live\u{fffd}");
         assert!(matches!(printable("{\"id\":1}"), Cow::Borrowed(_)));
         assert_eq!(printable("\\"), "\\");
     }
