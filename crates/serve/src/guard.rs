@@ -73,7 +73,7 @@ impl Guard {
             let attributes = "HttpOnly; SameSite=Strict; Path=/; Max-Age=604800";
             return Pass::Welcome(format!("{cookie}={token}; {attributes}"));
         }
-        let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        let bearer = header(AUTHORIZATION).and_then(read_bearer);
         let kept = header(COOKIE).and_then(|value| {
             let mut parts = value.split(';').filter_map(|part| part.trim().split_once('='));
             parts.find(|(name, _)| name == cookie).map(|(_, value)| value)
@@ -81,6 +81,12 @@ impl Guard {
         let is_known = [bearer, kept].into_iter().flatten().any(|shown| same(shown, token));
         if is_known { Pass::Yes } else { Pass::Ask }
     }
+}
+
+/// The token of an Authorization header; the scheme's name has no case (RFC 9110, section 11.1).
+fn read_bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim_matches(' '))
 }
 
 /// An address by which other machines reach a socket bound to all addresses: the one with the default route. Loopback
@@ -205,7 +211,11 @@ mod tests {
         let Pass::Welcome(cookie) = guard.pass(&none, &format!("a=b&token={token}")) else { panic!() };
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
         assert_eq!(guard.pass(&headers(COOKIE, &format!("a=b; {name}={token}")), ""), Pass::Yes);
-        assert_eq!(guard.pass(&headers(AUTHORIZATION, &format!("Bearer {token}")), ""), Pass::Yes);
+        for scheme in ["Bearer", "bearer", "BEARER "] {
+            let shown = headers(AUTHORIZATION, &format!("{scheme} {token}"));
+            assert_eq!(guard.pass(&shown, ""), Pass::Yes, "{scheme}");
+        }
+        assert_eq!(guard.pass(&headers(AUTHORIZATION, &format!("Basic {token}")), ""), Pass::Ask);
         assert_eq!(guard.pass(&headers(AUTHORIZATION, "Bearer "), ""), Pass::Ask);
     }
 
