@@ -251,6 +251,16 @@ mod tests {
     }
 
     #[test]
+    fn loopback_has_all_addresses_of_its_network() {
+        let own = scoped("127.0.0.1");
+        let other = scoped("127.1.2.3");
+        let route = route_to(&own, Some(&other)).unwrap();
+        assert_eq!((route.address, &route.interface), (other, &route_to(&own, None).unwrap().interface));
+        let nowhere = own_socket::interface_of("192.0.2.7:0".parse().unwrap()).unwrap_err().to_string();
+        assert!(nowhere.contains("no interface has it"), "{nowhere}");
+    }
+
+    #[test]
     fn loopback_is_seen_from_itself() {
         for family in Family::ALL {
             let own = ScopedAddr::from(family.loopback());

@@ -1,15 +1,15 @@
 //! What the kernel knows of a socket and of interfaces, and socket options.
 
 use crate::sys::SocketOption;
-use nix::ifaddrs::getifaddrs;
-use nix::net::if_::if_nameindex;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::net::if_::{InterfaceFlags, if_nameindex};
 use nix::sys::socket::SockaddrStorage;
 use socket2::Socket;
 use stacklab_model::{Family, HEADER_BYTES, Offloads, ScopedAddr, SocketOptions, TcpInfo};
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
-use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd;
 
 const ON: c_int = 1;
@@ -273,12 +273,34 @@ pub(super) fn socket_addr(storage: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| storage.as_sockaddr_in6().map(|v6| SocketAddrV6::from(*v6).into()))
 }
 
-/// The name of the interface that holds an address. A link-local one is held in its zone only.
+/// The name of the interface that holds an address. A link-local one is held in its zone only. A loopback interface
+/// holds all addresses of its networks, such as 127.0.0.2 (RFC 1122, section 3.2.1.3).
 pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     let address = ScopedAddr::from(address);
     let holds = |held: &SockaddrStorage| socket_addr(held).map(ScopedAddr::from) == Some(address.clone());
-    let found = getifaddrs()?.find(|entry| entry.address.as_ref().is_some_and(holds));
-    Ok(found.map(|entry| entry.interface_name))
+    let interfaces: Vec<InterfaceAddress> = getifaddrs()?.collect();
+    let found = interfaces.iter().find(|entry| entry.address.as_ref().is_some_and(holds));
+    let found = found.or_else(|| interfaces.iter().find(|entry| is_of_loopback(entry, address.ip())));
+    Ok(found.map(|entry| entry.interface_name.clone()))
+}
+
+/// Whether an address is in the network of this address of a loopback interface.
+fn is_of_loopback(entry: &InterfaceAddress, address: IpAddr) -> bool {
+    let Some(held) = entry.address.as_ref().and_then(socket_addr) else { return false };
+    let Some(mask) = entry.netmask.as_ref().and_then(socket_addr) else { return false };
+    entry.flags.contains(InterfaceFlags::IFF_LOOPBACK) && shares_network(address, held.ip(), mask.ip())
+}
+
+fn shares_network(one: IpAddr, other: IpAddr, mask: IpAddr) -> bool {
+    match (one, other, mask) {
+        (IpAddr::V4(one), IpAddr::V4(other), IpAddr::V4(mask)) => {
+            (one.to_bits() ^ other.to_bits()) & mask.to_bits() == 0
+        }
+        (IpAddr::V6(one), IpAddr::V6(other), IpAddr::V6(mask)) => {
+            (one.to_bits() ^ other.to_bits()) & mask.to_bits() == 0
+        }
+        _ => false,
+    }
 }
 
 pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
