@@ -10,6 +10,7 @@ mod print;
 mod probe;
 mod progress;
 mod target;
+mod url;
 mod watch;
 
 pub use target::{Target, named, pairs, system_resolvers};

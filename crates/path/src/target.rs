@@ -2,10 +2,10 @@
 
 use crate::PathError;
 use crate::probe::dns;
+use crate::url::read_target;
 use stacklab_model::{Family, ScopedAddr};
-use stacklab_traffic::host::names::to_ascii;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::net::{IpAddr, ToSocketAddrs};
 
 /// A dual-stack host and what is asked of it.
 #[derive(Debug, Clone)]
@@ -51,13 +51,13 @@ impl Target {
         self.refused.get(&family).map_or(&[], Vec::as_slice)
     }
 
-    fn without_addresses(name: &str, host: String, (tls, port): (bool, u16), path: &str) -> Self {
+    pub(crate) fn without_addresses(name: &str, host: String, tls: bool, port: u16, path: String) -> Self {
         Target {
             name: name.to_owned(),
             host,
             tls,
             port,
-            path: path.to_owned(),
+            path,
             addresses: BTreeMap::new(),
             further: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -65,57 +65,9 @@ impl Target {
     }
 }
 
-/// A target without the addresses of its name (`NAME`, `http://NAME:PORT/PATH`, `[2001:db8::1]:8443`), and the address
-/// that was written instead of a name.
-fn place(text: &str) -> Result<(Target, Option<ScopedAddr>), PathError> {
-    let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a valid target: {what}"));
-    let (tls, rest) = match text.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
-        Some(_) => return Err(wrong("only http:// and https:// are supported")),
-        None => (true, text),
-    };
-    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-    // An IPv6 address contains colons, and has brackets where a port may follow.
-    let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let (host, port) = match (bracketed, authority.matches(':').count()) {
-        (Some((host, "")), _) => (host, None),
-        (Some((host, after)), _) => match after.strip_prefix(':') {
-            Some(port) => (host, Some(port)),
-            None => return Err(wrong("after `]` there is a port, as in [2001:db8::1]:8443")),
-        },
-        (None, 1) => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
-        (None, _) => (authority, None),
-    };
-    let address: Option<ScopedAddr> = if host.contains(':') {
-        Some(host.parse().map_err(|_| wrong("it is neither an IPv6 address nor a name"))?)
-    } else {
-        host.parse::<Ipv4Addr>().ok().map(|address| ScopedAddr::from(IpAddr::from(address)))
-    };
-    let port = port
-        .map(|port| port.parse().map_err(|_| wrong("the port is not a number up to 65535")))
-        .transpose()?;
-    let host = match &address {
-        Some(address) => address.ip().to_string(),
-        None => to_ascii(host).map_err(|reason| wrong(&reason))?.into_owned(),
-    };
-    let is_name = host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    let has_length = (1..=253).contains(&host.len());
-    if address.is_none() && (bracketed.is_some() || !has_length || !is_name) {
-        return Err(wrong("name a host, an address, or a URL"));
-    }
-    if path.chars().any(|c| c.is_control() || c == ' ') || !path.is_ascii() {
-        return Err(wrong(
-            "its path has characters that a request cannot have: write them as %XX (RFC 3986)",
-        ));
-    }
-    let port = port.unwrap_or(if tls { 443 } else { 80 });
-    Ok((Target::without_addresses(text, host, (tls, port), path), address))
-}
-
 /// Looks up a name: by these resolvers, or as the system does.
 pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
-    let (target, address) = place(text)?;
+    let (target, address) = read_target(text)?;
     if let Some(address) = address {
         let named = Family::of(address.ip());
         let other = format!("an {named} address was named, which has no other family (--pairs has both)");
@@ -248,51 +200,14 @@ fn pair(line: &str) -> Result<Target, String> {
         addresses.insert(*family, Ok(address));
     }
     let named = words.next();
-    let (target, _) = place(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
+    let (target, _) =
+        read_target(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
     Ok(Target { name: named.unwrap_or(line).to_owned(), addresses, ..target })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_place_has_defaults_and_is_checked() {
-        let read = |text: &str| place(text).map(|(p, _)| (p.host, p.tls, p.port, p.path)).ok();
-        let is = |host: &str, tls, port, path: &str| Some((host.to_owned(), tls, port, path.to_owned()));
-        assert_eq!(read("example.org"), is("example.org", true, 443, "/"));
-        assert_eq!(read("http://example.org"), is("example.org", false, 80, "/"));
-        assert_eq!(read("https://a.example:8443/big?x=1"), is("a.example", true, 8443, "/big?x=1"));
-        for (text, port) in [("2001:db8::1", 443), ("[2001:db8::1]", 443), ("http://[2001:db8::1]:81/", 81)] {
-            assert_eq!(read(text), is("2001:db8::1", !text.contains("http:"), port, "/"), "{text}");
-        }
-        assert_eq!(read("HTTP://Example.ORG/A"), is("Example.ORG", false, 80, "/A"));
-        assert_eq!(read("192.0.2.1:8443/x"), is("192.0.2.1", true, 8443, "/x"));
-        for (text, tls) in [("HTTP://a", false), ("Https://a", true), ("hTTp://a", false)] {
-            assert_eq!(read(text), is("a", tls, if tls { 443 } else { 80 }, "/"), "{text}");
-        }
-        assert_eq!(read("HTTPS://BÜCHER.example:8443/x"), is("xn--bcher-kva.example", true, 8443, "/x"));
-        for wrong in [
-            "",
-            "ftp://a",
-            "a b",
-            "http://a:x/",
-            "http://a:70000/",
-            "http://a/\r\nX: y",
-            "-a;b",
-            "[a]",
-            "[::1",
-            "[::1]x",
-            "a:1:2",
-            "[]",
-            "2001:db8::1:zz",
-            "\u{ad}",
-            "http://bücher .example",
-            "http://bücher.example/ü",
-        ] {
-            assert_eq!(read(wrong), None, "{wrong:?}");
-        }
-    }
 
     #[test]
     fn a_written_address_has_no_other_family() {
