@@ -217,9 +217,12 @@ mod tests {
         peer(&spec, &Limits::of_time(Duration::from_secs(1)), &own, &[(&counted, Some(theirs))])
     }
 
+    /// Whether this host sends, what the reason says, and what the peer reports instead.
+    type Lie = (bool, &'static str, fn(&mut PeerCounts));
+
     #[test]
     fn counts_of_a_peer_belong_together() {
-        let lies: [(bool, &str, fn(&mut PeerCounts)); 11] = [
+        let lies: [Lie; 11] = [
             (true, "1000000000 datagrams of stream 1 lost, of 1000", |t| t.errors = 1_000_000_000),
             (true, "128000 bytes of stream 1, in 500 datagrams of 128", |t| t.packets /= 2),
             (true, "64000 bytes of stream 1, in 1000 datagrams of 128", |t| t.bytes /= 2),
