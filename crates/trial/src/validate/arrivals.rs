@@ -55,7 +55,7 @@ pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &Ho
     rules
 }
 
-/// Copies of a message, and those that come too late to be told from copies, are copies of what was sent.
+/// Copies of a message, and those that come too late to be known from copies, are copies of what was sent.
 fn copy_rules(name: &str, received: &Received, warmup: u64, messages: u64) -> [Rule; 2] {
     let Received { duplicates, beyond_window, .. } = *received;
     let copies = duplicates.saturating_add(beyond_window);

@@ -15,7 +15,7 @@ const CPU_SHARE: u64 = 10;
 const IDLE_SLACK_NS: u64 = 1_000_000_000;
 /// The most memory of a machine, KiB: 64 TiB.
 const MAX_MEMORY_KIB: u64 = 1 << 36;
-/// Attempts to open a flow, which are no data segments: as many as Linux can be told to make.
+/// Attempts to open a flow, which are no data segments: the most that Linux can be set to.
 const MAX_OPENINGS: u64 = 255;
 /// The least payload of a full segment, bytes (`TCP_MIN_SND_MSS` of Linux).
 const MIN_SEGMENT: u64 = 48;
