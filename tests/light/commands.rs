@@ -6,7 +6,10 @@ use crate::support;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::program::{Outcome, Program, code, count, names};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+use support::program::{Outcome, Program, code, count, names, signal};
 
 /// The repository's folder.
 fn root() -> PathBuf {
@@ -193,4 +196,30 @@ fn old_flags_fail_with_the_new_name() {
         program.run(&["agent", "--stdio", old, "1"]).expect(code::REQUEST).says(&[&text]);
         program.run(&["path", "localhost", &format!("{old}=1")]).expect(code::REQUEST).says(&[&text]);
     }
+}
+
+#[test]
+fn signal_ends_the_wait_for_a_pipe() {
+    let program = Program::new();
+    assert!(Command::new("mkfifo").arg(program.work().join("pipe")).status().unwrap().success());
+    for (args, name) in [
+        (&["run", "pipe"][..], "TERM"),
+        (&["path", "--pairs", "pipe", "-n", "1"], "INT"),
+        (&["measure", "udp", "127.0.0.1", "--key-file", "pipe"], "INT"),
+        (&["agent", "--listen", "127.0.0.1:0", "--key-file", "pipe"], "TERM"),
+        (&["agent", "--stamp", "127.0.0.1:0", "--stamp-key-file", "pipe"], "INT"),
+        (&["plan", "pipe"], "TERM"),
+    ] {
+        let mut running = program.start(args);
+        sleep(Duration::from_secs(1));
+        assert!(running.is_running(), "{args:?} does not read the pipe: {}", running.stderr());
+        signal(running.pid(), name);
+        let outcome = running.end(Duration::from_secs(5));
+        // A command without handlers is ended by the signal itself.
+        assert!(matches!(outcome.status.code(), Some(130) | None), "{outcome}");
+    }
+    // A pipe with a writer is read.
+    program.write("study.toml", SMALL);
+    let piped = program.script(&["bash", "-c"], "cat study.toml > pipe & exec \"$STACKLAB\" plan pipe");
+    assert!(Outcome::of(piped).expect(code::DONE).stdout.contains("small"));
 }

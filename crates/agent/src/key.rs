@@ -5,6 +5,7 @@ use crate::sys;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use stacklab_model::decode_text;
+use stacklab_traffic::host::files::{read_text_file, wait_for_user};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -46,8 +47,7 @@ impl Key {
     /// The key of a file, or else of the environment; `None` if there is neither.
     pub fn given(file: Option<&Path>) -> Result<Option<Self>, String> {
         if let Some(path) = file {
-            let text = std::fs::read(path)
-                .and_then(decode_text)
+            let text = read_text_file(path)
                 .map_err(|reason| format!("could not read the key from {}: {reason}", path.display()))?;
             return Self::of(&text, &path.display().to_string()).map(Some);
         }
@@ -118,12 +118,12 @@ pub(crate) fn kept(path: &Path, make: impl FnOnce() -> String) -> io::Result<Str
             Ok(text)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut file = File::open(path)?;
+            let mut file = wait_for_user(|| File::open(path))?;
             if sys::others_may_read(&file)? {
                 return Err(io::Error::other("other users may read it: chmod 600"));
             }
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            wait_for_user(|| file.read_to_end(&mut bytes))?;
             decode_text(bytes)
         }
         Err(error) => Err(error),

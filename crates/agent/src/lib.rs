@@ -24,6 +24,7 @@ use signal_hook::consts::{SIGHUP, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
+use stacklab_traffic::host::files::WAITS_FOR_USER;
 use stacklab_traffic::host::zone::{ListenAddress, ScopedAddr};
 use std::io::{self, BufReader, stdin, stdout};
 use std::path::PathBuf;
@@ -204,7 +205,8 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         .map_err(|reason| format!("could not write an answer: {reason}"))
 }
 
-/// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once. For one thread.
+/// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once, as does the first one
+/// while the program waits for its user ([`WAITS_FOR_USER`]). For one thread.
 pub fn interrupt_flag() -> io::Result<&'static AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     // Handlers that are installed twice would take one signal for two.
@@ -213,6 +215,7 @@ pub fn interrupt_flag() -> io::Result<&'static AtomicBool> {
     }
     let flag = Arc::new(AtomicBool::new(false));
     for signal in SIGNALS {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, &WAITS_FOR_USER)?;
         // In this order: the first signal finds the flag unset and sets it, the second one finds it set and exits.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))?;
         signal_hook::flag::register(signal, Arc::clone(&flag))?;

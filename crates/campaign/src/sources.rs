@@ -1,9 +1,10 @@
 //! Sources of studies and names of records.
 
 use crate::CampaignError;
-use stacklab_model::{CpuScope, decode_text, nearest};
+use stacklab_model::{CpuScope, nearest};
 use stacklab_store::Campaign;
 use stacklab_study::{Input, Study};
+use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::host::now_unix_ns;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -68,7 +69,7 @@ impl StudySource {
             let advice = if reason.kind() == ErrorKind::NotFound { near(path) } else { String::new() };
             CampaignError::Usage(format!("could not read the study {}: {reason}{advice}", path.display()))
         };
-        let text = std::fs::read(path).and_then(decode_text).map_err(unreadable)?;
+        let text = read_text_file(path).map_err(unreadable)?;
         Ok(StudySource { name: path.display().to_string(), text })
     }
 

@@ -6,9 +6,10 @@ use crate::store::{AgentInfo, Class, NewCampaign, NewPair};
 use crate::study::FleetStudy;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use stacklab_model::decode_text;
+use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// The pairs that are asked for; without any, every agent with every other one, in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Pairs {
                 pairs.push(pair(text)?);
                 continue;
             }
-            let lines = std::fs::read(text).and_then(decode_text).map_err(|reason| {
+            let lines = read_text_file(Path::new(text)).map_err(|reason| {
                 FleetError::Usage(format!(
                     "--pairs {text} is neither a pair, such as 'site=a -> site=b', nor a file with pairs: {reason}"
                 ))

@@ -10,6 +10,7 @@ use stacklab_testbed::kernel::cpus::allowed;
 use stacklab_testbed::{TestbedError, first_line, program_in_path};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +81,7 @@ impl Kernel {
     pub fn in_file(path: &Path) -> Result<Self, TestbedError> {
         // The boot protocol's signature (Documentation/arch/x86/boot.rst).
         let mut signature = [0; 4];
-        let mut file = File::open(path).map_err(TestbedError::file(path))?;
+        let mut file = open_at_once(path).map_err(TestbedError::file(path))?;
         let read = file.seek(SeekFrom::Start(0x202)).and_then(|_| file.read_exact(&mut signature));
         match (read, &signature) {
             (Ok(()), b"HdrS") => Ok(Kernel { file: path.to_owned(), modules: None }),
@@ -90,6 +91,12 @@ impl Kernel {
             ))),
         }
     }
+}
+
+/// Opens a file that a user names to read it. A pipe, whose opening would wait for its writer, is opened too: it fails
+/// at its first use.
+pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)
 }
 
 /// The folder in the cache for what is built from a folder with this path.
@@ -312,6 +319,9 @@ mod tests {
         assert!(Kernel::in_file(&path).unwrap_err().to_string().contains("is not a kernel for x86-64"));
         fs::write(&path, [vec![0; 0x202], b"HdrS".to_vec()].concat()).unwrap();
         assert_eq!(Kernel::in_file(&path).unwrap(), Kernel { file: path.clone(), modules: None });
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(Kernel::in_file(&pipe).unwrap_err().to_string().contains("is not a kernel for x86-64"));
         let one = built_in(Path::new("/a/linux"));
         let other = built_in(Path::new("/b/linux"));
         assert!(one != other && one.file_name().unwrap().to_string_lossy().starts_with("linux-"));

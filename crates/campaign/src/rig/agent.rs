@@ -5,6 +5,7 @@ use crate::rig::ssh::{COPY_TIMEOUT, ask, ask_with, shown};
 use stacklab_guests::image::sha256;
 use stacklab_model::System;
 use stacklab_testbed::{AGENT, Streams};
+use stacklab_traffic::host::files::wait_for_user;
 use stacklab_traffic::protocol::AgentClient;
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -110,7 +111,8 @@ fn agreed(question: &str) -> bool {
     eprint!("{question} [y/N] ");
     let _ = io::stderr().flush();
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    wait_for_user(|| io::stdin().lock().read_line(&mut answer)).is_ok()
+        && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 /// Removes every copy of this program that was put on a machine, of any version. Returns their names.

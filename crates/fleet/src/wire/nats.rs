@@ -10,6 +10,7 @@ use crate::wire::nats_stream::{Incoming, Outgoing};
 use async_nats::{Client, ConnectOptions, ServerAddr, Subscriber};
 use futures_util::StreamExt;
 use stacklab_testbed::Streams;
+use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::protocol::json_line;
 use stacklab_traffic::waiting::WaitNotice;
 use std::collections::BTreeSet;
@@ -71,7 +72,8 @@ impl NatsWire {
                 options = options.user_and_password(user, password);
             }
             if let Some(path) = credentials {
-                options = options.credentials_file(path).await.map_err(|reason| {
+                let text = read_text_file(path);
+                options = text.and_then(|text| options.credentials(&text)).map_err(|reason| {
                     FleetError::Usage(format!("could not read the credentials {}: {reason}", path.display()))
                 })?;
             }

@@ -5,7 +5,7 @@ use crate::image::gvisor::refuse_old;
 use crate::image::programs::WIFI_ARCHIVE;
 use crate::image::tree::SEEDED;
 use crate::image::{GET_QEMU, QUICKEST_IMAGE, emulator, known};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, open_at_once};
 use crate::kind::gvisor::Gvisor;
 use crate::kind::uml::Uml;
 use crate::kind::vm::{Accelerator, Boots, DEVICE, Vm, accelerator_that_works, known_accelerator};
@@ -44,7 +44,7 @@ pub(crate) fn prepared(
         }
         System::Disk(path) => {
             let disk = PathBuf::from(path);
-            fs::File::open(&disk).map_err(TestbedError::file(&disk))?;
+            open_at_once(&disk).map_err(TestbedError::file(&disk))?;
             machine(Boots::Disk(disk))?
         }
         System::Uml | System::OwnUml(_) => {

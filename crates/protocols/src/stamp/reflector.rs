@@ -7,7 +7,7 @@ use crate::stamp::packet::{Answer, Codec};
 use crate::stamp::sessions::Sessions;
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
-use stacklab_model::decode_text;
+use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::host::zone::ListenAddress;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -121,8 +121,7 @@ pub fn place(text: &str) -> Result<ListenAddress, String> {
 /// Reads a key of STAMP from a file.
 pub fn key(path: &Path) -> Result<StampKey, String> {
     let file = path.display();
-    let text = std::fs::read(path)
-        .and_then(decode_text)
+    let text = read_text_file(path)
         .map_err(|reason| format!("could not read the STAMP key from {file}: {reason}"))?;
     StampKey::from_hex(&text).ok_or_else(|| {
         format!(

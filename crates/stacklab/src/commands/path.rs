@@ -5,9 +5,10 @@ use crate::output::write_stdout;
 use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
 use stacklab_campaign::notice::wrap_for_stdout;
-use stacklab_model::{count, decode_text};
+use stacklab_model::count;
 use stacklab_path::{PathError, Settings, Target, WatchResult, named, pairs, system_resolvers};
 use stacklab_report::OutputFormat;
+use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::protocol::AgentError;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -85,8 +86,7 @@ fn targets(options: &PathOptions) -> Result<Vec<Target>, Failure> {
     match &options.pairs {
         Some(file) => {
             let name = file.display().to_string();
-            let text = std::fs::read(file)
-                .and_then(decode_text)
+            let text = read_text_file(file)
                 .map_err(|reason| Failure::usage(format!("could not read {name}: {reason}")))?;
             pairs(&text, &name).map_err(failure)
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub mod facts;
+pub mod files;
 pub mod names;
 #[cfg(target_os = "linux")]
 pub mod ping;
