@@ -5,7 +5,7 @@ use crate::files::{beside, check_files, lock_alone};
 use crate::limits::{self, Work};
 use crate::{Campaign, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, params};
-use stacklab_model::{MAX_NUMBER, is_in_bounds, too_large};
+use stacklab_model::{MAX_NUMBER, Metric, is_in_bounds, too_large};
 use std::error::Error;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -323,6 +323,18 @@ pub(crate) fn figure(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
     let figure: f64 = row.get(place)?;
     if !is_in_bounds(figure) {
         return Err(not_understood(format!("{figure:e} is out of bounds").into()));
+    }
+    Ok(figure)
+}
+
+/// A figure that the metric can have.
+pub(crate) fn figure_of(row: &Row<'_>, place: usize, metric: Metric) -> rusqlite::Result<f64> {
+    let figure = figure(row, place)?;
+    if !metric.can_be(figure) {
+        let unit = metric.unit().symbol();
+        return Err(not_understood(
+            format!("{metric} = {figure} is out of bounds (its unit: {unit})").into(),
+        ));
     }
     Ok(figure)
 }

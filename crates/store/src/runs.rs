@@ -1,10 +1,10 @@
 //! Runs in and out of a record.
 
-use crate::open::{count, figure, has_table, json, named, to_json, within};
+use crate::open::{count, figure_of, has_table, json, named, to_json, within};
 use crate::shared::{self, Own};
 use crate::{Record, StoreError, earlier, packed};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use stacklab_model::{Cell, Drops, HostReport, RunRecord, RunStatus, Trial, Value, Warning};
+use stacklab_model::{Cell, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, Value, Warning};
 
 /// Runs that are read at once.
 const AT_ONCE: u32 = 1000;
@@ -153,12 +153,13 @@ fn select(connection: &Connection, after: i64) -> rusqlite::Result<Vec<(i64, Run
     while let Some(row) = rows.next()? {
         let Some(run) = with_number(&mut runs, row.get(0)?) else { continue };
         let reason = |row: &Row<'_>| row.get::<_, Option<String>>(4).map(Option::unwrap_or_default);
+        let metric: Metric = named(row, 1)?;
         let value = match row.get::<_, String>(2)?.as_str() {
-            "measured" => Value::Measured(figure(row, 3)?),
+            "measured" => Value::Measured(figure_of(row, 3, metric)?),
             "missing" => Value::Missing(reason(row)?),
             _ => Value::Invalid(reason(row)?),
         };
-        run.values.insert(named(row, 1)?, value);
+        run.values.insert(metric, value);
     }
     let mut query = connection.prepare_cached(
         "SELECT run, code, text, advice FROM warning WHERE run > ?1 AND run <= ?2 ORDER BY rowid",

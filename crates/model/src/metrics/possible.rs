@@ -2,6 +2,9 @@
 
 use crate::{Effect, Interval, Metric, Scale, Unit};
 
+/// By which part of the whole a share may be wrong, as tools print it.
+const ROUNDING: f64 = 0.01;
+
 impl Metric {
     /// The range of its figures: shares lie between none and all, and most other figures are not negative.
     pub fn possible_figures(self) -> Interval {
@@ -16,6 +19,14 @@ impl Metric {
             _ => f64::INFINITY,
         };
         Interval { low: 0.0, high }
+    }
+
+    /// Whether it can have this figure: shares lie between none and all, but for rounding. Others may be below zero, by
+    /// clocks that differ.
+    pub fn can_be(self, figure: f64) -> bool {
+        let Interval { low, high } = self.possible_figures();
+        let rounding = ROUNDING * high;
+        !high.is_finite() || (low - rounding..=high + rounding).contains(&figure)
     }
 
     /// The range of effects on its scale: two shares are no more than 1 apart, and a ratio is not negative.
@@ -64,6 +75,21 @@ mod tests {
         assert_eq!(clip(Metric::Throughput.possible_figures(), -20.0, 26.0), (0.0, 26.0));
         assert_eq!(clip(Metric::Duplicate.possible_figures(), -0.5, 2.0), (0.0, 2.0));
         assert_eq!(clip(Metric::PacingError.possible_figures(), -0.5, 2.0), (-0.5, 2.0));
+    }
+
+    #[test]
+    fn share_above_all_cannot_be() {
+        for (metric, figure, can_be) in [
+            (Metric::EchoLoss, 7.0, false),
+            (Metric::EchoLoss, 1.0, true),
+            (Metric::Loss, -0.5, false),
+            (Metric::TcpEfficiency, 100.4, true),
+            (Metric::TcpEfficiency, 120.0, false),
+            (Metric::Duplicate, 7.0, true),
+            (Metric::OneWayDelay, -3.0, true),
+        ] {
+            assert_eq!(metric.can_be(figure), can_be, "{metric} {figure}");
+        }
     }
 
     #[test]

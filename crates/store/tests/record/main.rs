@@ -89,6 +89,22 @@ fn numbers_that_sums_would_overflow_are_refused() {
 }
 
 #[test]
+fn share_above_all_is_refused() {
+    let (_folder, path) = record();
+    let change = |metric: &str, figure: &str| {
+        let changed =
+            format!("UPDATE value SET metric = '{metric}', number = {figure} WHERE kind = 'measured'");
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&changed).unwrap();
+        Record::read(&path).unwrap().runs().map(drop)
+    };
+    let refusal = change("echo_loss", "7.0").unwrap_err().to_string();
+    assert!(refusal.contains("echo_loss = 7 is out of bounds"), "{refusal}");
+    assert!(change("echo_loss", "-1.0").is_err());
+    change("echo_loss", "1.0").unwrap();
+    change("one_way_delay", "-1.0").unwrap();
+}
+
+#[test]
 fn what_goes_in_comes_out() {
     let (_folder, path) = record();
     let mut record = Record::open(&path).unwrap();
