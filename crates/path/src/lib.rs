@@ -33,6 +33,9 @@ pub enum PathError {
     /// A name has no address.
     #[error("{0}")]
     NoAddress(String),
+    /// This host has no certificates of authorities to check those of servers with.
+    #[error("{0}")]
+    Certificates(String),
     /// The user interrupted before the end of the first round.
     #[error("interrupted")]
     Interrupted,

@@ -69,14 +69,16 @@ pub fn measure(
     let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
     let request_bytes =
         if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(MIN_REQUEST) };
+    let tls = configure_tls();
+    // Without certificates here, the fault of this host would look like one of the servers.
+    if let Err(reason) = &tls
+        && targets.iter().any(|target| target.tls)
+    {
+        return Err(PathError::Certificates(reason.clone()));
+    }
     let mut watch = Watch {
         settings,
-        prober: Prober {
-            pace: start_pace(settings),
-            tls: configure_tls(),
-            resolvers: settings.resolvers,
-            request_bytes,
-        },
+        prober: Prober { pace: start_pace(settings), tls, resolvers: settings.resolvers, request_bytes },
         exporter: settings.metrics.map(exporter).transpose()?,
         progress: Progress::new(rounds.filter(|_| !settings.prints_rounds())),
         looks: Vec::new(),

@@ -75,7 +75,7 @@ fn silence_of_a_broken_resolver_is_no_absent_family() {
     };
     for (name, state, reason) in [
         ("silent", "unresolved", "did not answer within 2 s"),
-        ("servfail", "unresolved", "answers ServerFailure"),
+        ("servfail", "unresolved", "answers SERVFAIL"),
         ("cut", "unresolved", "sent a truncated response, and over TCP"),
         ("mapped", "absent", "is an IPv4 address (::ffff:192.0.2.1)"),
     ] {

@@ -5,22 +5,44 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use std::io;
+use rustls_native_certs::{CertificateResult, ErrorKind};
+use stacklab_traffic::host::files::wait_for_user;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The variable that names a file of certificates.
+const FILE: &str = "SSL_CERT_FILE";
 /// What rustls calls a certificate of an authority that a server uses as its own.
 const OWN_AUTHORITY: &str = "CaUsedAsEndEntity";
 
-/// TLS with the system's certificates, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+/// TLS with the system's certificates, or those of SSL_CERT_FILE and SSL_CERT_DIR. An error is this host's fault: no
+/// server can be judged.
 pub(crate) fn configure_tls() -> Result<Arc<ClientConfig>, String> {
-    let read = rustls_native_certs::load_native_certs();
+    // The variables may name a pipe.
+    let read = wait_for_user(rustls_native_certs::load_native_certs);
+    configure_with(read, env::var_os(FILE).map(PathBuf::from).as_deref())
+}
+
+/// As [`configure_tls`], by these certificates. `file` is the one that the user named.
+fn configure_with(read: CertificateResult, file: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
+    if let Some(reason) = file.and_then(|file| find_read_error(&read, file)) {
+        return Err(format!(
+            "could not read the certificates of authorities: {reason}. Name a readable file of PEM certificates in {FILE}, or unset it"
+        ));
+    }
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(read.certs.iter().cloned());
     if roots.is_empty() {
-        let reasons: Vec<String> = read.errors.iter().map(ToString::to_string).collect();
-        let reasons = if reasons.is_empty() { "there are none".to_owned() } else { reasons.join("; ") };
+        let mut reasons: Vec<String> = read.errors.iter().map(ToString::to_string).collect();
+        if reasons.is_empty() {
+            reasons
+                .push(file.map_or("there are none".to_owned(), |file| format!("none in {}", file.display())));
+        }
         return Err(format!(
-            "no certificate of an authority can be read from the system's store, or SSL_CERT_FILE and SSL_CERT_DIR: {reasons}"
+            "no certificate of an authority can be read from the system's store, or {FILE} and SSL_CERT_DIR: {}. Install the \
+             authorities' certificates (ca-certificates), or name a file of them in {FILE}",
+            reasons.join("; ")
         ));
     }
     let inner = WebPkiServerVerifier::builder(Arc::new(roots)).build().map_err(|error| error.to_string())?;
@@ -28,6 +50,14 @@ pub(crate) fn configure_tls() -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(
         ClientConfig::builder().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
     ))
+}
+
+/// Why this file could not be read, with its name.
+fn find_read_error(read: &CertificateResult, file: &Path) -> Option<String> {
+    read.errors.iter().find_map(|error| match &error.kind {
+        ErrorKind::Io { inner, path } if path == file => Some(format!("{}: {inner}", file.display())),
+        _ => None,
+    })
 }
 
 #[derive(Debug)]
@@ -84,37 +114,29 @@ fn lacks_issuer(error: &CertificateError) -> bool {
     matches!(error, CertificateError::UnknownIssuer) || is_own_authority(error)
 }
 
-fn is_own_authority(error: &CertificateError) -> bool {
+pub(crate) fn is_own_authority(error: &CertificateError) -> bool {
     matches!(error, CertificateError::Other(other) if other.0.to_string() == OWN_AUTHORITY)
 }
 
-/// Why the certificate of a server is refused, if that is the error.
-pub(crate) fn describe_refusal(error: &io::Error) -> Option<String> {
-    let error = error.get_ref()?.downcast_ref::<Error>()?;
-    let Error::InvalidCertificate(error) = error else { return None };
-    const STORE: &str = "put it into the file that SSL_CERT_FILE names, to accept it";
-    Some(match error {
-        CertificateError::UnknownIssuer => format!(
-            "the certificate of its issuer is not in the system's store, or in SSL_CERT_FILE and SSL_CERT_DIR: {STORE}"
-        ),
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired, by the clock of this host".to_owned()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls_native_certs::load_certs_from_paths;
+
+    #[test]
+    fn unreadable_certificates_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let absent = folder.path().join("absent.pem");
+        let empty = folder.path().join("empty.pem");
+        std::fs::write(&empty, "").unwrap();
+        for (file, reason) in [(&absent, "absent.pem: No such file"), (&empty, "none in ")] {
+            let read = load_certs_from_paths(Some(file), None);
+            let error = configure_with(read, Some(file)).unwrap_err();
+            assert!(error.contains(reason) && error.contains("SSL_CERT_FILE"), "{error}");
         }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet, by the clock of this host".to_owned()
-        }
-        CertificateError::NotValidForName => "its certificate is for another name".to_owned(),
-        CertificateError::NotValidForNameContext { expected, presented } => {
-            let presented = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
-            format!("its certificate is not for {}, but for {presented}", expected.to_str())
-        }
-        CertificateError::Revoked => "its certificate is revoked".to_owned(),
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "its certificate is not one of a server".to_owned()
-        }
-        error if is_own_authority(error) => {
-            format!("its certificate is its own authority (self-signed): {STORE}")
-        }
-        other => format!("its certificate is refused ({other:?})"),
-    })
+        // The file is wrong, whatever a folder has.
+        let mut read = load_certs_from_paths(Some(&absent), None);
+        read.certs.push(CertificateDer::from(vec![0x30, 0]));
+        assert!(configure_with(read, Some(&absent)).unwrap_err().contains("absent.pem"));
+    }
 }

@@ -101,12 +101,24 @@ fn query(id: u16, name: &str, kind: TYPE) -> Result<Vec<u8>, simple_dns::SimpleD
     packet.build_bytes_vec()
 }
 
+/// A response code as IANA's registry and other tools call it.
+fn name_code(code: RCODE) -> String {
+    match code {
+        RCODE::FormatError => "FORMERR".to_owned(),
+        RCODE::ServerFailure => "SERVFAIL".to_owned(),
+        RCODE::NotImplemented => "NOTIMP".to_owned(),
+        RCODE::Reserved => "with a code that is not assigned".to_owned(),
+        // The others have the registry's names here, too.
+        other => format!("{other:?}").to_uppercase(),
+    }
+}
+
 /// The addresses of a family in an answer; none if the name does not exist.
 pub fn read(answer: &[u8], family: Family) -> Result<Vec<IpAddr>, String> {
     let packet = Packet::parse(answer).map_err(|error| format!("sent a malformed DNS response: {error}"))?;
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {}
-        other => return Err(format!("answers {other:?}")),
+        other => return Err(format!("answers {}", name_code(other))),
     }
     let addresses = packet.answers.iter().filter_map(|record| match &record.rdata {
         RData::A(a) => Some(IpAddr::from(a.address.to_be_bytes())),
@@ -114,4 +126,20 @@ pub fn read(answer: &[u8], family: Family) -> Result<Vec<IpAddr>, String> {
         _ => None,
     });
     Ok(addresses.filter(|address| Family::of(*address) == family).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn response_codes_have_the_registrys_names() {
+        for (code, name) in [(1, "FORMERR"), (2, "SERVFAIL"), (4, "NOTIMP"), (5, "REFUSED"), (9, "NOTAUTH")] {
+            assert_eq!(name_code(RCODE::from(code)), name);
+        }
+        let mut answer = query(7, "a.test", TYPE::AAAA).unwrap();
+        answer[2] |= RESPONSE;
+        answer[3] |= 2;
+        assert_eq!(read(&answer, Family::Ipv6).unwrap_err(), "answers SERVFAIL");
+    }
 }

@@ -1,8 +1,8 @@
 //! One request over TCP, and TLS in it: how long each step takes.
 
 use crate::probe::body::{Body, read_head};
-use crate::probe::certificates::describe_refusal;
 use crate::probe::pace::Timed;
+use crate::probe::tls_errors::describe_tls_error;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -249,8 +249,8 @@ fn find_missing(fetched: &Fetched) -> Option<String> {
 }
 
 fn said(error: &io::Error) -> String {
-    if let Some(refusal) = describe_refusal(error) {
-        return refusal;
+    if let Some(described) = describe_tls_error(error) {
+        return described;
     }
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {

@@ -7,6 +7,7 @@ mod choose;
 pub(crate) mod dns;
 pub(crate) mod http;
 pub(crate) mod pace;
+mod tls_errors;
 
 use crate::metric::PathMetric;
 use crate::probe::boundary::{Reply, boundary};

@@ -1,6 +1,6 @@
 //! `stacklab path`.
 
-use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, interrupt_flag};
+use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, OTHER, interrupt_flag};
 use crate::output::write_stdout;
 use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
@@ -98,6 +98,7 @@ fn failure(error: PathError) -> Failure {
     match error {
         PathError::Unreadable(text) => Failure::usage(text),
         PathError::NoAddress(text) => Failure::unreachable(text),
+        PathError::Certificates(text) => Failure::new(OTHER, text),
         PathError::Interrupted => Failure::from(AgentError::Interrupted),
         PathError::Listen(reason) => Failure::step("listen on the address of --metrics")(reason),
         PathError::Output(reason) => Failure::step("write to standard output")(reason),
