@@ -72,7 +72,7 @@ fn describe_certificate_error(error: &CertificateError) -> String {
     }
 }
 
-/// Errors of checking a chain of certificates that have no kind of their own, by their names in the library.
+/// Errors of checking a chain of certificates, by their names in the library: rustls has no variant for them.
 fn describe_chain_error(name: &str) -> String {
     let text = match name {
         "EndEntityUsedAsCa" => {

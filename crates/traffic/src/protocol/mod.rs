@@ -76,18 +76,22 @@ pub fn json_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
+/// A control character that no reader of lines takes off.
+fn is_raw_control(c: char) -> bool {
+    is_control(c) && c != '\r'
+}
+
 /// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change.
 /// In their place is U+FFFD.
 pub fn printable(line: &str) -> Cow<'_, str> {
-    let raw = |c: char| is_control(c) && c != '\r';
-    if !line.contains('\\') && !line.contains(raw) {
+    if !line.contains('\\') && !line.contains(is_raw_control) {
         return Cow::Borrowed(line);
     }
     let mut text = String::with_capacity(line.len());
     let mut rest = line.chars();
     while let Some(c) = rest.next() {
         if c != '\\' {
-            text.push(if raw(c) { char::REPLACEMENT_CHARACTER } else { c });
+            text.push(if is_raw_control(c) { char::REPLACEMENT_CHARACTER } else { c });
             continue;
         }
         match rest.next() {
