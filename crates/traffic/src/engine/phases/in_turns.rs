@@ -125,7 +125,9 @@ impl Sending<'_> {
         let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
         let waited = self.run_delay.read().zip(waited_began);
         let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));
-        let SendReport { messages, first_ns, last_ns, .. } = sent;
+        let SendReport { messages, last_ns, .. } = sent;
+        // On a busy machine a slice may be over before its first message: then it took no time.
+        let first_ns = if messages == 0 { last_ns } else { sent.first_ns };
         let counted = Slice { round, messages, first_ns, last_ns, cpu_ns, waited_ns, ..Slice::default() };
         self.done.slices.push(counted);
         self.count(sent);
