@@ -215,12 +215,14 @@ fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
         let mut stream = accept();
         tell(&mut control, State::TestStart);
         tell(&mut control, State::TestRunning);
+        let began = Instant::now();
         let counting = thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()).unwrap());
         control.read_exact(&mut [0]).unwrap();
         tell(&mut control, State::ExchangeResults);
         let own: Value = serde_json::from_str(&text(&mut control, 1 << 20)).unwrap();
         let bytes = own["streams"][0]["bytes"].as_u64().unwrap() * times;
-        let results = json!({ "streams": [{ "id": 1, "bytes": bytes, "end_time": 1.0 }] });
+        let end_time = began.elapsed().as_secs_f64();
+        let results = json!({ "streams": [{ "id": 1, "bytes": bytes, "end_time": end_time }] });
         control.write_all(&framed(&results.to_string())).unwrap();
         tell(&mut control, State::DisplayResults);
         control.read_exact(&mut [0]).unwrap();
