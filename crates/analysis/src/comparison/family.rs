@@ -148,7 +148,8 @@ fn conclude_once(
         };
         evidence.iter().enumerate().map(of).collect()
     };
-    let claims = claims_at_the_end(p(Claim::Different, |t| t.p), p(Claim::Equivalent, |t| t.equivalence_p));
+    let claims =
+        claims_at_the_end(ENDED, p(Claim::Different, |t| t.p), p(Claim::Equivalent, |t| t.equivalence_p));
     let mut verdicts = Vec::new();
     for (number, (found, (adjusted, claim))) in evidence.iter_mut().zip(claims).enumerate() {
         if let Some(tests) = found.tests.as_mut().filter(|_| has_ended) {
@@ -202,7 +203,7 @@ pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<O
         pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests_to_claim(paired, margin)))).collect()
     };
     if is_planned {
-        let claims = claims_at_the_end(of(1.0, |tests| tests.p), of(1.0, |tests| tests.equivalence_p));
+        let claims = claims_at_the_end(ENDED, of(1.0, |tests| tests.p), of(1.0, |tests| tests.equivalence_p));
         return claims.into_iter().map(|(_, claim)| claim).collect();
     }
     claims_of_e(RUNNING, of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e))
@@ -215,10 +216,14 @@ fn claims_of_e(level: f64, e: Vec<f64>, equivalence_e: Vec<f64>) -> Vec<Option<C
     all.map(|(different, equivalent)| claimed(different, equivalent)).collect()
 }
 
-/// The claims of p, and both p adjusted.
-pub(crate) fn claims_at_the_end(p: Vec<f64>, equivalence_p: Vec<f64>) -> Vec<([f64; 2], Option<Claim>)> {
+/// The claims of p at a level for each kind, and both p adjusted.
+pub(crate) fn claims_at_the_end(
+    level: f64,
+    p: Vec<f64>,
+    equivalence_p: Vec<f64>,
+) -> Vec<([f64; 2], Option<Claim>)> {
     let [different, equivalent] = [p, equivalence_p].map(|p| benjamini_hochberg(&p));
-    let claim = |[different, equivalent]: [f64; 2]| claimed(different <= ENDED, equivalent <= ENDED);
+    let claim = |[different, equivalent]: [f64; 2]| claimed(different <= level, equivalent <= level);
     let all = different.into_iter().zip(equivalent).map(<[f64; 2]>::from);
     all.map(|adjusted| (adjusted, claim(adjusted))).collect()
 }
