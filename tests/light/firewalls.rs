@@ -133,10 +133,11 @@ fn a_loss_of_all_datagrams_is_a_figure() {
     // A round trip has no figure then.
     let run = path.measure(&there, &format!("echo {} -t 1", THERE[1])).expect(code::NOTHING_VALID);
     run.says(&["no answer came back", "over ipv6"]);
-    let words = format!("udp -b 1M {} -t 12 --against ipv4", THERE.join(","));
+    let words = format!("udp -b 1M {} -t 8 --against ipv4", THERE.join(","));
     let run = path.measure(&there, &words).expect(code::NOTHING_VALID).says(&["ipv6 does not get through"]);
     let loss = run.stdout.lines().find(|line| line.starts_with("loss ")).unwrap_or_default();
-    assert!(loss.contains("IPv4 better"), "{run}");
+    // How many blocks there are, and so the verdict, depends on how busy the machine is.
+    assert!(loss.contains("+100.00 [+100.00, +100.00] points"), "{run}");
 }
 
 #[test]
