@@ -7,7 +7,7 @@
 use crate::comparison::blocks::Blocks;
 use crate::comparison::evidence::Evidence;
 use crate::comparison::family::{Conclusion, Ending, conclude, range_level, settle};
-use crate::comparison::{Paired, effect_of, interval_back, margin_distance, to_distance};
+use crate::comparison::{Paired, effect_of, interval_back, margin_distance};
 use crate::findings::overall::overall;
 use crate::statistics::{
     RandomEffects, Student, median, median_interval, sign_p, sign_p_above, signed_rank_p, signed_rank_p_above,
@@ -152,7 +152,7 @@ fn distances(units: &[Unit]) -> Vec<f64> {
 fn units(question: &Question, answers: &[PairAnswer]) -> Vec<Unit> {
     let of = |answer: &PairAnswer| {
         let effect = answer.effect.as_ref().filter(|_| !matches!(answer.verdict, Verdict::Nothing(_)))?;
-        let distance = to_distance(question.metric.scale(), effect.estimate);
+        let distance = question.metric.scale().to_distance(effect.estimate);
         let is_seen = !matches!(answer.verdict, Verdict::NoneSeen(_));
         (distance.is_finite() && effect.error.is_finite())
             .then_some(Unit { distance: (distance, effect.error), is_seen })

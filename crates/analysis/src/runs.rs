@@ -4,6 +4,9 @@ use crate::statistics::{Moments, mean, median, median_interval};
 use stacklab_model::{Cell, Estimate, Metric, Probe, RunRecord, RunStatus, Value};
 use std::collections::HashMap;
 
+/// The codes of warnings about CPU time that a run's hosts did not get.
+const LOAD_WARNINGS: [&str; 2] = ["other_load", "cpu_quota"];
+
 /// Runs by cell and probe, in the order of their blocks. Built once, used by every question.
 #[derive(Debug, Default)]
 pub struct Runs<'a> {
@@ -62,6 +65,11 @@ pub fn estimate_of(figures: &[f64]) -> Estimate {
         median_interval: median_interval(figures, 0.95).map(|found| found.interval),
         missing: None,
     }
+}
+
+/// Whether other load or a CPU quota disturbed a run.
+pub(crate) fn is_disturbed(run: &RunRecord) -> bool {
+    run.warnings.iter().any(|warning| LOAD_WARNINGS.contains(&warning.code.as_str()))
 }
 
 /// Why an arm has fewer figures than runs, if it has.

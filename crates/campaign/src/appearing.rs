@@ -1,7 +1,7 @@
 //! The differences that appear while a campaign of many comparisons is measured. Nothing is claimed of them yet.
 
 use stacklab_analysis::RunningEvidence;
-use stacklab_model::{Cell, Effect, Metric, Question, Scale};
+use stacklab_model::{Cell, Effect, Interval, Metric, Question};
 use stacklab_report::difference;
 
 /// Maximum number of comparisons among which the most certain difference is looked for, after each block.
@@ -55,23 +55,19 @@ impl Appearing {
 
 /// How many errors an effect is from none. Exact figures, such as those of headers, have no error, and are certain.
 fn certainty(effect: &Effect) -> f64 {
-    let distance = match effect.scale {
-        Scale::Ratio => effect.estimate.ln(),
-        Scale::Difference => effect.estimate,
-    };
-    distance.abs() / effect.error.max(f64::MIN_POSITIVE)
+    effect.scale.to_distance(effect.estimate).abs() / effect.error.max(f64::MIN_POSITIVE)
 }
 
 /// Whether no difference is outside of an effect's 95 % interval.
 fn appears(effect: &Effect) -> bool {
-    let none = if effect.scale == Scale::Ratio { 1.0 } else { 0.0 };
-    effect.interval95.low > none || effect.interval95.high < none
+    let Interval { low, high } = effect.interval95;
+    effect.scale.to_distance(low) > 0.0 || effect.scale.to_distance(high) < 0.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Family, Interval, SizeOf, Transport};
+    use stacklab_model::{Family, Scale, SizeOf, Transport};
 
     #[test]
     fn most_certain_difference_is_named() {

@@ -222,16 +222,10 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Cell, Factor, Family, Metric, Probe, SizeOf, Transport, Value};
-
-    fn cell(transport: Transport, family: Family, os: &str) -> Cell {
-        let mut cell = Cell::new(family, transport, SizeOf::Payload, 128);
-        cell.set(Factor::Os, os).unwrap();
-        cell
-    }
+    use stacklab_model::{Cell, Family, Metric, Probe, SizeOf, Transport, Value};
 
     fn run(started_unix_ns: u64, wall_ns: u64) -> RunRecord {
-        let cell = cell(Transport::Udp, Family::Ipv4, "namespace");
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128);
         let trial = Trial { block: 0, position: 0, cell, probe: Probe::Stream };
         let run = RunRecord::with_value(trial, Metric::Throughput, Value::Measured(1.0));
         RunRecord { started_unix_ns, wall_ns, ..run }

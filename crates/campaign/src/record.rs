@@ -3,7 +3,7 @@
 
 use crate::CampaignError;
 use crate::resumed::describe_moves;
-use crate::runs::{read_runs, with_reports};
+use crate::runs::{add_reports, read_runs};
 use crate::schedule::{Replayed, Schedule};
 use crate::sources::StudySource;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use stacklab_analysis::findings;
 use stacklab_model::{
     ArmSchedule, Cell, ComparisonSpec, Counters, Explanation, Factor, Family, Findings, HostFacts,
     LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS, StopReason, StoppingRule, Topology, Until,
-    Value, once_each,
+    Value, add_up, once_each,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -84,7 +84,7 @@ impl Recorded {
         let mut runs = read_runs(record)?;
         // The A/A check compares slices.
         for run in runs.iter_mut().filter(|run| SELF_ARMS.contains(&&*run.trial.cell.replica)) {
-            *run = with_reports(record, run.clone())?;
+            add_reports(record, run)?;
         }
         let (study, replayed) = if let Some(imported) = ImportedStudy::of(&campaign) {
             let study = imported.study(&runs);
@@ -181,7 +181,7 @@ fn sum_throttled_us(record: &Record, runs: &[RunRecord]) -> Result<u64, Campaign
         let trial = trials.entry(run.started_unix_ns).or_default();
         *trial = most.unwrap_or(0).max(*trial);
     }
-    Ok(trials.into_values().fold(0, u64::saturating_add))
+    Ok(add_up(trials.into_values()))
 }
 
 /// Name of the study of imported records.

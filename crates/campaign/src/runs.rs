@@ -6,15 +6,22 @@ use stacklab_store::{Record, StoreError};
 use stacklab_trial::results::interleaved::locate_arms;
 use stacklab_trial::validate::finished_run;
 use std::iter::{Peekable, from_fn};
+use std::mem::take;
 
-/// A run of a record with its host reports. One whose numbers contradict each other is invalid, whatever the record
+/// A run of a record with its host reports, as [`add_reports`] adds them.
+pub fn with_reports(record: &Record, mut run: RunRecord) -> Result<RunRecord, StoreError> {
+    add_reports(record, &mut run)?;
+    Ok(run)
+}
+
+/// Adds the host reports of a run of a record. One whose numbers contradict each other is invalid, whatever the record
 /// says.
-pub fn with_reports(record: &Record, run: RunRecord) -> Result<RunRecord, StoreError> {
-    let mut whole = RunRecord { host_reports: record.host_reports(&run.trial)?, ..run };
-    if let Some(reasons) = contradictions(&whole) {
-        whole.status = RunStatus::Invalid(reasons);
+pub(crate) fn add_reports(record: &Record, run: &mut RunRecord) -> Result<(), StoreError> {
+    run.host_reports = record.host_reports(&run.trial)?;
+    if let Some(reasons) = contradictions(run) {
+        run.status = RunStatus::Invalid(reasons);
     }
-    Ok(whole)
+    Ok(())
 }
 
 /// What a run contradicts that somebody else made and calls valid; `None` if nothing.
@@ -80,9 +87,8 @@ fn locate_again(record: &Record, mut trial: Vec<RunRecord>) -> Result<Vec<RunRec
     }
     let mut reports = Vec::new();
     for run in &mut trial {
-        let whole = with_reports(record, run.clone())?;
-        run.status = whole.status;
-        match <[HostReport; 2]>::try_from(whole.host_reports) {
+        add_reports(record, run)?;
+        match <[HostReport; 2]>::try_from(take(&mut run.host_reports)) {
             Ok([sender, receiver]) if run.is_valid() => reports.push(Ends { sender, receiver }),
             _ => return Ok(trial),
         }

@@ -72,7 +72,7 @@ impl<'a> Schedule<'a> {
     /// blocks are complete it is not: nothing could be compared.
     pub(crate) fn is_time_up<'r>(&self, runs: impl IntoIterator<Item = &'r RunRecord>) -> bool {
         let mut spent = self.spent.clone();
-        runs.into_iter().for_each(|run| spent.add(run));
+        spent.add_all(runs);
         is_over(&self.study.rule, self.block, spent.ns()) == Some(StopReason::Budget)
     }
 
@@ -113,7 +113,7 @@ impl<'a> Schedule<'a> {
         has_later: bool,
     ) {
         self.block += 1;
-        runs.clone().into_iter().for_each(|run| self.spent.add(run));
+        self.spent.add_all(runs.clone());
         let index = Runs::new(runs);
         self.running.iter_mut().for_each(|running| running.add(&index));
         let rule = &self.study.rule;

@@ -244,7 +244,7 @@ impl PathSample {
         let [sender, receiver, ..] = run.host_reports.as_slice() else { return None };
         let received = &receiver.received;
         let window_ns = received.last_ns.saturating_sub(received.first_ns);
-        let bytes = (received.bytes + received.cut_bytes).saturating_sub(received.bytes_at_first);
+        let bytes = received.all_bytes().saturating_sub(received.bytes_at_first);
         // A sender that is late, on a busy machine, sends for longer: that is not the path's time.
         let sent_ns = sender.sent.last_ns.saturating_sub(sender.sent.first_ns).max(SAMPLE_NS);
         let emptying_ns = window_ns.saturating_sub(sent_ns);

@@ -54,7 +54,7 @@ pub use host::report::{
     StationFrame, StationReport, ToolReport, ToolSeries,
 };
 pub use host::{CpuQuota, CpuScope, CpuSource, EchoFloor, Ends, HostFacts, NoiseFloor, Spread};
-pub use limits::{MAX_NUMBER, is_control, is_in_bounds, printable_lines, printable_text, too_large};
+pub use limits::{MAX_NUMBER, add_up, is_control, is_in_bounds, printable_lines, printable_text, too_large};
 pub use metrics::Metric;
 pub use metrics::unit::{Better, Difference, Scale, Unit};
 pub use names::{
@@ -73,7 +73,7 @@ pub use trial::search::{SearchDevice, SearchOutcome, SearchSlice, SearchSpec};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::spent::SpentTime;
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};
-pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};
+pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration, write_time};
 pub use words::{capitalize, count};
 
 /// For `skip_serializing_if`.

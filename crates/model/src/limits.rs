@@ -107,6 +107,11 @@ pub fn too_large(json: &str) -> Option<&str> {
     None
 }
 
+/// The sum of counts that somebody else says: the largest number, if it is larger than that.
+pub fn add_up(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
 /// Whether a character commands a terminal, ends a line or a paragraph, or changes the direction of the text around it
 /// (Unicode's property Bidi_Control): a name or a reason that has it is shown as another one than it is.
 pub fn is_control(c: char) -> bool {

@@ -80,6 +80,14 @@ pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
     if nanoseconds <= 1e18 { Ok(nanoseconds.round() as u64) } else { Err(error()) }
 }
 
+/// A duration in nanoseconds as a setting has it, rounded up: `380s`, and from ten minutes on `12min`.
+pub fn write_time(nanoseconds: u64) -> String {
+    match nanoseconds.div_ceil(1_000_000_000) {
+        seconds @ ..600 => format!("{seconds}s"),
+        seconds => format!("{}min", seconds.div_ceil(60)),
+    }
+}
+
 /// A duration in nanoseconds, printed for people: `250 ms`, `1.5 s`, `2 min 5 s`.
 pub fn print_duration(nanoseconds: u64) -> String {
     match nanoseconds {

@@ -2,7 +2,7 @@
 
 use crate::PathError;
 use crate::probe::dns;
-use crate::url::read_target;
+use crate::url::{Url, read_url};
 use stacklab_model::{Family, ScopedAddr};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -51,7 +51,8 @@ impl Target {
         self.refused.get(&family).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn without_addresses(name: &str, host: String, tls: bool, port: u16, path: String) -> Self {
+    fn without_addresses(name: &str, url: Url) -> Self {
+        let Url { host, tls, port, path, .. } = url;
         Target {
             name: name.to_owned(),
             host,
@@ -67,7 +68,9 @@ impl Target {
 
 /// Looks up a name: by these resolvers, or as the system does.
 pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
-    let (target, address) = read_target(text)?;
+    let mut url = read_url(text)?;
+    let address = url.address.take();
+    let target = Target::without_addresses(text, url);
     if let Some(address) = address {
         let named = Family::of(address.ip());
         let other = format!("an {named} address was named, which has no other family (--pairs has both)");
@@ -200,9 +203,8 @@ fn pair(line: &str) -> Result<Target, String> {
         addresses.insert(*family, Ok(address));
     }
     let named = words.next();
-    let (target, _) =
-        read_target(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
-    Ok(Target { name: named.unwrap_or(line).to_owned(), addresses, ..target })
+    let url = read_url(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
+    Ok(Target { addresses, ..Target::without_addresses(named.unwrap_or(line), url) })
 }
 
 #[cfg(test)]

@@ -1,17 +1,27 @@
 //! Targets as users write them: `NAME`, `http://NAME:PORT/PATH?QUERY`, `[2001:db8::1]:8443` (RFC 3986).
 
 use crate::PathError;
-use crate::target::Target;
 use stacklab_model::ScopedAddr;
 use stacklab_traffic::host::names::to_ascii;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const MAX_NAME_LENGTH: usize = 253;
 
-struct Url<'a> {
+/// A target without the addresses of its name.
+pub(crate) struct Url {
+    /// A name in ASCII, or an address.
+    pub(crate) host: String,
+    pub(crate) tls: bool,
+    pub(crate) port: u16,
+    /// Path and query, which begin with a slash.
+    pub(crate) path: String,
+    /// What was written instead of a name.
+    pub(crate) address: Option<ScopedAddr>,
+}
+
+struct Parts<'a> {
     tls: bool,
     authority: &'a str,
-    /// Path and query, which begin with a slash.
     path: String,
 }
 
@@ -21,13 +31,12 @@ struct Authority<'a> {
     is_bracketed: bool,
 }
 
-/// A target without the addresses of its name, and the address that was written instead of a name.
-pub(crate) fn read_target(text: &str) -> Result<(Target, Option<ScopedAddr>), PathError> {
+pub(crate) fn read_url(text: &str) -> Result<Url, PathError> {
     read(text).map_err(|what| PathError::Unreadable(format!("`{text}` is not a valid target: {what}")))
 }
 
-fn read(text: &str) -> Result<(Target, Option<ScopedAddr>), String> {
-    let Url { tls, authority, path } = split_url(text)?;
+fn read(text: &str) -> Result<Url, String> {
+    let Parts { tls, authority, path } = split_url(text)?;
     let Authority { host, port, is_bracketed } = split_authority(authority)?;
     let address = read_address(host, is_bracketed)?;
     let host = match &address {
@@ -45,11 +54,11 @@ fn read(text: &str) -> Result<(Target, Option<ScopedAddr>), String> {
         );
     }
     let port = read_port(port)?.unwrap_or(if tls { 443 } else { 80 });
-    Ok((Target::without_addresses(text, host, tls, port, path), address))
+    Ok(Url { host, tls, port, path, address })
 }
 
 /// The fragment is left out: it stays with the client (RFC 9110, section 7.1). A query may come without a path.
-fn split_url(text: &str) -> Result<Url<'_>, String> {
+fn split_url(text: &str) -> Result<Parts<'_>, String> {
     let text = text.split('#').next().unwrap_or_default();
     let (tls, rest) = match text.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
@@ -62,7 +71,7 @@ fn split_url(text: &str) -> Result<Url<'_>, String> {
     };
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
     let slash = if rest[at..].starts_with('/') { "" } else { "/" };
-    Ok(Url { tls, authority: &rest[..at], path: format!("{slash}{}", &rest[at..]) })
+    Ok(Parts { tls, authority: &rest[..at], path: format!("{slash}{}", &rest[at..]) })
 }
 
 /// An IPv6 address contains colons, and has brackets where a port may follow.
@@ -120,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_target_has_defaults_and_is_checked() {
-        let read = |text: &str| read_target(text).map(|(p, _)| (p.host, p.tls, p.port, p.path)).ok();
+        let read = |text: &str| read_url(text).map(|url| (url.host, url.tls, url.port, url.path)).ok();
         let is = |host: &str, tls, port, path: &str| Some((host.to_owned(), tls, port, path.to_owned()));
         assert_eq!(read("example.org"), is("example.org", true, 443, "/"));
         assert_eq!(read("http://example.org"), is("example.org", false, 80, "/"));
@@ -172,13 +181,9 @@ mod tests {
             ("fe80::1%eth0", "fe80::1", 443, "/"),
             ("http://[::1%25lo]:8000/", "::1", 8000, "/"),
         ] {
-            let (target, address) = read_target(text).unwrap();
-            assert_eq!(
-                (target.host.as_str(), target.port, target.path.as_str()),
-                (host, port, path),
-                "{text}"
-            );
-            let zone = address.as_ref().and_then(ScopedAddr::zone);
+            let url = read_url(text).unwrap();
+            assert_eq!((url.host.as_str(), url.port, url.path.as_str()), (host, port, path), "{text}");
+            let zone = url.address.as_ref().and_then(ScopedAddr::zone);
             assert_eq!(zone, text.contains("eth0").then_some("eth0"), "{text}");
         }
         for (wrong, reason) in [
@@ -189,7 +194,7 @@ mod tests {
             ("http://?x", "name a host"),
             ("#b", "name a host"),
         ] {
-            let error = read_target(wrong).unwrap_err().to_string();
+            let error = read_url(wrong).err().unwrap().to_string();
             assert!(error.contains(reason), "{wrong}: {error}");
         }
     }

@@ -1,7 +1,7 @@
 //! How long a trial and its steps may take, and other rules of the engine that a coordinator has to know.
 
 pub use crate::engine::flows::OPEN_LIMIT;
-pub use crate::engine::phases::{END_LIMIT, MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
+pub use crate::engine::phases::{END_LIMIT, MIN_MESSAGES, MIN_ROUND_TRIPS};
 pub use crate::engine::socket_options::pacing_rate;
 pub use crate::stats::flow::MAX_DELAY_NS;
 

@@ -245,7 +245,7 @@ pub fn measure_offset(
     let Collected { reports, limits, .. } = collect(first, second, path, &spec, Direction::Forward)?;
     Ok(reports.and_then(|reports| {
         let Some(ends) = reports.first() else { return Err("no host reported".to_owned()) };
-        if let Some(reason) = validate::numbers(&spec, &limits, 0, ends).into_iter().next() {
+        if let Some(reason) = validate::numbers(&spec, &limits, 0, ends.as_ref()).into_iter().next() {
             return Err(reason);
         }
         let least = ends.sender.received.least_round_trip;

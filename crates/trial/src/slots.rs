@@ -2,9 +2,9 @@
 
 use crate::path::Path;
 use crate::transfer::Transfer;
-use stacklab_model::{Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
+use stacklab_model::{ArmSchedule, Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Timetable};
-use stacklab_traffic::timing::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
+use stacklab_traffic::timing::{MIN_MESSAGES, MIN_ROUND_TRIPS};
 use std::time::Duration;
 
 /// Time for all senders to open their sockets before the first slot.
@@ -77,7 +77,7 @@ fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
             .max(ROUND_TRIPS_OF_STREAM * limits.round_trip_ns),
     };
     let most_ns = match length {
-        Length::Time(ns) => ns / MIN_ROUNDS,
+        Length::Time(ns) => ns / ArmSchedule::MIN_SLICES,
         Length::Packets(_) => u64::MAX,
     };
     needs_ns.max(MIN_SLICE_NS).min(most_ns.max(1))

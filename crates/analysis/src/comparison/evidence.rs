@@ -2,7 +2,7 @@
 
 use crate::comparison::blocks::{Blocks, counts_events};
 use crate::comparison::limits::{ENDED, MIN_PAIRS, RUNNING, loses_too_many, min_equivalent_pairs};
-use crate::comparison::{Paired, margin_distance, to_distance};
+use crate::comparison::{Paired, margin_distance};
 use crate::runs::Runs;
 use crate::statistics::{
     Moments, e_value, e_value_inside, signed_rank_p, signed_rank_p_above, symmetric_e_value,
@@ -223,7 +223,7 @@ pub(crate) fn blocks_to_decide(
     let claims = (comparisons as f64 / 2.0).max(1.0);
     let level = ENDED / claims;
     let t = |share: f64| t_quantile(1.0 - share, degrees_of_freedom.max(1.0));
-    let distance = to_distance(*scale, *estimate).abs();
+    let distance = scale.to_distance(*estimate).abs();
     let inside = margin_distance(*scale, question.margin).high - distance;
     let blocks = |half: f64, room: f64, min: usize| {
         if room > 0.0 { (*pairs as f64 * (half / room).powi(2)).max(min as f64) } else { f64::INFINITY }

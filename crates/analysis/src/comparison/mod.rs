@@ -147,13 +147,6 @@ pub(crate) fn back(scale: Scale, distance: f64) -> f64 {
     }
 }
 
-pub(crate) fn to_distance(scale: Scale, printed: f64) -> f64 {
-    match scale {
-        Scale::Ratio => printed.ln(),
-        Scale::Difference => printed,
-    }
-}
-
 pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
     Interval { low: back(scale, interval.low), high: back(scale, interval.high) }
 }
@@ -161,7 +154,7 @@ pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
 /// The distances that count as none.
 pub(crate) fn margin_distance(scale: Scale, of: f64) -> Interval {
     let Interval { low, high } = Interval::of_margin(scale, of);
-    Interval { low: to_distance(scale, low), high: to_distance(scale, high) }
+    Interval { low: scale.to_distance(low), high: scale.to_distance(high) }
 }
 
 pub(crate) fn effect_of(scale: Scale, pairs: usize, distance: &Student) -> Effect {

@@ -7,7 +7,7 @@ use crate::comparison::evidence::{Evidence, bounds_events, is_rare};
 use crate::comparison::limits::{
     MIN_PAIRS, is_coarse_step, last_digit, loses_too_many, min_equivalent_pairs,
 };
-use crate::comparison::{Paired, margin_distance, to_distance};
+use crate::comparison::{Paired, margin_distance};
 use crate::runs::Runs;
 use crate::statistics::{
     GrowingMoments, GrowingSteps, GrowingTrimmed, Moments, SymmetricBets, e_value, e_value_inside,
@@ -81,10 +81,10 @@ impl RunningEvidence {
                 return;
             }
             Scale::Ratio => {
-                self.trimmed.add(to_distance(scale, candidate / baseline));
+                self.trimmed.add(scale.to_distance(candidate / baseline));
                 self.steps.add(baseline);
                 self.steps.add(candidate);
-                to_distance(scale, candidate / baseline)
+                scale.to_distance(candidate / baseline)
             }
         };
         self.plain.add(distance);

@@ -107,7 +107,7 @@ fn measured(campaign: &Campaign) -> Findings {
 
 fn spent_ns(runs: &[RunRecord]) -> u64 {
     let mut spent = SpentTime::default();
-    runs.iter().for_each(|run| spent.add(run));
+    spent.add_all(runs);
     spent.ns()
 }
 

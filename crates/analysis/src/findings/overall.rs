@@ -1,7 +1,7 @@
 //! Each difference over all cells in which it was asked: what the first sentence of a report says. And the candidates
 //! that are worse than is allowed.
 
-use crate::comparison::{effect_of, to_distance};
+use crate::comparison::effect_of;
 use crate::records::unpaired::is_beyond;
 use crate::statistics::Student;
 use stacklab_model::{
@@ -141,7 +141,7 @@ fn claimed_range(group: &[Answered]) -> Option<Interval> {
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
     let k = effects.len() as f64;
-    let middle = effects.iter().map(|effect| to_distance(scale, effect.estimate)).sum::<f64>() / k;
+    let middle = effects.iter().map(|effect| scale.to_distance(effect.estimate)).sum::<f64>() / k;
     let variances = || effects.iter().map(|effect| (effect.error.powi(2), effect.degrees_of_freedom));
     let sum: f64 = variances().map(|(variance, _)| variance).sum();
     let shares: f64 = variances().map(|(variance, degrees)| variance.powi(2) / degrees).sum();

@@ -1,6 +1,6 @@
 //! The A/A check: two arms of one cell, each with its own sockets. They differ by chance alone if the method is sound.
 
-use crate::comparison::{Paired, back, to_distance};
+use crate::comparison::{Paired, back};
 use crate::runs::{Runs, estimate, figure};
 use crate::statistics::{Moments, mean};
 use stacklab_model::{
@@ -111,7 +111,7 @@ fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<([Cell; 
 fn mean_pair(scale: Scale, pairs: &[[f64; 2]]) -> Option<(f64, f64)> {
     let has_ratio = |pair: &&[f64; 2]| scale == Scale::Difference || pair.iter().all(|figure| *figure > 0.0);
     let of = |arm: usize| {
-        let distances = pairs.iter().filter(has_ratio).map(|pair| to_distance(scale, pair[arm]));
+        let distances = pairs.iter().filter(has_ratio).map(|pair| scale.to_distance(pair[arm]));
         Some(back(scale, mean(&distances.collect::<Vec<f64>>())?))
     };
     Some((of(0)?, of(1)?))

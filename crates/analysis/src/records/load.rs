@@ -2,12 +2,8 @@
 
 use crate::findings::Campaign;
 use crate::records::unpaired::is_beyond;
-use stacklab_model::{
-    Change, Lacking, MetricDiff, OtherLoad, RecordDiff, RecordLoads, RunRecord, read_other_load,
-};
-
-/// The codes of warnings about CPU time that a run's hosts did not get.
-const LOAD_WARNINGS: [&str; 2] = ["other_load", "cpu_quota"];
+use crate::runs::is_disturbed;
+use stacklab_model::{Change, Lacking, MetricDiff, OtherLoad, RecordDiff, RecordLoads, read_other_load};
 
 /// How many runs of each campaign other load disturbed, and how much of the CPUs it used.
 pub fn record_loads(campaigns: [&Campaign; 2]) -> RecordLoads {
@@ -25,11 +21,6 @@ fn count_disturbed(campaign: &Campaign) -> OtherLoad {
     }
     load.share = f64::from(used) / 100.0 / load.runs.max(1) as f64;
     load
-}
-
-/// Whether other load or a CPU quota disturbed a run.
-pub(crate) fn is_disturbed(run: &RunRecord) -> bool {
-    run.warnings.iter().any(|warning| LOAD_WARNINGS.contains(&warning.code.as_str()))
 }
 
 /// The figures that are claimed to be worse by more than is allowed, and do not fail because other load disturbed the
@@ -59,7 +50,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{campaign, cell, invalid, link_config, run, warned};
     use crate::records::between;
-    use stacklab_model::{Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, Value};
+    use stacklab_model::{Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, Value};
 
     const METRIC: Metric = Metric::Throughput;
 

@@ -1,9 +1,8 @@
 //! Two unpaired samples of runs.
 
 use crate::comparison::family::{Claim, claims_at_the_end, range_level};
-use crate::comparison::{back, interval_back, margin_distance, to_distance};
-use crate::records::load::is_disturbed;
-use crate::runs::{estimate, figure, missing};
+use crate::comparison::{back, interval_back, margin_distance};
+use crate::runs::{estimate, figure, is_disturbed, missing};
 use crate::statistics::{Moments, Student, rank_sum_p, yuen_welch};
 use stacklab_model::{
     Better, Cell, Change, Estimate, Interval, Lacking, MIN_UNPAIRED_RUNS, Metric, MetricDiff, Question,
@@ -126,7 +125,7 @@ fn sample(runs: &[&RunRecord], metric: Metric) -> Result<Vec<f64>, String> {
 fn unpaired(metric: Metric, first: &[f64], second: &[f64], margin: f64) -> Option<(Unpaired, [f64; 2])> {
     let scale = metric.scale();
     let moments = |figures: &[f64]| {
-        let distances: Vec<f64> = figures.iter().map(|figure| to_distance(scale, *figure)).collect();
+        let distances: Vec<f64> = figures.iter().map(|figure| scale.to_distance(*figure)).collect();
         if scale == Scale::Ratio { Moments::trimmed(&distances) } else { Moments::of(&distances) }
     };
     let of_first = moments(first)?;
@@ -200,7 +199,7 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
         let Some(effect) = figure.effect.as_mut() else { continue };
         [effect.adjusted_p, effect.adjusted_equivalence_p] = *adjusted;
         let Unpaired { scale, estimate, error, degrees_of_freedom, .. } = *effect;
-        let distance = Student { estimate: to_distance(scale, estimate), error, degrees_of_freedom };
+        let distance = Student { estimate: scale.to_distance(estimate), error, degrees_of_freedom };
         let possible = figure.metric.possible_effects();
         effect.claimed_interval =
             claim.map(|claim| interval_back(scale, distance.interval(1.0 - level(claim))).clip_to(possible));

@@ -21,7 +21,7 @@ pub(super) struct ArmCosts {
 }
 
 impl ArmCosts {
-    /// `parts` are the stages of the stack; `is_whole` tells whether both hosts count their CPU time.
+    /// `parts` are the stages of the stack; `is_whole` is whether both hosts count their CPU time.
     pub(super) fn of<'a>(blocks: impl Iterator<Item = &'a Block>, parts: &[usize], is_whole: bool) -> Self {
         let mut sampled = CpuTime::default();
         let mut free = CpuTime::default();

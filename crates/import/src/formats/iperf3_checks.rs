@@ -1,6 +1,6 @@
 //! Whether a document of iperf3 can be read: its counts are numbers, and agree with each other.
 
-use super::iperf3_json::{Way, or_0};
+use super::iperf3_ways::{Way, or_0};
 use crate::json::Json;
 
 /// How much more may have arrived than was sent, for text has three digits.

@@ -8,12 +8,13 @@
 
 use super::iperf_groups::canonical;
 use super::iperf3_checks::{find_contradiction, find_unreadable};
+use super::iperf3_ways::{Way, or_0};
 use crate::json::{Documents, Json, Rows, with_rows};
 use crate::test::{
     Format, Identity, MAX_ROWS, PORTS, Part, Side, ToolFile, ToolTest, family, nanoseconds, of_flows,
     write_size,
 };
-use crate::value::{Datagrams, ImportError, MAX_TESTS, mean, share_of_losses, untold};
+use crate::value::{ImportError, MAX_TESTS, mean, share_of_losses, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// The intervals of a test, or the lines of a stream that are intervals: their sums.
@@ -140,51 +141,6 @@ fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Ve
 
 /// The shortest cookie: others are placeholders.
 const MIN_COOKIE: usize = 16;
-
-#[derive(Default)]
-pub(super) struct Way {
-    pub(super) streams: u32,
-    /// Streams with counts of the sender, and of the receiver.
-    pub(super) senders: u32,
-    pub(super) receivers: u32,
-    pub(super) sent: f64,
-    pub(super) received: f64,
-    end: f64,
-    retransmits: Option<f64>,
-    rtts: Vec<f64>,
-    jitters: Vec<f64>,
-    /// The receiver's counts of each stream.
-    datagrams: Vec<Datagrams>,
-    late: f64,
-    sends: bool,
-}
-
-impl Way {
-    fn add(&mut self, stream: &Json) {
-        self.streams += 1;
-        let udp = &stream["udp"];
-        let sender = &stream["sender"];
-        let receiver = &stream["receiver"];
-        self.senders += u32::from(stream.get("sender").is_some());
-        self.receivers += u32::from(stream.get("receiver").is_some());
-        self.jitters.extend(udp.count("jitter_ms"));
-        // Duplicates make a count of losses negative.
-        let lost = udp.number("lost_packets").unwrap_or(0.0);
-        self.datagrams.push(Datagrams { lost, sent: or_0(udp, "packets") });
-        self.late += or_0(udp, "out_of_order");
-        self.sent += or_0(sender, "bytes");
-        if let Some(count) = sender.count("retransmits") {
-            *self.retransmits.get_or_insert(0.0) += count;
-        }
-        self.rtts.extend(sender.count("mean_rtt").filter(|rtt| *rtt > 0.0));
-        self.received += or_0(receiver, "bytes");
-        self.end = self.end.max(or_0(receiver, "end") - or_0(receiver, "start"));
-    }
-}
-
-pub(super) fn or_0(node: &Json, name: &str) -> f64 {
-    node.count(name).unwrap_or(0.0)
-}
 
 pub(crate) fn test(document: &Json) -> ToolTest {
     let start = &document["start"];

@@ -4,6 +4,14 @@ use super::forms::Forms;
 use crate::value::number;
 use std::collections::BTreeMap;
 
+/// Whether a line is one of an omni test: `KEY=VALUE`.
+pub(crate) fn is_assignment(line: &str) -> bool {
+    line.split_once('=').is_some_and(|(key, _)| {
+        key.len() > 2
+            && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    })
+}
+
 /// What a line without figures is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Heading {

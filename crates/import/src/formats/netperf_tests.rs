@@ -1,8 +1,8 @@
 //! Tests of netperf from a table, or from figures with keys.
 
 use super::forms::not_understood;
-use super::netperf::Lines;
 use super::netperf_lines::{Columns, megabits_of};
+use super::netperf_rows::Lines;
 use crate::test::{ToolTest, family, nanoseconds, write_size};
 use crate::value::{has_three_digits, loss, number, too_few_digits, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
@@ -152,7 +152,7 @@ pub(super) fn read_keys(lines: &Lines) -> Result<Found, String> {
     let text = |key: &str| lines.assignments.get(key).copied();
     // What netperf does not know is -1.
     let figure = |key: &str| text(key).and_then(number).filter(|figure| *figure >= 0.0);
-    // Where -k names no keys, only the banner tells both.
+    // Where -k names no keys, only the banner has both.
     let name = lines.banner.map_or("", test_name);
     let direction = text("DIRECTION").or_else(|| direction(name));
     let direction = direction.ok_or("DIRECTION is missing: name it with -k")?;

@@ -160,6 +160,10 @@ pub struct Ends<T> {
 }
 
 impl<T> Ends<T> {
+    pub fn as_ref(&self) -> Ends<&T> {
+        Ends { sender: &self.sender, receiver: &self.receiver }
+    }
+
     pub fn iter(&self) -> std::array::IntoIter<&T, 2> {
         [&self.sender, &self.receiver].into_iter()
     }

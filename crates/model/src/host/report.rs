@@ -166,6 +166,11 @@ impl Sent {
         self.discarded += messages;
     }
 
+    /// Measured messages that the kernel took, with those that were discarded afterwards.
+    pub fn of_window(&self) -> u64 {
+        self.measured.saturating_add(self.discarded)
+    }
+
     /// Messages of the whole trial, with warm-up and end markers.
     pub fn of_trial(&self) -> u64 {
         self.warmup.saturating_add(self.measured).saturating_add(self.markers)
@@ -203,6 +208,13 @@ pub struct Received {
     /// series' start, and delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub least_delays: Vec<(u64, u64)>,
+}
+
+impl Received {
+    /// Payload bytes of all measured messages, with those that did not arrive whole.
+    pub fn all_bytes(&self) -> u64 {
+        self.bytes.saturating_add(self.cut_bytes)
+    }
 }
 
 /// A round trip, with timestamps of both hosts' clocks.

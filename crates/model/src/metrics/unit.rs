@@ -63,6 +63,17 @@ pub enum Scale {
     Difference,
 }
 
+impl Scale {
+    /// A printed ratio or difference as the distance on which figures are averaged and tested: 0 where both are alike,
+    /// and of ratios the logarithm.
+    pub fn to_distance(self, printed: f64) -> f64 {
+        match self {
+            Scale::Ratio => printed.ln(),
+            Scale::Difference => printed,
+        }
+    }
+}
+
 named! {
     pub enum Difference("difference") {
         /// Per cent of the mean of both: `200 * abs(a - b) / (a + b)`.

@@ -117,6 +117,14 @@ impl ArmSchedule {
     pub const MAX_ARMS: usize = 16;
     /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
     pub const MIN_ROUNDS: u64 = 5;
+    /// An arm has at least this many slices, unless the study names a longer slice.
+    pub const MIN_SLICES: u64 = 16;
+    /// The warm-up is measured in this many parts: what held one of them up does not set the length of all slices.
+    pub const WARMUP_PARTS: u64 = 4;
+    /// An interleaved trial may take this many times its arms' lengths, and this much longer, to empty the paths,
+    /// nanoseconds.
+    pub const MAX_EMPTYING: u64 = 3;
+    pub const MAX_EMPTYING_NS: u64 = 8_000_000_000;
 
     pub fn is_alone(&self) -> bool {
         *self == ArmSchedule::Alone

@@ -31,6 +31,11 @@ impl SpentTime {
         self.ended_unix_ns = self.ended_unix_ns.saturating_add(run.wall_ns);
     }
 
+    /// Adds runs, in the order of measuring.
+    pub fn add_all<'r>(&mut self, runs: impl IntoIterator<Item = &'r RunRecord>) {
+        runs.into_iter().for_each(|run| self.add(run));
+    }
+
     /// Nanoseconds so far.
     pub fn ns(&self) -> u64 {
         self.ns

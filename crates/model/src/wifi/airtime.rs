@@ -1,5 +1,6 @@
 //! Where the time of the channel went.
 
+use crate::add_up;
 use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Sub};
 
@@ -158,7 +159,7 @@ impl ChannelUse {
     }
 
     fn sum(&self, of: impl Fn(&NodeAirtime) -> u64) -> u64 {
-        self.nodes.iter().map(of).fold(0, u64::saturating_add)
+        add_up(self.nodes.iter().map(of))
     }
 }
 

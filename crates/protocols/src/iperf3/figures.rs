@@ -4,7 +4,7 @@ use crate::iperf3::StreamResult;
 use crate::iperf3::client::ClientRun;
 use stacklab_model::{
     Drops, Endpoint, HostReport, Metric, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec, Value,
-    Warning,
+    Warning, add_up,
 };
 use stacklab_traffic::foreign::{Counted, ReceivedCounts, Way};
 use stacklab_trial::results::{drops, standstill_of_stream, values};
@@ -95,7 +95,7 @@ impl Transfer<'_> {
 
     /// Datagrams that this host sent after the part that the server omitted.
     fn datagrams_to_count(&self) -> u64 {
-        let omitted = self.theirs().map(|stream| self.omitted_packets(stream)).fold(0, u64::saturating_add);
+        let omitted = add_up(self.theirs().map(|stream| self.omitted_packets(stream)));
         (self.own.sent.warmup + self.own.sent.measured).saturating_sub(omitted)
     }
 
@@ -138,7 +138,7 @@ impl Transfer<'_> {
 
     /// Payload that the peer says it received or sent, bytes.
     fn their_bytes(&self) -> u64 {
-        self.theirs().map(|stream| stream.bytes).fold(0, u64::saturating_add)
+        add_up(self.theirs().map(|stream| stream.bytes))
     }
 
     /// Messages of the measured part by the peer's word: for TCP, what would be.
@@ -151,7 +151,7 @@ impl Transfer<'_> {
             }
             (Transport::Udp, Way::Receive) => stream.packets.saturating_sub(self.omitted_packets(stream)),
         };
-        self.theirs().map(of).fold(0, u64::saturating_add)
+        add_up(self.theirs().map(of))
     }
 
     /// Sender's and receiver's report: this host's, and one of the peer's word.
@@ -228,9 +228,7 @@ impl Transfer<'_> {
                 set(&[Metric::Loss], Value::finite(lost / sent as f64, "nothing was sent"));
             }
             Way::Receive => {
-                let sum = |of: fn(&ReceivedCounts) -> u64| {
-                    self.received().map(of).fold(0, u64::saturating_add) as f64
-                };
+                let sum = |of: fn(&ReceivedCounts) -> u64| add_up(self.received().map(of)) as f64;
                 let seen = sum(|counts| counts.next.saturating_sub(counts.omitted_next));
                 let lost = sum(|counts| counts.lost.saturating_sub(counts.omitted_lost));
                 set(&[Metric::Loss], Value::finite(lost / seen, "nothing arrived"));

@@ -4,7 +4,7 @@ use crate::findings::heading::{OTHER_LOAD, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance};
 use stacklab_model::{
-    Effect, Findings, Metric, StopReason, Transport, Warning, count, quote_file, read_other_load,
+    Effect, Findings, Metric, StopReason, Transport, Warning, count, quote_file, read_other_load, write_time,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,9 +103,7 @@ fn outlook(findings: &Findings) -> Option<String> {
 /// Settings of a new run with this many more blocks.
 fn advise_longer_run(findings: &Findings, more: u32) -> String {
     let blocks = findings.blocks.saturating_add(more);
-    let seconds = seconds(findings, blocks).ceil();
-    let time =
-        if seconds < 600.0 { format!("{seconds}s") } else { format!("{}min", (seconds / 60.0).ceil()) };
+    let time = write_time((seconds(findings, blocks) * 1e9).ceil() as u64);
     format!("; a new run with --set blocks.budget={time} --set blocks.max={blocks}")
 }
 

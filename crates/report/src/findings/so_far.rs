@@ -3,7 +3,7 @@
 
 use crate::findings::claims::{Claimed, range_text};
 use stacklab_model::{
-    APPEARS, Better, Comparison, Factor, Headline, Interval, Metric, Scale, StopReason, Verdict, count,
+    APPEARS, Better, Comparison, Factor, Headline, Interval, Metric, StopReason, Verdict, count,
 };
 
 /// What comes before such differences in the answer.
@@ -83,10 +83,7 @@ pub(crate) const SO_FAR_BETTER: &str = "looks better, not claimed,";
 pub(crate) const SO_FAR_WORSE: &str = "looks worse, not claimed,";
 
 fn looks_higher(row: &Comparison) -> bool {
-    row.effect.as_ref().is_some_and(|effect| match effect.scale {
-        Scale::Ratio => effect.estimate > 1.0,
-        Scale::Difference => effect.estimate > 0.0,
-    })
+    row.effect.as_ref().is_some_and(|effect| effect.scale.to_distance(effect.estimate) > 0.0)
 }
 
 /// `-80.8 to -69.1 %`: the estimates of those that are plain; `None` if none is.

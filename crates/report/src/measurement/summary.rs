@@ -29,7 +29,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
     let moved = |bytes: u64, messages: u64, from: u64, to: u64| {
         format!("{} in {}, {:.2} s", scaled(bytes as f64, "B"), count(messages, "message"), seconds(from, to))
     };
-    let arrived = received.bytes + received.cut_bytes;
+    let arrived = received.all_bytes();
     let mut lines = vec![
         ("sent", moved(sent.bytes, sent.measured, sent.first_ns, sent.last_ns)),
         ("received", moved(arrived, received.measured, received.first_ns, received.last_ns)),

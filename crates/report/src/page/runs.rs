@@ -6,7 +6,7 @@ use crate::page::document::{
 };
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::wifi::{AirInterval, ChannelUse, MAX_STATIONS, NodeAirtime};
-use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, RunStatus, Slice, Value};
+use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, RunStatus, Slice, Value, add_up};
 use std::collections::BTreeMap;
 
 /// Digits of a single run's figures.
@@ -135,7 +135,7 @@ pub(super) fn channel(run: &RunRecord) -> Option<ChannelView> {
         ("contention", airtime.contention_ns),
         ("idle", airtime.idle_ns),
     ];
-    let whole = sum(parts.map(|(_, ns)| ns));
+    let whole = add_up(parts.map(|(_, ns)| ns));
     let shares = parts.map(|(name, ns)| (name, percent(ns, whole)));
     let nodes = names.iter().map(String::as_str).zip(&used.nodes);
     let nodes = nodes.map(|(name, node)| (name, of_node(node, whole)));
@@ -158,17 +158,13 @@ fn add(lanes: &mut [AirLane], interval: &AirInterval) {
 
 fn of_node(node: &NodeAirtime, whole: u64) -> String {
     let NodeAirtime { transmissions, collisions, retries, given_up, queue_drops, .. } = node;
-    let busy = sum([node.data_ns, node.preamble_ns, node.control_ns]);
+    let busy = add_up([node.data_ns, node.preamble_ns, node.control_ns]);
     let size = node.mean_aggregate().and_then(|size| rounded(size, 3)).unwrap_or(0.0);
     format!(
         "{} of the time, {transmissions} PPDUs of {size} frames; {collisions} collided, {retries} frames sent again, \
          {given_up} given up, {queue_drops} dropped by the queue",
         percent(busy, whole)
     )
-}
-
-fn sum<const N: usize>(parts: [u64; N]) -> u64 {
-    parts.into_iter().fold(0, u64::saturating_add)
 }
 
 fn percent(part: u64, whole: u64) -> String {

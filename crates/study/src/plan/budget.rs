@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use crate::plan::estimate::MIN_BLOCKS;
 use crate::study::Study;
-use stacklab_model::{count, print_duration};
+use stacklab_model::{count, print_duration, write_time};
 
 impl Plan {
     /// Says, before a campaign begins, that its budget is too small for two blocks, without which nothing can be
@@ -39,14 +39,6 @@ impl Plan {
 fn round(ns: u64) -> u64 {
     let unit = if ns < 60_000_000_000 { 100_000_000 } else { 1_000_000_000 };
     ns.div_ceil(unit).saturating_mul(unit)
-}
-
-/// A time as a study has it, rounded up.
-fn write_time(ns: u64) -> String {
-    match ns.div_ceil(1_000_000_000) {
-        seconds @ ..600 => format!("{seconds}s"),
-        seconds => format!("{}min", seconds.div_ceil(60)),
-    }
 }
 
 #[cfg(test)]

@@ -13,14 +13,6 @@ pub const ASSUMED_LOCKSTEP_RATE: f64 = 10_000.0;
 
 /// What a flood leaves on its way to a link with a limited rate, bytes: in sockets and queues.
 const HELD_BYTES: u64 = 48 << 10;
-/// An arm of an interleaved trial fills its path and lets it empty this many times in its warm-up, and once in each of
-/// its slices.
-const WARMUP_PARTS: u64 = 4;
-const ROUNDS: u64 = 16;
-/// It has fewer slices where emptying would take an arm this many times its length, and this much longer: half of what
-/// two arms have together.
-const MAX_EMPTYING: u64 = 3;
-const MAX_MORE_NS: u64 = 4_000_000_000;
 
 /// Assumed rounds of a search, and what each of its slices takes beside.
 const ASSUMED_ROUNDS: u64 = 30;
@@ -84,7 +76,7 @@ impl Plan {
         if spec.probe.echoes() {
             // Each slice has a message there and back at the least.
             let rate = study.link_config.messages_per_second(cell).filter(|_| !schedule.is_alone());
-            return rate.map_or(0, |rate| (2.0 * ROUNDS as f64 / rate * 1e9) as u64);
+            return rate.map_or(0, |rate| (2.0 * ArmSchedule::MIN_SLICES as f64 / rate * 1e9) as u64);
         }
         if spec.probe != Probe::Stream || spec.pacing != Pacing::Flood {
             return 0;
@@ -92,10 +84,15 @@ impl Plan {
         let emptying_ns = emptying_ns(study);
         match (schedule, spec.length) {
             (ArmSchedule::TokenPassing(_), Length::Time(length_ns)) => {
-                let most_ns = MAX_EMPTYING.saturating_mul(length_ns).saturating_add(MAX_MORE_NS);
+                // Of the time beyond the lengths, two arms have a half each.
+                let most_ns = ArmSchedule::MAX_EMPTYING
+                    .saturating_mul(length_ns)
+                    .saturating_add(ArmSchedule::MAX_EMPTYING_NS / 2);
                 // The last slice's emptying is not cut.
-                let slices_ns = emptying_ns.saturating_mul(ROUNDS).min(most_ns.saturating_add(emptying_ns));
-                emptying_ns.saturating_mul(WARMUP_PARTS).saturating_add(slices_ns)
+                let slices_ns = emptying_ns
+                    .saturating_mul(ArmSchedule::MIN_SLICES)
+                    .min(most_ns.saturating_add(emptying_ns));
+                emptying_ns.saturating_mul(ArmSchedule::WARMUP_PARTS).saturating_add(slices_ns)
             }
             _ => emptying_ns,
         }

@@ -227,7 +227,7 @@ impl Routed {
         self.network.start_guest(place, guest, role, program, &self.workdir)
     }
 
-    /// Checks what the routers do with packets. `inside` tells whether they are guests, whose nftables only they see.
+    /// Checks what the routers do with packets. `inside`: they are guests, whose nftables only they see.
     fn check_forwarding(&mut self, spec: &RoutedSpec, inside: bool) -> Result<(), TestbedError> {
         let mtu = spec.link_config.mtu;
         if !self.mechanism.reports_path_mtu() {

@@ -2,7 +2,7 @@
 
 mod in_turns;
 
-pub use in_turns::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
+pub use in_turns::{MIN_MESSAGES, MIN_ROUND_TRIPS};
 
 use crate::engine::allowance::{Allowance, MAX_OVERHEAD, overhead_bytes};
 use crate::engine::header::{Header, Phase, end_markers};

@@ -8,10 +8,6 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// An interleaved trial may take this many times its arms' lengths, and this much longer, to empty the paths.
-const MAX_EMPTYING: u64 = 3;
-const MORE_NS: Nanos = 8_000_000_000;
-
 /// Another arm of the trial has given up, and so does this one.
 #[derive(Debug, thiserror::Error)]
 #[error("another arm of the interleaved trial failed")]
@@ -162,8 +158,8 @@ impl<'a> Turn<'a> {
         let mut state = turns.locked();
         let now = sys::now_ns();
         let began = *state.began_ns.get_or_insert(now);
-        let times = MAX_EMPTYING.saturating_mul(turns.arms as u64);
-        let most_ns = times.saturating_mul(whole_ns).saturating_add(MORE_NS);
+        let times = ArmSchedule::MAX_EMPTYING.saturating_mul(turns.arms as u64);
+        let most_ns = times.saturating_mul(whole_ns).saturating_add(ArmSchedule::MAX_EMPTYING_NS);
         let is_first = state.ended % turns.arms as u64 == 0;
         if is_first && now.saturating_sub(began) >= most_ns {
             state.last_round = Some(self.rounds);

@@ -141,7 +141,7 @@ impl AgentClient {
         self.patience
     }
 
-    /// Processors of its host, as its facts say; `None` if nobody asked for them.
+    /// Processors of its host, as its facts say; `None` before they were asked for.
     pub fn processors(&self) -> Option<u32> {
         self.processors
     }

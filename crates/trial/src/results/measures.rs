@@ -23,7 +23,7 @@ pub(super) fn arrivals(spec: &TrialSpec, sent: &Sent, received: &Received) -> (f
     let span = |first: u64, last: u64| last.saturating_sub(first) as f64 / 1e9;
     let arriving = span(received.first_ns, received.last_ns);
     let sending = span(sent.first_ns, sent.last_ns);
-    let bytes = received.bytes.saturating_add(received.cut_bytes);
+    let bytes = received.all_bytes();
     let messages = |bytes: u64| bytes as f64 / f64::from(spec.message_bytes.max(1));
     if arriving > 0.0 && arriving < sending / 2.0 {
         return (messages(bytes), sending);

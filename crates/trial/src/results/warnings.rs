@@ -6,7 +6,7 @@ use stacklab_model::{
     ArmSchedule, CpuScope, CpuSource, HostReport, IntervalRow, Length, Pacing, Probe, Rate, Role, SizeOf,
     Slice, TcpInfo, Transport, TrialSpec, Warning, count, wire_size,
 };
-use stacklab_traffic::timing::{MIN_ROUNDS, tick_ns};
+use stacklab_traffic::timing::tick_ns;
 use std::net::SocketAddr;
 
 /// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
@@ -85,13 +85,13 @@ fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> 
 }
 
 fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [Row; 6] {
-    let probe = spec.probe.probe;
     let tcp = spec.transport == Transport::Tcp;
     let segments = spec.size_of == SizeOf::Payload;
     let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
     let counts_packets = receiver.counters.get("interface.rx_packets") > 0;
     let below = unfilled(spec, path, sender);
     let slots = sender.slices.len();
+    let least = ArmSchedule::MIN_SLICES;
     let left_out = sender.slices.iter().filter(|slice| slice.messages == 0).count();
     [
         (
@@ -104,7 +104,7 @@ fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostRe
             "lengthen the runs (measure: -t; a study: --scale standard) if CPU figures matter",
         ),
         (
-            tcp && segments && probe != Probe::Connect && !counts_segments,
+            tcp && segments && spec.probe.probe != Probe::Connect && !counts_segments,
             "unproved",
             "this stack's TCP_INFO does not count segments: one segment per message could not be validated"
                 .to_owned(),
@@ -134,10 +134,10 @@ fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostRe
         ),
         (
             // A study that names the length of a slice has named how many there are.
-            !spec.schedule.is_alone() && spec.schedule.slice_ns().is_none() && (slots as u64) < MIN_ROUNDS,
+            !spec.schedule.is_alone() && spec.schedule.slice_ns().is_none() && (slots as u64) < least,
             "few_rounds",
             format!(
-                "figures are of {} of slices: they vary more than those of {MIN_ROUNDS} or more",
+                "figures are of {} of slices: they vary more than those of {least} or more",
                 count(slots, "round")
             ),
             "lengthen the runs (measure: -t; a study: --scale standard), or end other load",

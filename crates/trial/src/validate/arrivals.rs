@@ -2,7 +2,7 @@
 //! counted apart, and are not without number.
 
 use crate::validate::Rule;
-use stacklab_model::{HostReport, Probe, Received, Slice, TrialSpec, count};
+use stacklab_model::{HostReport, Probe, Received, TrialSpec, add_up, count};
 
 /// How often a network may copy a packet: even in a loop of routers, its hop limit ends before.
 const MAX_COPIES: u64 = 255;
@@ -21,14 +21,14 @@ pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &Ho
         return vec![(received.measured <= opened, text)];
     }
     // What the sender discarded may have arrived all the same.
-    let messages = sent.measured.saturating_add(sent.discarded);
+    let messages = sent.of_window();
     let bytes = messages.saturating_mul(spec.message_bytes.into());
-    let in_slices = receiver.slices.iter().map(|slice: &Slice| slice.messages).fold(0, u64::saturating_add);
-    let of_flows = receiver.flow_bytes.iter().copied().fold(0, u64::saturating_add);
+    let in_slices = add_up(receiver.slices.iter().map(|slice| slice.messages));
+    let of_flows = add_up(receiver.flow_bytes.iter().copied());
     let mut rules = vec![
         more("messages received", received.measured, messages),
         more("messages received in slices", in_slices, messages),
-        more("bytes received", received.bytes.saturating_add(received.cut_bytes), bytes),
+        more("bytes received", received.all_bytes(), bytes),
         more("bytes received in flows", of_flows, bytes),
     ];
     rules.extend(copy_rules("receiver", received, sent.warmup, messages));
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{host_reports, spec};
     use crate::validate::broken;
-    use stacklab_model::{Family, Transport};
+    use stacklab_model::{Family, Slice, Transport};
 
     /// The reasons of a trial of 1000 messages after 100 of a warm-up, all of which arrived, once changed.
     fn reasons(

@@ -71,7 +71,7 @@ pub(crate) fn transfers(
             _ if transfers.iter().any(is_load) => OtherTraffic::SameSender,
             _ => OtherTraffic::Present,
         };
-        let mut reasons = numbers(&transfer.spec, limits, transfer.from, reports);
+        let mut reasons = numbers(&transfer.spec, limits, transfer.from, reports.as_ref());
         reasons.extend(transfer_rules(&transfer.spec, &transfer.path, reports, others));
         reasons.into_iter().map(|reason| format!("{}{reason}", transfer.prefix()))
     });

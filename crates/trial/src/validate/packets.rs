@@ -4,7 +4,7 @@ use crate::path::Path;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
     ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Ends, Family, HostReport, SizeOf, TcpInfo, Transport,
-    TrialSpec, count, wire_size,
+    TrialSpec, add_up, count, wire_size,
 };
 
 /// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
@@ -99,7 +99,7 @@ pub(crate) fn arms(arms: &[ArmReports<'_>]) -> Vec<String> {
     let planned = arms.iter().map(|(path, spec, Ends { sender, .. })| {
         sender.sent.of_trial().saturating_mul(packets_each(spec, path, sender))
     });
-    let planned = planned.fold(0, u64::saturating_add);
+    let planned = add_up(planned);
     // The arm that began first and ended last saw all of them.
     let left = arms.iter().map(|(.., ends)| ends.sender.counters.get("interface.tx_packets")).max();
     let left = left.filter(|left| *left > 0 && arms.iter().all(is_counted)).unwrap_or(planned);

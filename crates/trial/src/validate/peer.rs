@@ -2,7 +2,7 @@
 //! test took, and against itself.
 
 use crate::validate::{Limits, Rule, broken};
-use stacklab_model::{Endpoint, Family, HostReport, Role, Transport, TrialSpec, print_duration};
+use stacklab_model::{Endpoint, Family, HostReport, Role, Transport, TrialSpec, add_up, print_duration};
 use stacklab_traffic::foreign::{Counted, ReceivedCounts, SentCounts};
 
 /// Datagrams by which bytes and counts may differ: what is under way when the peer reads one and then the other.
@@ -61,10 +61,7 @@ pub fn peer(
         }
     }
     // This host's queue may have dropped datagrams before they reached the interface: then they did not arrive.
-    let mut bytes = 0_u64;
-    for (_, theirs) in streams {
-        bytes = bytes.saturating_add(theirs.map_or(0, |theirs| theirs.bytes));
-    }
+    let bytes = add_up(streams.iter().filter_map(|(_, theirs)| Some(theirs.as_ref()?.bytes)));
     let (counter, arrived) = match own.role {
         Role::Sender => ("interface.tx_bytes", bytes),
         Role::Receiver => ("interface.rx_bytes", own.received.bytes),
@@ -179,7 +176,7 @@ fn datagram_rules(spec: &TrialSpec, stream: usize, is_receiver: bool, theirs: &P
     if spec.probe.warmup_ns > 0 && omitted_packets == 0 {
         return rules;
     }
-    // What comes late is no longer lost, also of the omitted part.
+    // What comes late was not lost, also of the omitted part.
     let lost = if is_receiver { errors.saturating_sub(omitted_errors) } else { 0 };
     let seen = packets.saturating_sub(omitted_packets).saturating_sub(lost) as f64;
     let each = f64::from(spec.message_bytes.max(1));

@@ -59,7 +59,7 @@ pub(super) fn measure(
         Err(reason) => return Ok(Err(reason)),
     };
     let from = Direction::of(&arm.trial.cell).senders()[0];
-    if let Some(reason) = numbers(&spec, &collected.limits, from, &ends).into_iter().next() {
+    if let Some(reason) = numbers(&spec, &collected.limits, from, ends.as_ref()).into_iter().next() {
         return Ok(Err(reason));
     }
     let mut slice = count(&ends, load, length_ns, drops);

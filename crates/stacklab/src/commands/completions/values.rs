@@ -23,10 +23,6 @@ const FORMATS: [&str; 14] = [
 ];
 const SCALES: [&str; 3] = ["quick", "standard", "paper"];
 const CLASSES: [&str; 3] = ["exclusive", "normal", "background"];
-const CODE_POINTS: [&str; 21] = [
-    "ef", "cs1", "cs2", "cs3", "cs4", "cs5", "cs6", "cs7", "cs0", "af11", "af12", "af13", "af21", "af22",
-    "af23", "af31", "af32", "af33", "af41", "af42", "af43",
-];
 
 /// Names for the values of the arguments of a command. The built-in studies are read once.
 pub(super) struct Offers {
@@ -70,7 +66,7 @@ impl Offers {
             ("FORMAT", _) => own(&FORMATS),
             ("SCALE", _) => own(&SCALES),
             ("CLASS", _) => own(&CLASSES),
-            ("POINT", _) => own(&CODE_POINTS),
+            ("POINT", _) => list_code_points(),
             _ => Vec::new(),
         }
     }
@@ -89,6 +85,16 @@ fn takes_papers_only(command: &str) -> bool {
 
 fn own(names: &[&str]) -> Vec<String> {
     names.iter().copied().map(str::to_owned).collect()
+}
+
+/// Those with a name: expedited forwarding, class selectors, and the classes of assured forwarding (RFC 2597).
+fn list_code_points() -> Vec<String> {
+    let mut names = vec!["ef".to_owned()];
+    names.extend((0..8).map(|class| format!("cs{class}")));
+    for class in 1..=4 {
+        names.extend((1..=3).map(|precedence| format!("af{class}{precedence}")));
+    }
+    names
 }
 
 fn list_studies(command: &str) -> Vec<String> {

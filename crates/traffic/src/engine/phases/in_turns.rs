@@ -7,7 +7,7 @@ use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
 use crate::stats::slices::MAX_SLICES;
 use crate::sys::{self, Nanos};
-use stacklab_model::{Length, Pacing, Slice, Transport};
+use stacklab_model::{ArmSchedule, Length, Pacing, Slice, Transport};
 use std::io;
 use std::time::Duration;
 
@@ -17,10 +17,6 @@ const MIN_SLICE_NS: Nanos = 2_000_000;
 pub const MIN_MESSAGES: u64 = 200;
 /// Round trips of an echo that a slice should hold.
 pub const MIN_ROUND_TRIPS: u64 = 20;
-/// An arm has at least this many slices, unless the study names a longer slice.
-pub const MIN_ROUNDS: u64 = 16;
-/// The warm-up is measured in this many parts: what held one of them up does not set the length of all slices.
-const WARMUP_PARTS: u64 = 4;
 /// How long the receiver of a stream has to take what arrived, after a slice.
 const PAUSE: Duration = Duration::from_micros(200);
 /// A receiver may hold its acknowledgement of this many segments back, for 40 ms on Linux (RFC 9293, section 3.8.6.3:
@@ -86,7 +82,7 @@ impl Sending<'_> {
     ) -> io::Result<Nanos> {
         let whole_ns = self.spec.probe.warmup_ns.max(MIN_SLICE_NS);
         // A time slot ends before the path of another part is empty.
-        let part_ns = if turn.may_extend() { whole_ns / WARMUP_PARTS } else { whole_ns };
+        let part_ns = if turn.may_extend() { whole_ns / ArmSchedule::WARMUP_PARTS } else { whole_ns };
         let mut spent_ns = 0;
         let mut parts = Vec::new();
         while spent_ns < whole_ns {
@@ -147,7 +143,7 @@ impl Sending<'_> {
             _ => each_ns,
         };
         let most_ns = match self.spec.probe.length {
-            Length::Time(ns) => ns / MIN_ROUNDS,
+            Length::Time(ns) => ns / ArmSchedule::MIN_SLICES,
             Length::Packets(_) => Nanos::MAX,
         };
         (min_messages * each_ns).max(emptying_ns).max(MIN_SLICE_NS).min(most_ns.max(1))

@@ -173,8 +173,8 @@ pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
 }
 
 /// Adds counters as `GROUP.NAME`.
-fn note(counters: &mut BTreeMap<String, u64>, group: &str, named: &[(&str, u64)]) {
-    counters.extend(named.iter().map(|(name, value)| (format!("{group}.{name}"), *value)));
+fn note<T: Copy + Into<u64>>(counters: &mut BTreeMap<String, u64>, group: &str, named: &[(&str, T)]) {
+    counters.extend(named.iter().map(|(name, value)| (format!("{group}.{name}"), (*value).into())));
 }
 
 fn note_ip(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
@@ -192,7 +192,7 @@ fn note_ip(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
         ("FragFails", ip.dwFragFails),
         ("FragCreates", ip.dwFragCreates),
     ];
-    note(counters, &format!("ip{suffix}"), &named.map(|(name, value)| (name, value.into())));
+    note(counters, &format!("ip{suffix}"), &named);
 }
 
 fn note_udp(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
@@ -203,7 +203,7 @@ fn note_udp(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
         ("InErrors", udp.dwInErrors),
         ("OutDatagrams", udp.dwOutDatagrams),
     ];
-    note(counters, &format!("udp{suffix}"), &named.map(|(name, value)| (name, value.into())));
+    note(counters, &format!("udp{suffix}"), &named);
 }
 
 fn note_tcp(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
@@ -219,7 +219,7 @@ fn note_tcp(counters: &mut BTreeMap<String, u64>, family: u16, suffix: &str) {
         ("InErrs", tcp.dwInErrs),
         ("OutRsts", tcp.dwOutRsts),
     ];
-    note(counters, &format!("tcp{suffix}"), &named.map(|(name, value)| (name, value.into())));
+    note(counters, &format!("tcp{suffix}"), &named);
 }
 
 /// Statistics of a family, filled by one of these calls; `None` on failure.

@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::validate::Rule;
-use stacklab_model::{HostReport, IntervalRow, Length, Probe, Role, Slice, count};
+use stacklab_model::{HostReport, Length, Probe, Role, add_up, count};
 
 /// Bytes that a flow's first receives return at one time: a socket's buffer, since in virtual time all that is in it
 /// may be read at once. Agents set no larger one.
@@ -26,7 +26,7 @@ pub(super) fn count_rules(host: &Host<'_>) -> Vec<Rule> {
 fn sent_rules(host: &Host<'_>) -> Vec<Rule> {
     let HostReport { sent, received, .. } = host.report;
     let name = host.role;
-    let messages = sent.measured.saturating_add(sent.discarded);
+    let messages = sent.of_window();
     let mut rules = Vec::new();
     if name == Role::Receiver {
         // A reflector counts a message when it has answered it, both in one step. Others send nothing.
@@ -60,7 +60,7 @@ fn sent_rules(host: &Host<'_>) -> Vec<Rule> {
 fn received_rules(host: &Host<'_>) -> Vec<Rule> {
     let HostReport { received, flow_bytes, .. } = host.report;
     let name = host.role;
-    let bytes = received.bytes.saturating_add(received.cut_bytes);
+    let bytes = received.all_bytes();
     let messages = count(received.measured, "message");
     let at_once = MAX_AT_ONCE.saturating_mul(host.spec.message_bytes.into()).max(MAX_BUFFER);
     let most_at_first = at_once.saturating_mul(host.spec.flows.into()).min(bytes);
@@ -79,7 +79,7 @@ fn received_rules(host: &Host<'_>) -> Vec<Rule> {
         ),
     ];
     if !flow_bytes.is_empty() {
-        let of_flows = flow_bytes.iter().copied().fold(0, u64::saturating_add);
+        let of_flows = add_up(flow_bytes.iter().copied());
         rules.push((
             of_flows == bytes,
             format!("the {name} reports {of_flows} bytes in its flows, and {bytes} bytes in all"),
@@ -101,7 +101,7 @@ fn byte_rules(host: &Host<'_>) -> Vec<Rule> {
     // What a sender discards at the end is bytes, and the messages in which they are: the first of them may be sent in
     // part.
     let least = sent.measured.saturating_mul(each);
-    let most = sent.measured.saturating_add(sent.discarded).saturating_mul(each);
+    let most = sent.of_window().saturating_mul(each);
     // A message that was cut is the last of its flow.
     let most_cut = u64::from(host.spec.flows).saturating_mul(each);
     vec![
@@ -135,9 +135,9 @@ fn row_rules(host: &Host<'_>) -> Vec<Rule> {
         return Vec::new();
     }
     let name = host.role;
-    let bytes = received.bytes.saturating_add(received.cut_bytes);
-    let row_messages = series.iter().map(|row: &IntervalRow| row.messages).fold(0, u64::saturating_add);
-    let row_bytes = series.iter().map(|row: &IntervalRow| row.bytes).fold(0, u64::saturating_add);
+    let bytes = received.all_bytes();
+    let row_messages = add_up(series.iter().map(|row| row.messages));
+    let row_bytes = add_up(series.iter().map(|row| row.bytes));
     vec![
         (
             row_messages == received.measured,
@@ -157,9 +157,9 @@ fn row_rules(host: &Host<'_>) -> Vec<Rule> {
 fn slice_rules(host: &Host<'_>) -> Vec<Rule> {
     let HostReport { sent, received, slices, .. } = host.report;
     let name = host.role;
-    let in_slices = slices.iter().map(|slice: &Slice| slice.messages).fold(0, u64::saturating_add);
+    let in_slices = add_up(slices.iter().map(|slice| slice.messages));
     let most = match name {
-        Role::Sender => sent.measured.saturating_add(sent.discarded),
+        Role::Sender => sent.of_window(),
         Role::Receiver => received.measured,
     };
     let mut rules = vec![(

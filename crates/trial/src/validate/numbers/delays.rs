@@ -45,7 +45,7 @@ pub(super) fn delay_rules(host: &Host<'_>) -> Vec<Rule> {
         rules.extend(value_rules(host, &kind));
     }
     if let Some(delays) = pacing_error {
-        let most = sent.measured.saturating_add(sent.discarded);
+        let most = sent.of_window();
         let kind = Kind { count: 0..=most, ..kind(host, "pacing error", delays) };
         rules.push(count_rule(host, &kind));
         rules.extend(value_rules(host, &kind));
@@ -115,7 +115,7 @@ fn value_rules(host: &Host<'_>, kind: &Kind<'_>) -> Vec<Rule> {
             ),
         ),
     ];
-    // The difference of two delays is no more than that of the longest and the shortest one.
+    // The difference of two delays is at most that of the longest and the shortest one.
     let range_ns = most_ns - least_ns + rounding_ns;
     for jitter_ns in [jitter_ns, jitter_rfc3550_ns].into_iter().flatten() {
         rules.push((

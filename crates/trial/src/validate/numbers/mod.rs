@@ -38,7 +38,7 @@ const MAX_ARMS: u32 = stacklab_model::ArmSchedule::MAX_ARMS as u32;
 pub struct Limits {
     /// The longest time that can have passed on a host's clock, nanoseconds.
     pub longest_ns: u64,
-    /// Processors of the first and of the second host, as their facts say; `None` if nobody asked.
+    /// Processors of the first and of the second host, as their facts say; `None` if they are not known.
     pub processors: [Option<u32>; 2],
     /// Whether one-way delays are known: the hosts share a clock, or their clocks were compared. If they are not, the
     /// difference of the clocks is in them, and no figure is made of them.
@@ -69,7 +69,7 @@ struct Host<'a> {
 }
 
 /// What the numbers of a transfer contradict. `from` is the place of its sender in the limits' processors.
-pub fn numbers(spec: &TrialSpec, limits: &Limits, from: usize, ends: &Ends<HostReport>) -> Vec<String> {
+pub fn numbers(spec: &TrialSpec, limits: &Limits, from: usize, ends: Ends<&HostReport>) -> Vec<String> {
     let Ends { sender, receiver } = ends;
     let mut rules = Vec::new();
     for (report, role, place) in [(sender, Role::Sender, from), (receiver, Role::Receiver, 1 - from)] {
@@ -115,8 +115,8 @@ pub fn finished_run(run: &RunRecord) -> Vec<String> {
     }
     let limits = limits_of_run(run);
     for (direction, pair) in run.host_reports.chunks_exact(2).enumerate() {
-        let ends = Ends { sender: pair[0].clone(), receiver: pair[1].clone() };
-        reasons.extend(numbers(&spec, &limits, direction % 2, &ends));
+        let ends = Ends { sender: &pair[0], receiver: &pair[1] };
+        reasons.extend(numbers(&spec, &limits, direction % 2, ends));
     }
     reasons
 }

@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::validate::Rule;
-use stacklab_model::{CpuScope, CpuTime, HostReport, TcpInfo, print_duration};
+use stacklab_model::{CpuScope, CpuTime, HostReport, TcpInfo, add_up, print_duration};
 
 /// No system of one kernel has more processors (Linux on x86 is built for 8192 at most).
 pub(crate) const MAX_PROCESSORS: u32 = 8192;
@@ -75,7 +75,7 @@ fn cpu_rules(host: &Host<'_>, cpu: &CpuTime) -> Vec<Rule> {
 /// One thread runs on one processor, and several on no more than there are.
 fn slice_rule(host: &Host<'_>) -> Option<Rule> {
     let slices = || host.report.slices.iter();
-    let worked_ns = slices().filter_map(|slice| slice.cpu_ns).fold(0, u64::saturating_add);
+    let worked_ns = add_up(slices().filter_map(|slice| slice.cpu_ns));
     let waited_ns = slices().filter_map(|slice| slice.waited_ns).max().unwrap_or(0);
     let name = host.role;
     let each_ns = host.longest_ns.saturating_add(TICKS_NS);

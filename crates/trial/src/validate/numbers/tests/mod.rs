@@ -69,7 +69,7 @@ type Change<'a> = &'a dyn Fn(&mut HostReport, &mut HostReport);
 fn reasons(probe: Probe, transport: Transport, change: Change<'_>) -> Vec<String> {
     let (spec, mut ends) = honest(probe, transport);
     change(&mut ends.sender, &mut ends.receiver);
-    numbers(&spec, &limits(), 0, &ends)
+    numbers(&spec, &limits(), 0, ends.as_ref())
 }
 
 /// Each change makes the trial invalid for a reason with its text, over both transports.
