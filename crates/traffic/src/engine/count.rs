@@ -147,7 +147,8 @@ impl<'a> ArrivalCounter<'a> {
             token: spec.token,
             whole: matches!(spec.probe.pacing, Pacing::Schedule(_) | Pacing::Shifted(_)),
             answers: spec.probe.probe == Probe::Echo,
-            clock_offset_ns: spec.clock_offset_ns,
+            // A reply comes back with a time of the own clock.
+            clock_offset_ns: if spec.probe.probe.echoes() { 0 } else { spec.clock_offset_ns },
             timed: timing::knows_arrival_times(spec),
         }
     }

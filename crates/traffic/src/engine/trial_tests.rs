@@ -167,6 +167,24 @@ fn an_echo_comes_back_in_lockstep_and_on_schedule() {
 }
 
 #[test]
+fn a_round_trip_is_of_one_clock() {
+    const HOUR_NS: i64 = 3_600_000_000_000;
+    let schedule = Pacing::Schedule(2_000.0);
+    for (probe, pacing) in [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpenLoop, schedule)] {
+        for clock_offset_ns in [-HOUR_NS, HOUR_NS] {
+            let spec = ipv4(Transport::Udp, Io::Send, probe, pacing, Length::Packets(50));
+            let spec = TrialSpec { clock_offset_ns, ..spec };
+            let receiver = Receiver::listen(spec.clone(), Family::Ipv4.loopback()).unwrap();
+            let sender = sender::run(&spec, Family::Ipv4.loopback(), receiver.address).unwrap();
+            receiver.collect().unwrap();
+            let mean_ns = sender.delays.unwrap().mean_ns;
+            assert!((1.0..10e9).contains(&mean_ns), "{probe} {clock_offset_ns}: {mean_ns}");
+            assert_eq!(sender.received.least_delays, []);
+        }
+    }
+}
+
+#[test]
 fn connections_open_one_after_another() {
     each(Probe::Connect, Pacing::Flood, Length::Packets(50), |_, sender, receiver| {
         assert_eq!(sender.sent.measured, 50);
