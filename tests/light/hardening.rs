@@ -4,7 +4,7 @@ use crate::support;
 
 use serde_json::{Value, json};
 use stacklab_model::{
-    ArmSchedule, Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning,
+    ArmSchedule, Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec,
 };
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request, SendArm};
 use std::fs;
@@ -215,9 +215,9 @@ fn hostile_trials_are_refused_and_take_no_memory() {
         ("length", |spec| spec.probe.length = Length::Time(u64::MAX)),
         ("--max-duration", |spec| spec.probe.length = Length::Time(3_601_000_000_000)),
         ("slice_ns", |spec| spec.schedule = ArmSchedule::TokenPassing(Some(0))),
-        ("--allow tuning", |spec| spec.tuning = Tuning { busy_poll_us: Some(100), ..Tuning::default() }),
+        ("--allow tuning", |spec| spec.tuning.busy_poll_us = Some(100)),
         ("--allow tuning", |spec| {
-            spec.tuning = Tuning { congestion_control: Some("evil_module".to_owned()), ..Tuning::default() };
+            spec.tuning.congestion_control = Some("evil_module".to_owned());
         }),
     ];
     for (part, change) in changes {

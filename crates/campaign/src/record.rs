@@ -271,7 +271,7 @@ fn probes(runs: &[RunRecord], asked: &[Metric]) -> Vec<ProbeSpec> {
     let mut probes: BTreeMap<Probe, (ProbeSpec, BTreeSet<Metric>)> = BTreeMap::new();
     for run in runs {
         let probe = run.trial.probe;
-        let first = || (ProbeSpec { probe, ..run.spec.probe.clone() }, BTreeSet::new());
+        let first = || (ProbeSpec { probe, ..(*run.spec.probe).clone() }, BTreeSet::new());
         probes.entry(probe).or_insert_with(first).1.extend(figures(run, asked));
     }
     probes

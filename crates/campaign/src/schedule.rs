@@ -281,7 +281,7 @@ mod tests {
             started_unix_ns: 0,
             wall_ns: seconds * 1_000_000_000,
             status: RunStatus::Valid,
-            values: BTreeMap::new(),
+            values: Default::default(),
             drops: Default::default(),
             host_reports: Vec::new(),
             warnings: Vec::new(),

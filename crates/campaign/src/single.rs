@@ -161,8 +161,8 @@ pub fn plan(
     spec.poll_ns = request.poll_ns;
     spec.io = request.io.unwrap_or(best_io(probe, pacing, transport));
     spec.flows = flows;
-    spec.tuning = request.tuning.clone();
-    cell.settings = settings(&spec, direction);
+    spec.tuning = request.tuning.clone().into();
+    cell.settings = settings(&spec, direction).into();
     Ok((Trial { block: 0, position: 0, cell, probe }, spec))
 }
 
@@ -190,7 +190,7 @@ fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
         io: (spec.probe.probe == Probe::Stream).then_some(IoChoice::Path(spec.io)),
         flows: (spec.flows > 1).then_some(spec.flows),
         direction: (direction != Direction::Forward).then_some(direction),
-        tuning: spec.tuning.clone(),
+        tuning: (*spec.tuning).clone(),
         ..CellSettings::default()
     }
 }
@@ -199,8 +199,13 @@ fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
 pub const SAMPLE_NS: u64 = 200_000_000;
 /// The send buffer of that trial, bytes.
 pub const SAMPLE_BUFFER: u32 = 64 << 10;
-/// Blocks without which nothing is claimed.
+/// Blocks without which nothing is claimed of a single question.
 pub const MIN_BLOCKS: u32 = 6;
+/// Blocks that trials in turns are to have in their time, if these can be short enough: a claim on four metrics needs
+/// nine.
+pub const BLOCKS: u32 = 10;
+/// By how much trials in turns may take longer than the time asked for, nanoseconds.
+pub const MAX_MORE_NS: u64 = 10_000_000_000;
 /// Slices are for paths that empty within this share of a trial.
 const EMPTYING_SHARE: u64 = 4;
 /// The longest delay of a trial that may come from a busy processor, nanoseconds.
@@ -209,8 +214,6 @@ const MAX_LATE_NS: u64 = 1_000_000_000;
 const MIN_NS: u64 = 250_000_000;
 const MAX_NS: u64 = 2_000_000_000;
 const MIN_MESSAGES: f64 = 4.0;
-/// By how much such a comparison may take longer than the time asked for, nanoseconds.
-const MORE_NS: u64 = 10_000_000_000;
 /// The least send buffer on a slow path, bytes, and how much of the path's rate it holds, nanoseconds.
 const MIN_BUFFER: f64 = 8192.0;
 const BUFFER_NS: f64 = 250_000_000.0;
@@ -287,19 +290,19 @@ pub fn trials_in_turns(
     let buffer = (transport == Transport::Tcp)
         .then(|| shown.iter().map(PathSample::send_buffer).fold(MIN_BUFFER, f64::max));
     let smaller = buffer.map_or(1.0, |buffer| buffer / f64::from(SAMPLE_BUFFER));
-    let blocks = u64::from(MIN_BLOCKS);
     let besides = |path: &PathSample| (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
-    let besides_ns = blocks * shown.iter().map(besides).sum::<u64>() + looked_ns;
+    let besides_each_ns = shown.iter().map(besides).sum::<u64>();
     let messages_ns = |path: &PathSample| MIN_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
     let least_ns = shown.iter().map(messages_ns).fold(MIN_NS as f64, f64::max) as u64;
-    let trials = blocks * 2;
-    let trial_ns = (time_ns.saturating_sub(besides_ns) / trials).max(least_ns);
+    let blocks = u64::from(BLOCKS);
+    let left_ns = time_ns.saturating_sub(looked_ns + blocks * besides_each_ns);
+    let trial_ns = (left_ns / (2 * blocks)).max(least_ns);
     let slowest = shown.iter().min_by(|one, two| one.bits_per_second.total_cmp(&two.bits_per_second));
     let slowest = slowest.expect("a path was slow");
     let family = slowest.family;
     let rate = slowest.bits_per_second / 1e3;
-    let needed_ns = besides_ns + trials * least_ns;
-    if needed_ns > time_ns + MORE_NS {
+    let needed_ns = looked_ns + u64::from(MIN_BLOCKS) * (besides_each_ns + 2 * least_ns);
+    if needed_ns > time_ns + MAX_MORE_NS {
         let seconds = needed_ns.div_ceil(1_000_000_000);
         return Err(format!(
             "the path is too slow to compare both families in this time: over {family} it carries {rate:.0} kbit/s, \
@@ -377,13 +380,16 @@ mod tests {
         let second = 1_000_000_000;
         let slow = [path(512e3, second), path(512e3, second)];
         let Ok(SlowTrials { trial_ns, send_buffer: None, .. }) =
-            trials_in_turns(Transport::Udp, 20 * second, 3 * second, &slow)
+            trials_in_turns(Transport::Udp, 30 * second, 3 * second, &slow)
         else {
             panic!("it fits")
         };
-        assert_eq!(trial_ns, (20 - 3) * second / 12 - second - 50_000_000);
+        assert_eq!(trial_ns, (30 - 3) * second / 20 - second - 50_000_000);
+        // In a shorter time there are fewer blocks.
+        let short = trials_in_turns(Transport::Udp, 20 * second, 3 * second, &slow).unwrap();
+        assert_eq!(short.trial_ns, MIN_NS);
         // A small buffer leaves less to empty.
-        let tcp = trials_in_turns(Transport::Tcp, 20 * second, 3 * second, &slow).unwrap();
+        let tcp = trials_in_turns(Transport::Tcp, 30 * second, 3 * second, &slow).unwrap();
         let SlowTrials { trial_ns: longer, send_buffer: Some(16_000), .. } = tcp else { panic!("{tcp:?}") };
         assert!(longer > trial_ns);
         let slower = [path(64e3, 8 * second), path(64e3, 8 * second)];

@@ -130,7 +130,7 @@ fn make_result(
         run.host_reports.clear();
         run.started_unix_ns += u64::from(block) * MINUTE_NS;
         let arm = if trial.cell.family == Family::Ipv6 { six } else { 1.0 };
-        for value in run.values.values_mut() {
+        for (_, value) in run.values.iter_mut() {
             if let Value::Measured(figure) = value {
                 *figure *= arm * (0.98 + 0.04 * uniform(generator));
             }

@@ -5,7 +5,6 @@ use crate::study::FleetStudy;
 use stacklab_campaign::sources::StudySource;
 use stacklab_model::{CpuScope, Drops, HostFacts, RunRecord, RunStatus, Trial, TrialSpec};
 use stacklab_store::HostRow;
-use std::collections::BTreeMap;
 
 /// How long each run takes, and when the first one begins, nanoseconds.
 pub(crate) const WALL_NS: u64 = 1_000_000;
@@ -30,7 +29,7 @@ pub(crate) fn result(block: u32) -> BlockResult {
         started_unix_ns: BEGAN_NS + number * WALL_NS,
         wall_ns: WALL_NS,
         status: RunStatus::Valid,
-        values: BTreeMap::new(),
+        values: Default::default(),
         drops: Drops::default(),
         host_reports: Vec::new(),
         warnings: Vec::new(),

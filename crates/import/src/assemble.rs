@@ -172,7 +172,7 @@ fn run(test: &ToolTest, cell: Cell, block: u32) -> RunRecord {
             true => RunStatus::Valid,
             false => RunStatus::Invalid(test.invalid.clone()),
         },
-        values: test.values.clone(),
+        values: test.values.clone().into(),
         drops: Drops::default(),
         host_reports: Vec::new(),
         warnings: test.warnings.clone(),

@@ -75,7 +75,7 @@ fn run(trial: Trial, number: u64) -> RunRecord {
         length: Length::Time(SECOND),
         interval_ns: SECOND / 10,
         metrics,
-        ..made.spec.probe.clone()
+        ..(*made.spec.probe).clone()
     };
     let spec = TrialSpec::new(number as u32, &trial.cell, probe);
     let mut run = RunRecord { trial, spec, wall_ns: SECOND, values, warnings: vec![], ..made };

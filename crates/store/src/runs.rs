@@ -1,7 +1,7 @@
 //! Runs in and out of a record.
 
 use crate::open::{count, figure_of, has_table, json, named, to_json, within};
-use crate::shared::{self, Own};
+use crate::shared::{Known, Own};
 use crate::{Record, StoreError, earlier, packed};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use stacklab_model::{Cell, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, Value, Warning};
@@ -34,12 +34,13 @@ impl Record {
     /// The same, one after the other: few are in memory at a time, and between reads a campaign can add runs.
     pub fn runs_in_turn(&self) -> impl Iterator<Item = Result<RunRecord, StoreError>> + '_ {
         let mut after = Some(i64::MIN);
+        let mut known = Known::default();
         let mut read = Vec::new().into_iter();
         std::iter::from_fn(move || {
             if let Some((_, run)) = read.next() {
                 return Some(Ok(run));
             }
-            match select(&self.connection, after?) {
+            match select(&self.connection, after?, &mut known) {
                 Ok(found) => {
                     after = found.last().map(|(id, _)| *id);
                     read = found.into_iter();
@@ -130,7 +131,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite
 }
 
 /// The next runs after the one with this number, with their numbers, which ascend.
-fn select(connection: &Connection, after: i64) -> rusqlite::Result<Vec<(i64, RunRecord)>> {
+fn select(connection: &Connection, after: i64, known: &mut Known) -> rusqlite::Result<Vec<(i64, RunRecord)>> {
     let shared = match has_table(connection, "shared")? {
         true => {
             "(SELECT text FROM text WHERE id = shared.spec), (SELECT text FROM text WHERE id = shared.absent)
@@ -143,7 +144,8 @@ fn select(connection: &Connection, after: i64) -> rusqlite::Result<Vec<(i64, Run
              reasons, run.spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network, settings, {shared}
          WHERE run.id > ?1 ORDER BY run.id LIMIT ?2",
     ))?;
-    let rows = query.query_map(params![after, AT_ONCE], |row| Ok((row.get::<_, i64>(0)?, run_of(row)?)))?;
+    let rows =
+        query.query_map(params![after, AT_ONCE], |row| Ok((row.get::<_, i64>(0)?, run_of(row, known)?)))?;
     let mut runs = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let Some(last) = runs.last().map(|(id, _)| *id) else { return Ok(runs) };
     let range = params![after, last];
@@ -181,13 +183,13 @@ fn with_number(runs: &mut [(i64, RunRecord)], number: i64) -> Option<&mut RunRec
 }
 
 /// A run from its row; measured figures and warnings are added afterwards.
-fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
+fn run_of(row: &Row<'_>, known: &mut Known) -> rusqlite::Result<RunRecord> {
     let count = |place: usize| count(row, place);
     let number = |place: usize, largest| within(row.get(place)?, largest).map(|number| number as u32);
     let size = number(7, MAX_MESSAGE_LENGTH)?;
     let mut cell = Cell::new(named(row, 4)?, named(row, 5)?, named(row, 6)?, size);
     cell.replica = row.get(8)?;
-    cell.settings = json(row, 18)?;
+    cell.settings = known.settings(row, 18)?;
     let status = match row.get_ref(11)?.as_str()? {
         "valid" => RunStatus::Valid,
         _ => RunStatus::Invalid(json(row, 12)?),
@@ -196,11 +198,11 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let position = number(2, LAST_TRIAL)?;
     Ok(RunRecord {
         trial: Trial { block, position, cell, probe: named(row, 3)? },
-        spec: shared::spec(row, 13, 19)?,
+        spec: known.spec(row, 13, 19)?,
         started_unix_ns: within(row.get(9)?, i64::MAX as u64)?,
         wall_ns: count(10)?,
         status,
-        values: shared::absent(row, 20)?,
+        values: known.absent(row, 20)?,
         drops: Drops {
             sender_queue: count(14)?,
             interface: count(15)?,

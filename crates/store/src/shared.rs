@@ -4,11 +4,13 @@
 use crate::open::{from_json, not_understood, to_json};
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Metric, RunRecord, TrialSpec, Value};
-use std::collections::BTreeMap;
+use stacklab_model::{CellSettings, Metric, RunRecord, Shared, TrialSpec, Value, Values};
+use std::collections::{BTreeMap, HashMap};
 
 /// Longest text, bytes. Each run that has it holds a copy in memory, so a longer one is not shared.
 const MAX_TEXT_BYTES: usize = 16 << 10;
+/// Texts of a kind that are kept at once. A campaign has a few for each of its cells.
+const MAX_TEXTS: usize = 2000;
 
 /// What a run's row and values hold beside the shared texts.
 pub(crate) struct Own<'a> {
@@ -72,17 +74,55 @@ fn insert_text(connection: &Connection, text: Option<&str>) -> rusqlite::Result<
         .map(Some)
 }
 
-/// A run's specification from its own column and the shared text.
-pub(crate) fn spec(row: &Row<'_>, own: usize, shared: usize) -> rusqlite::Result<TrialSpec> {
-    let own = row.get_ref(own)?.as_str()?;
-    let Some(shared) = text(row, shared)? else { return from_json(own) };
-    let Token { token } = from_json(own)?;
-    Ok(TrialSpec { token, ..from_json(shared)? })
+/// What was read of the texts that runs have in common. Each is in memory once, however many runs have it.
+#[derive(Default)]
+pub(crate) struct Known {
+    settings: HashMap<String, Shared<CellSettings>>,
+    specs: HashMap<String, TrialSpec>,
+    absent: HashMap<String, Shared<BTreeMap<Metric, Value>>>,
 }
 
-/// The figures that a run has not.
-pub(crate) fn absent(row: &Row<'_>, place: usize) -> rusqlite::Result<BTreeMap<Metric, Value>> {
-    let Some(text) = text(row, place)? else { return Ok(BTreeMap::new()) };
+impl Known {
+    /// The settings of a run's cell.
+    pub(crate) fn settings(&mut self, row: &Row<'_>, place: usize) -> rusqlite::Result<Shared<CellSettings>> {
+        let text = row.get_ref(place)?.as_str()?;
+        find_or_make(&mut self.settings, text, || from_json(text))
+    }
+
+    /// A run's specification from its own column and the shared text.
+    pub(crate) fn spec(&mut self, row: &Row<'_>, own: usize, shared: usize) -> rusqlite::Result<TrialSpec> {
+        let own = row.get_ref(own)?.as_str()?;
+        let Some(shared) = text(row, shared)? else { return from_json(own) };
+        let Token { token } = from_json(own)?;
+        Ok(TrialSpec { token, ..find_or_make(&mut self.specs, shared, || from_json(shared))? })
+    }
+
+    /// The figures that a run has not.
+    pub(crate) fn absent(&mut self, row: &Row<'_>, place: usize) -> rusqlite::Result<Values> {
+        let Some(text) = text(row, place)? else { return Ok(Values::new()) };
+        find_or_make(&mut self.absent, text, || absent_of(text).map(Shared::from)).map(Values::sharing)
+    }
+}
+
+/// A copy of what was made of a text, which is made if this text is new.
+fn find_or_make<T: Clone>(
+    all: &mut HashMap<String, T>,
+    text: &str,
+    make: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    if let Some(value) = all.get(text) {
+        return Ok(value.clone());
+    }
+    let value = make()?;
+    // Of a record whose runs have little in common, not all texts are worth their memory.
+    if all.len() == MAX_TEXTS {
+        all.clear();
+    }
+    all.insert(text.to_owned(), value.clone());
+    Ok(value)
+}
+
+fn absent_of(text: &str) -> rusqlite::Result<BTreeMap<Metric, Value>> {
     let values: BTreeMap<Metric, Value> = from_json(text)?;
     match values.iter().find(|(_, value)| is_measured(value)) {
         Some((metric, _)) => Err(not_understood(format!("{metric} is measured and absent").into())),

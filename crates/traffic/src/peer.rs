@@ -215,7 +215,7 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
         interval_ns: 1_000_000_000,
         metrics: Vec::new(),
     };
-    TrialSpec { tuning: spec.tuning.clone(), ..TrialSpec::new(0, &cell, probe) }
+    TrialSpec { tuning: spec.tuning.clone().into(), ..TrialSpec::new(0, &cell, probe) }
 }
 
 /// A connected socket whose arrivals have the kernel's timestamps.

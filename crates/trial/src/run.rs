@@ -9,8 +9,8 @@ use crate::transfer::{Transfer, TransferRole};
 use crate::transfers;
 use crate::validate::{self, Limits};
 use stacklab_model::{
-    Direction, Drops, Ends, HostReport, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus, SizeOf,
-    Trial, TrialSpec, Tuning, Value, Warning,
+    Direction, Drops, Ends, HostReport, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus, Shared,
+    SizeOf, Trial, TrialSpec, Value, Warning,
 };
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -214,7 +214,17 @@ pub fn run_trial(
         receiver.hello()?;
     }
     let trial = trial.clone();
-    Ok(RunRecord { trial, spec, started_unix_ns, wall_ns, status, values, drops, host_reports, warnings })
+    Ok(RunRecord {
+        trial,
+        spec,
+        started_unix_ns,
+        wall_ns,
+        status,
+        values: values.into(),
+        drops,
+        host_reports,
+        warnings,
+    })
 }
 
 /// Clock offset of the second agent's host from the first one's, measured with an echo over the path and the
@@ -234,7 +244,7 @@ pub fn measure_offset(
         flows: 1,
         clock_offset_ns: 0,
         // Default socket options: a trial's own options may delay small messages.
-        tuning: Tuning::default(),
+        tuning: Shared::default(),
         ..trial.clone()
     };
     spec.probe.probe = Probe::Echo;

@@ -68,7 +68,7 @@ fn leaves_ns(bytes: u64, limits: PathLimits) -> u64 {
 
 /// Nanoseconds of the slice that an arm needs.
 fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
-    let ProbeSpec { probe, pacing, length, .. } = &spec.probe;
+    let ProbeSpec { probe, pacing, length, .. } = &*spec.probe;
     let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
     let needs_ns = match (probe, pacing) {
         (Probe::Echo, _) => MIN_ROUND_TRIPS * (ROUND_TRIP_NS + limits.round_trip_ns),

@@ -85,7 +85,7 @@ pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
     let what = &run.trial;
     assert!(run.is_valid(), "{what}: {:?}", run.status);
     assert!((1..MAX_FIGURE as u64).contains(&run.wall_ns), "{what} took {} ns", run.wall_ns);
-    for (metric, value) in &run.values {
+    for (metric, value) in run.values.iter() {
         let is_small = value.measured().is_none_or(|figure| (0.0..MAX_FIGURE).contains(&figure));
         assert!(is_small, "{what}: {metric} is {value:?}");
     }

@@ -84,7 +84,7 @@ fn in_store(path: &str) -> BTreeMap<Key, Option<f64>> {
                 let seconds = i64::try_from(run.started_unix_ns / 1_000_000_000).unwrap();
                 let sql = "SELECT strftime('%Y-%m-%d', ?1, 'unixepoch')";
                 let day: String = dates.query_row(sql, [seconds], |row| row.get(0)).unwrap();
-                for (metric, value) in &run.values {
+                for (metric, value) in run.values.iter() {
                     let key = (
                         format!("campaign=lab/day={day}/pair-{:04}.parquet", pair.pair),
                         pair.pair.into(),

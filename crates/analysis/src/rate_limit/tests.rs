@@ -3,7 +3,7 @@ mod airtime;
 use super::*;
 use crate::comparison::Paired;
 use crate::fixtures::{link_config, question};
-use stacklab_model::{CellSettings, Mechanism, Rate, Scale, SizeOf, Transport, Tuning};
+use stacklab_model::{Mechanism, Rate, Scale, Shared, SizeOf, Transport};
 
 fn with(metric: Metric, transport: Transport, size_of: SizeOf, size: u32) -> Question {
     let mut question = question(metric, 0.02);
@@ -64,8 +64,8 @@ fn a_cells_own_mtu_and_segment_size_count() {
     question.candidate.settings.mtu = Some(9000);
     // IPv4: full segments of 1448 bytes in 1538 of wire, against 8948 in 9038.
     close(ratio(&question), (8948.0 / 9038.0) / (1448.0 / 1538.0));
-    question.candidate.settings =
-        CellSettings { tuning: Tuning { mss: Some(512), ..Tuning::default() }, ..CellSettings::default() };
+    question.candidate.settings = Shared::default();
+    question.candidate.settings.tuning.mss = Some(512);
     close(ratio(&question), (500.0 / 590.0) / (1448.0 / 1538.0));
 }
 

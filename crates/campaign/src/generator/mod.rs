@@ -105,7 +105,7 @@ fn traffic(path: &Path, spec: &TrialSpec) -> Traffic {
         },
         round_trips: spec.probe.probe == Probe::Echo,
         flows: spec.flows,
-        tuning: spec.tuning.clone(),
+        tuning: (*spec.tuning).clone(),
         destination: path.destination(),
         source: path.sender.ip(),
         listen: path.receiver.ip(),

@@ -59,7 +59,7 @@ mod tests {
     use stacklab_model::{CellSettings, Family, SizeOf};
 
     fn cell(settings: CellSettings) -> Cell {
-        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
+        Cell { settings: settings.into(), ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub fn figures(
         started_unix_ns: collected.started_unix_ns,
         wall_ns: collected.wall_ns,
         status,
-        values,
+        values: values.into(),
         drops,
         host_reports,
         warnings,

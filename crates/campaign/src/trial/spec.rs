@@ -103,7 +103,7 @@ mod tests {
     use stacklab_model::{CellSettings, Family, Length, Rate, SizeOf};
 
     fn cell(settings: CellSettings) -> Cell {
-        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
+        Cell { settings: settings.into(), ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
     }
 
     #[test]

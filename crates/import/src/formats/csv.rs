@@ -6,7 +6,7 @@ use crate::test::{Content, Format, ToolFile, check_range};
 use crate::value::{At, ImportError, MAX_TESTS};
 use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
-    RunStatus, Trial, TrialSpec, Value,
+    RunStatus, Trial, TrialSpec, Value, Values,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
@@ -219,7 +219,7 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
         started_unix_ns,
         wall_ns,
         status,
-        values: BTreeMap::new(),
+        values: Values::new(),
         drops: Drops::default(),
         host_reports: Vec::new(),
         warnings: Vec::new(),

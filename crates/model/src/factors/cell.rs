@@ -1,7 +1,7 @@
 //! A point of the study's matrix: one level of every factor. And what applies where a study names no level.
 
 use crate::{
-    CellSettings, Direction, Factor, Family, Generator, Mechanism, Rules, Services, SizeOf, Systems,
+    CellSettings, Direction, Factor, Family, Generator, Mechanism, Rules, Services, Shared, SizeOf, Systems,
     Translator, Transport, payload_of_frame,
 };
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica: String,
     #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub settings: CellSettings,
+    pub settings: Shared<CellSettings>,
 }
 
 impl Cell {
     pub fn new(family: Family, transport: Transport, size_of: SizeOf, size: u32) -> Self {
-        Cell { transport, size_of, size, family, replica: String::new(), settings: CellSettings::default() }
+        Cell { transport, size_of, size, family, replica: String::new(), settings: Shared::default() }
     }
 
     /// Bytes of application payload per message, including the probe's own header. 0 if a frame is too small for its

@@ -4,10 +4,12 @@ pub(crate) mod options;
 pub(crate) mod search;
 pub(crate) mod spec;
 pub(crate) mod spent;
+pub(crate) mod values;
 
-use crate::{Cell, Drops, HostReport, Length, Metric, Pacing, Probe, ProbeSpec, TrialSpec, is_in_bounds};
+use crate::{
+    Cell, Drops, HostReport, Length, Metric, Pacing, Probe, ProbeSpec, TrialSpec, Values, is_in_bounds,
+};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// One cell measured by one probe in one block. Block and position identify it within a campaign.
@@ -51,7 +53,7 @@ pub struct RunRecord {
     /// Duration with set-up, warm-up and drain, nanoseconds.
     pub wall_ns: u64,
     pub status: RunStatus,
-    pub values: BTreeMap<Metric, Value>,
+    pub values: Values,
     pub drops: Drops,
     /// The report of each host, sender first.
     #[serde(rename = "ends")]
@@ -82,7 +84,7 @@ impl RunRecord {
             started_unix_ns: 0,
             wall_ns: 1,
             status: RunStatus::Valid,
-            values: BTreeMap::from([(metric, value)]),
+            values: Values::from_iter([(metric, value)]),
             drops: Drops::default(),
             host_reports: Vec::new(),
             warnings: Vec::new(),

@@ -3,8 +3,8 @@
 use crate::count;
 use crate::names::named;
 use crate::{
-    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, SizeOf, Transport, Tuning,
-    print_duration,
+    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, Shared, SizeOf, Transport,
+    Tuning, print_duration,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -179,7 +179,7 @@ pub struct TrialSpec {
     #[serde(default = "one")]
     pub flows: u32,
     #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub tuning: Tuning,
+    pub tuning: Shared<Tuning>,
     /// How far the clock of the receiver's host (both ways or in reverse: the second agent's) is ahead of the other, if
     /// they were compared. A receiver adds it to the send time of a message.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -190,7 +190,7 @@ pub struct TrialSpec {
     /// The token bucket of the path's bottleneck, if each slice of the trial may begin with a full one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<LinkBucket>,
-    pub probe: ProbeSpec,
+    pub probe: Shared<ProbeSpec>,
 }
 
 /// In records from before this setting existed.
@@ -217,11 +217,11 @@ impl TrialSpec {
             io: if let Some(IoChoice::Path(io)) = cell.settings.io { io } else { Io::Send },
             // Only streams have several; other probes have one message or connection at a time.
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
-            tuning: cell.settings.tuning.clone(),
+            tuning: cell.settings.tuning.clone().into(),
             clock_offset_ns: 0,
             schedule: ArmSchedule::Alone,
             bucket: None,
-            probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe },
+            probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe }.into(),
         }
     }
 

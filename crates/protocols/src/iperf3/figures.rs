@@ -37,7 +37,7 @@ pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &ClientRun) 
         started_unix_ns: outcome.started_unix_ns,
         wall_ns: outcome.wall_ns,
         status: RunStatus::of(found),
-        values: made,
+        values: made.into(),
         drops: match host_reports.as_slice() {
             [sent, received, ..] => drops(&spec, sent, received),
             _ => Drops::default(),

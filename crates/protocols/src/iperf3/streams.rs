@@ -41,7 +41,7 @@ pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Lengt
     };
     let mut spec = TrialSpec::new(0, &Cell::new(family, transport, SizeOf::Write, block_bytes), probe);
     let is_tcp = transport == Transport::Tcp;
-    spec.tuning = Tuning {
+    *spec.tuning = Tuning {
         send_buffer: parameters.window,
         receive_buffer: parameters.window,
         mss: parameters.mss.filter(|_| is_tcp),
@@ -218,7 +218,7 @@ mod tests {
             (Some(46), Some(1000), Some(false))
         );
         let udp = Parameters::new(Transport::Udp, 1000);
-        assert_eq!(stream_spec(&udp, Family::Ipv4, Length::Time(5)).tuning, Tuning::default());
+        assert_eq!(*stream_spec(&udp, Family::Ipv4, Length::Time(5)).tuning, Tuning::default());
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         started_unix_ns: 1_700_000_000_123_456_789,
         wall_ns: 2_600_000_000,
         status: RunStatus::Valid,
-        values,
+        values: values.into(),
         drops: Drops { socket_buffer: 8, network: 2, ..Drops::default() },
         host_reports: host_reports(probe, transport, pacing),
         warnings: Vec::new(),

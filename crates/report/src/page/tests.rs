@@ -6,7 +6,7 @@ use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow,
     Length, LimitedBy, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role,
-    RunRecord, RunStatus, Slice, Transport, Trial, TrialSpec, Value, Warning,
+    RunRecord, RunStatus, Slice, Transport, Trial, TrialSpec, Value, Values, Warning,
 };
 use std::net::SocketAddr;
 
@@ -90,11 +90,10 @@ pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
         started_unix_ns: findings().started_unix_ns + 2_500 * MS,
         wall_ns: 150 * MS,
         status,
-        values: [
+        values: Values::from_iter([
             (Metric::Throughput, Value::Measured(57.312_345_678)),
             (Metric::Retransmits, Value::Missing("no TCP_INFO".to_owned())),
-        ]
-        .into(),
+        ]),
         drops: Default::default(),
         host_reports: vec![receiver()],
         warnings: vec![Warning {

@@ -114,7 +114,7 @@ pub(crate) fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
         started_unix_ns: 1_800_000_000_000_000_000,
         wall_ns: 250,
         status,
-        values: BTreeMap::from([
+        values: Values::from_iter([
             (Metric::Throughput, Value::Measured(0.1 + 0.2)),
             (Metric::Loss, Value::Missing("tcp".into())),
             (Metric::Jitter, Value::Invalid("clock".into())),

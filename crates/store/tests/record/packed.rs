@@ -117,6 +117,21 @@ fn many_runs_are_read_in_their_order() {
     }
 }
 
+#[test]
+fn runs_that_are_read_share_what_they_have_alike() {
+    let mut record = Record::in_memory("alike", &campaign()).unwrap();
+    let runs: Vec<RunRecord> = (0..1500).map(|block| run(block, 0, RunStatus::Valid)).collect();
+    record.put_runs(&runs).unwrap();
+    let found = record.runs().unwrap();
+    let [one, .., other] = &found[..] else { panic!("{} runs", found.len()) };
+    assert!(std::ptr::eq(&*one.trial.cell.settings, &*other.trial.cell.settings));
+    assert!(std::ptr::eq(&*one.spec.probe, &*other.spec.probe));
+    assert!(std::ptr::eq(&*one.spec.tuning, &*other.spec.tuning));
+    assert!(std::ptr::eq(&one.values[&Metric::Loss], &other.values[&Metric::Loss]));
+    // What each of them holds for itself, beside its figures.
+    assert!(size_of::<RunRecord>() <= 448, "{}", size_of::<RunRecord>());
+}
+
 /// A record of format 7.
 fn kept() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

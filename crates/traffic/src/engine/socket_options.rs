@@ -28,7 +28,7 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         flow_label,
         busy_poll_us,
         kernel_pacing: _,
-    } = &spec.tuning;
+    } = &*spec.tuning;
     let set = |option, name: &str, value: &dyn Display| sys::set(socket, option).named(name, value);
     if PRIVILEGED.load(Ordering::Relaxed) {
         if let Some(bytes) = send_buffer {
@@ -146,7 +146,7 @@ mod tests {
         let mut spec = fixtures::spec(family, transport);
         spec.probe.probe = probe;
         spec.probe.length = Length::Packets(5);
-        spec.tuning = Tuning {
+        *spec.tuning = Tuning {
             send_buffer: Some(50_000),
             receive_buffer: Some(60_000),
             dscp: Some(46),

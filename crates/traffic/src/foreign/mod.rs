@@ -18,7 +18,6 @@ use crate::{Attempt, EngineError};
 use socket2::{Domain, Socket, Type};
 use stacklab_model::{
     Counters, CpuScope, Endpoint, HostReport, Length, Received, Role, ScopedAddr, Sent, Transport, TrialSpec,
-    Tuning,
 };
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -77,8 +76,8 @@ impl Stream {
 
     /// Takes a socket that a peer connected, and sets its options but the segment size, which was agreed on then.
     pub fn accepted(spec: &TrialSpec, format: ForeignFormat, socket: Socket) -> Result<Self, EngineError> {
-        let tuning = Tuning { mss: None, flow_label: None, ..spec.tuning.clone() };
-        let spec = TrialSpec { tuning, ..spec.clone() };
+        let mut spec = spec.clone();
+        (spec.tuning.mss, spec.tuning.flow_label) = (None, None);
         socket_options::set(&socket, &spec).attempt(|| "set the options of a stream's socket".to_owned())?;
         let mut channel = Channel::new(&spec, socket)?;
         channel.foreign = Some(format);

@@ -184,7 +184,7 @@ fn end_rules(
 
 /// The rules of a socket's options, read back. A different buffer size is only a warning.
 fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
-    let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &spec.tuning;
+    let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &*spec.tuning;
     let Endpoint { options, congestion_control: control, peer, .. } = &side.endpoint;
     let name = side.role;
     let sends = side.role == Role::Sender;

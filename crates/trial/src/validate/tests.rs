@@ -179,7 +179,7 @@ fn contradiction_of_the_other_direction_is_named_so() {
 /// A stream with every option set, and both of its sides as they should be.
 fn tuned() -> (TrialSpec, [HostReport; 2]) {
     let mut spec = spec(Family::Ipv6, Transport::Tcp);
-    spec.tuning = Tuning {
+    *spec.tuning = Tuning {
         send_buffer: Some(100_000),
         receive_buffer: None,
         mss: Some(1200),

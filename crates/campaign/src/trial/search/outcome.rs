@@ -3,11 +3,10 @@
 use crate::trial::search::Arm;
 use stacklab_model::{
     Direction, Drops, HostReport, Length, Metric, Pacing, RunRecord, RunStatus, SearchOutcome, SearchSlice,
-    SearchSpec, Value, Warning, count,
+    SearchSpec, Value, Values, Warning, count,
 };
 use stacklab_trial::figures;
 use stacklab_trial::results::interleaved::JointFigures;
-use std::collections::BTreeMap;
 
 /// The share of an arm's rounds that may have no valid slice.
 const MAX_NEVER_VALID: f64 = 0.1;
@@ -57,7 +56,7 @@ pub(super) fn make_run(
         started_unix_ns,
         wall_ns,
         status,
-        values: BTreeMap::from([(Metric::LoadAtLoss, value)]),
+        values: Values::from_iter([(Metric::LoadAtLoss, value)]),
         drops: Drops::default(),
         host_reports,
         warnings,

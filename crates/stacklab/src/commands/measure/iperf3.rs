@@ -171,7 +171,9 @@ fn against(
     comparison.measure(description, CpuScope::Host, vec![host], |study, _, trials| {
         let runs = trials.iter().map(|trial| {
             let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
-            spec.probe = study.probe(trial.probe).cloned().unwrap_or(spec.probe);
+            if let Some(probe) = study.probe(trial.probe) {
+                *spec.probe = probe.clone();
+            }
             let way = &ways[&trial.cell.family];
             patiently(was_tried || trial.block > 0, || {
                 way.run(trial, spec.clone(), direction, interrupted, false)

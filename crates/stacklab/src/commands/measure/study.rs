@@ -4,7 +4,7 @@ use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::refuse;
 use crate::failure::Failure;
 use stacklab_campaign::single::{
-    MIN_BLOCKS, MeasureRequest, SAMPLE_BUFFER, SAMPLE_NS, best_io, default_size,
+    BLOCKS, MAX_MORE_NS, MIN_BLOCKS, MeasureRequest, SAMPLE_BUFFER, SAMPLE_NS, best_io, default_size,
 };
 use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
 use stacklab_study::Study;
@@ -24,8 +24,6 @@ const SLOW_MESSAGE: u32 = 1400;
 const MIN_SLICED_RATE: f64 = 1000.0;
 /// Messages of a trial, of which a rate can be found.
 const MIN_TRIAL_MESSAGES: f64 = 8.0;
-/// By how much such a comparison may take longer than the time asked for, nanoseconds.
-const MAX_MORE_NS: u64 = 10_000_000_000;
 
 /// How the families take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +69,8 @@ pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>,
     if per_second >= MIN_SLICED_RATE {
         return Ok(None);
     }
-    let trials = 2 * u64::from(MIN_BLOCKS);
     let least_ns = least_ns(request.pace.of(size));
-    let needed_ns = least_ns.saturating_mul(trials);
+    let needed_ns = least_ns.saturating_mul(2 * u64::from(MIN_BLOCKS));
     if needed_ns > time_ns.saturating_add(MAX_MORE_NS) {
         return Err(Failure::usage(format!(
             "at this rate a message of {size} bytes leaves {per_second:.3} times a second, too seldom to compare both families \
@@ -82,7 +79,7 @@ pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>,
         )));
     }
     // A third of the time is left for what trials take besides.
-    let trial_ns = (time_ns / 3 * 2 / trials).clamp(MIN_ALONE_NS, MAX_NS).max(least_ns);
+    let trial_ns = (time_ns / 3 * 2 / (2 * u64::from(BLOCKS))).clamp(MIN_ALONE_NS, MAX_NS).max(least_ns);
     Ok(Some(Arms::Slow { trial_ns, send_buffer: None }))
 }
 

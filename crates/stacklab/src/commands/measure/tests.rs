@@ -55,7 +55,7 @@ fn what_nobody_says_is_as_users_of_iperf3_expect() {
     assert_eq!(tcp.probe.length, Length::Time(10_000_000_000));
     assert_eq!((tcp.probe.pacing, tcp.probe.warmup_ns), (Pacing::Flood, 0));
     assert_eq!(tcp.probe.interval_ns, 1_000_000_000);
-    assert_eq!(tcp.tuning, Tuning::default());
+    assert_eq!(*tcp.tuning, Tuning::default());
     assert_eq!(spec("udp host").message_bytes, 1400);
     assert_eq!(spec("echo host").message_bytes, 64);
     assert_eq!(spec("tcp host --size-of payload").message_bytes, 1400);
@@ -180,7 +180,7 @@ fn slow_families_take_turns_with_enough_messages() {
     assert_eq!(message_size(&request("tcp host"), false), 128 << 10);
     // The last one: eight messages at ten a second.
     for (line, ms) in
-        [("tcp host -b 5M -t 36", 2000), ("udp host -b 500k -t 4", 250), ("udp host --pps 10 -t 4", 800)]
+        [("tcp host -b 5M -t 60", 2000), ("udp host -b 500k -t 4", 250), ("udp host --pps 10 -t 4", 800)]
     {
         let found = arms_at_low_rate(&request(line)).unwrap();
         assert_eq!(found, Some(Arms::Slow { trial_ns: ms * 1_000_000, send_buffer: None }), "{line}");

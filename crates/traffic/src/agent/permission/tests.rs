@@ -211,7 +211,7 @@ fn socket_options_need_a_permission() {
         Tuning { receive_buffer: Some(1 << 30), ..Tuning::default() },
         Tuning { send_buffer: Some((16 << 20) + 1), ..Tuning::default() },
     ] {
-        let request = send("10.9.0.2", |spec| spec.tuning = tuning);
+        let request = send("10.9.0.2", |spec| spec.tuning = tuning.into());
         assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
         assert_eq!(refused(Limits { tuning: true, ..limited() }, &request), None);
         // Over standard input and output it is allowed.

@@ -100,7 +100,7 @@ fn host_rules(host: &Host<'_>) -> Vec<Rule> {
 /// What a run contradicts that somebody else made: its figures, and the numbers of the reports that it still has.
 pub fn finished_run(run: &RunRecord) -> Vec<String> {
     let mut reasons = Vec::new();
-    for (metric, value) in &run.values {
+    for (metric, value) in run.values.iter() {
         if let Value::Measured(figure) = value {
             let possible = metric.possible_figures();
             if !is_in_bounds(*figure) || *figure < possible.low || *figure > possible.high {
