@@ -29,27 +29,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
     let mut left_out = found.left_out();
-    let mut up: Vec<Stream<'_>> = Vec::new();
-    let mut down: Vec<Stream<'_>> = Vec::new();
+    let Kinds { up, down, pings, computed, unknown } = sort_series(meta, results, &mut left_out);
     let mut tests = Vec::new();
-    let mut pings: Vec<Stream<'_>> = Vec::new();
-    let mut computed: Vec<&str> = Vec::new();
-    let mut unknown: Option<&str> = None;
-    for (name, series) in results.fields() {
-        let stream = Stream { name, series, meta: &meta["SERIES_META"][name] };
-        match name.as_str() {
-            name if stream.comes_from_others() => computed.push(name),
-            name if name.starts_with("TCP") && stream.is_of_other_tool() => unknown = Some(name),
-            name if is_of(name, "TCP upload") => up.push(stream),
-            name if is_of(name, "TCP download") => down.push(stream),
-            name if name.starts_with("TCP") => unknown = Some(name),
-            name if is_of(name, "Ping (ms) UDP") || name.starts_with("Ping (ms)::UDP") => {
-                pings.push(stream);
-            }
-            name if name.contains("ICMP") => left_out.push(format!("{name}: stacklab has no such transport")),
-            name => left_out.push(format!("{name}: stacklab has no such metric")),
-        }
-    }
     for ping in pings {
         // Not those of a path without load, and `rtt_under_load` is beside one stream in one direction.
         if up.is_empty() && down.is_empty() && unknown.is_none() {
@@ -84,6 +65,39 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         warn_failed_runners(test, meta);
     }
     ToolFile::of_tests(Format::Flent, version, tests, left_out)
+}
+
+/// The series of a file by what they are of.
+#[derive(Default)]
+struct Kinds<'a> {
+    up: Vec<Stream<'a>>,
+    down: Vec<Stream<'a>>,
+    pings: Vec<Stream<'a>>,
+    /// Those that are computed of others.
+    computed: Vec<&'a str>,
+    /// A series of TCP whose direction is not known.
+    unknown: Option<&'a str>,
+}
+
+/// Sorts the series, and names those of which nothing is imported.
+fn sort_series<'a>(meta: &'a Json, results: &'a Json, left_out: &mut Vec<String>) -> Kinds<'a> {
+    let mut kinds = Kinds::default();
+    for (name, series) in results.fields() {
+        let stream = Stream { name, series, meta: &meta["SERIES_META"][name] };
+        match name.as_str() {
+            name if stream.comes_from_others() => kinds.computed.push(name),
+            name if name.starts_with("TCP") && stream.is_of_other_tool() => kinds.unknown = Some(name),
+            name if is_of(name, "TCP upload") => kinds.up.push(stream),
+            name if is_of(name, "TCP download") => kinds.down.push(stream),
+            name if name.starts_with("TCP") => kinds.unknown = Some(name),
+            name if is_of(name, "Ping (ms) UDP") || name.starts_with("Ping (ms)::UDP") => {
+                kinds.pings.push(stream);
+            }
+            name if name.contains("ICMP") => left_out.push(format!("{name}: stacklab has no such transport")),
+            name => left_out.push(format!("{name}: stacklab has no such metric")),
+        }
+    }
+    kinds
 }
 
 /// Whether a series is one of these: `TCP upload`, `TCP upload2`, `TCP upload BE`, `TCP upload::2`,

@@ -142,10 +142,8 @@ fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Ve
 /// The shortest cookie: others are placeholders.
 const MIN_COOKIE: usize = 16;
 
-pub(crate) fn test(document: &Json) -> ToolTest {
-    let start = &document["start"];
-    let end = &document["end"];
-    let asked = &start["test_start"];
+/// What the beginning of a document says of its test, and what was asked for.
+fn begin_test(start: &Json, asked: &Json) -> ToolTest {
     let mut test = ToolTest::new(Probe::Stream);
     let connection = start["connected"].items().first();
     test.family = connection.and_then(|of| family(of.text("local_host")?, of.text("remote_host")?));
@@ -164,6 +162,14 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     test.started_unix_ns = began.map(|seconds| seconds as u64 * 1_000_000_000);
     // With -n and -k it is 0, and the end has the seconds.
     test.duration_ns = asked.count("duration").map_or(0, nanoseconds);
+    test
+}
+
+pub(crate) fn test(document: &Json) -> ToolTest {
+    let start = &document["start"];
+    let end = &document["end"];
+    let asked = &start["test_start"];
+    let mut test = begin_test(start, asked);
     let is_of_file = end["streams"].items().iter().any(|stream| stream.get("diskfile").is_some());
     let is_counted = is_of_file || ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
     // A server tells the same of the other side.

@@ -225,10 +225,20 @@ impl<'t> Reader<'t> {
             late: 0.0,
             began_unix_ns: None,
         };
-        let mut notes = fields.text("tail");
+        self.read_notes(&mut connection, fields.text("tail"), || not_understood(place, line));
+        self.group.connections.insert(id.to_owned(), connection);
+    }
+
+    /// Reads what stands behind a connection in its line.
+    fn read_notes(
+        &mut self,
+        connection: &mut Connection,
+        mut notes: &'t str,
+        refuse: impl FnOnce() -> String,
+    ) {
         while !notes.is_empty() {
             let Some((note, fields, rest)) = begin(NOTES, notes) else {
-                self.group.leave_out(not_understood(place, line));
+                self.group.leave_out(refuse());
                 break;
             };
             match note {
@@ -240,7 +250,6 @@ impl<'t> Reader<'t> {
             }
             notes = rest.trim();
         }
-        self.group.connections.insert(id.to_owned(), connection);
     }
 
     fn read_row(&mut self, place: usize, line: &'t str, fields: &Fields<'t>) -> Result<(), String> {

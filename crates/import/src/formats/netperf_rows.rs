@@ -113,6 +113,26 @@ impl<'a> Lines<'a> {
         ))
     }
 
+    /// A row of the table, with as many columns as are known.
+    pub(super) fn row(&self, place: usize, count: usize) -> Result<&Row<'a>, String> {
+        match self.rows.get(place) {
+            Some(row) if row.numbers.len() == count => Ok(row),
+            Some(row) if row.numbers.len() > count => {
+                Err(format!("a row has {} columns, and {count} are known", row.numbers.len()))
+            }
+            _ => Err(self.cut_short()),
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.assignments.get(key).copied()
+    }
+
+    /// The number of a key. What netperf does not know is -1.
+    pub(super) fn figure(&self, key: &str) -> Option<f64> {
+        self.text(key).and_then(number).filter(|figure| *figure >= 0.0)
+    }
+
     pub(super) fn is_test(&self) -> bool {
         self.banner.is_some() || !self.assignments.is_empty()
     }

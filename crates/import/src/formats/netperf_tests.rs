@@ -2,7 +2,7 @@
 
 use super::forms::not_understood;
 use super::netperf_lines::{Columns, megabits_of};
-use super::netperf_rows::Lines;
+use super::netperf_rows::{Lines, Row};
 use crate::test::{ToolTest, family, nanoseconds, write_size};
 use crate::value::{has_three_digits, loss, number, too_few_digits, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
@@ -91,38 +91,20 @@ pub(super) fn read_table(lines: &Lines) -> Result<Found, String> {
             None => Err(lines.cut_short()),
         };
     };
-    let row = |place: usize, count: usize| match lines.rows.get(place) {
-        Some(row) if row.numbers.len() == count => Ok(row),
-        Some(row) if row.numbers.len() > count => {
-            Err(format!("a row has {} columns, and {count} are known", row.numbers.len()))
-        }
-        _ => Err(lines.cut_short()),
-    };
     (test.transport, test.family) = (Some(transport), banner_family(banner));
     if kind == "MAERTS" {
         test.direction = Direction::Reverse;
     }
     match (kind, transport) {
         ("REQUEST/RESPONSE", _) => {
-            let found = row(0, first)?;
-            let row = &found.numbers;
-            test.size = write_size(row[2]);
-            test.duration_ns = nanoseconds(row[4]);
-            if row[2] != row[3] {
+            let row = lines.row(0, first)?;
+            if row.numbers[2] != row.numbers[3] {
                 return Ok(Err(DIFFERENT.to_owned()));
             }
-            // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
-            let details = lines.details.iter().find(|row| row.numbers.len() == 8);
-            let latency = details.map(|row| row.numbers[4]);
-            // With one request at a time the mean round trip is what a transaction takes: -v 2 prints the same.
-            // With a unit of data (-f) the rate is none of transactions.
-            let is_rate =
-                columns == Columns::Transactions && row[5] > 0.0 && has_three_digits(found.words[5]);
-            let by_rate = Some(row[5]).filter(|_| is_rate).map(|rate| 1e6 / rate);
-            set_round_trip(&mut test, latency.or(by_rate), has_burst(lines.banner));
+            set_transactions(&mut test, lines, row, columns);
         }
         (_, Transport::Tcp) => {
-            let found = row(0, first)?;
+            let found = lines.row(0, first)?;
             let row = &found.numbers;
             test.size = write_size(row[2]);
             test.duration_ns = nanoseconds(row[3]);
@@ -134,8 +116,8 @@ pub(super) fn read_table(lines: &Lines) -> Result<Found, String> {
             test.set(Metric::Throughput, rate);
         }
         (_, Transport::Udp) => {
-            let sent = row(0, first)?;
-            let received = row(1, second)?;
+            let sent = lines.row(0, first)?;
+            let received = lines.row(1, second)?;
             test.size = write_size(sent.numbers[1]);
             test.duration_ns = nanoseconds(received.numbers[1]);
             let is_nothing = received.numbers[2] == 0.0 && received.numbers[3] == 0.0;
@@ -147,18 +129,30 @@ pub(super) fn read_table(lines: &Lines) -> Result<Found, String> {
     Ok(Ok(test))
 }
 
+/// Sets the round trip of a table of transactions, from its row.
+fn set_transactions(test: &mut ToolTest, lines: &Lines, row: &Row<'_>, columns: Columns) {
+    let Row { numbers, words, .. } = row;
+    test.size = write_size(numbers[2]);
+    test.duration_ns = nanoseconds(numbers[4]);
+    // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
+    let details = lines.details.iter().find(|row| row.numbers.len() == 8);
+    let latency = details.map(|row| row.numbers[4]);
+    // With one request at a time the mean round trip is what a transaction takes: -v 2 prints the same. With a unit of
+    // data (-f) the rate is none of transactions.
+    let is_rate = columns == Columns::Transactions && numbers[5] > 0.0 && has_three_digits(words[5]);
+    let by_rate = Some(numbers[5]).filter(|_| is_rate).map(|rate| 1e6 / rate);
+    set_round_trip(test, latency.or(by_rate), has_burst(lines.banner));
+}
+
 /// A test of which each figure has a key. The inner error is a test that is none of stacklab's.
 pub(super) fn read_keys(lines: &Lines) -> Result<Found, String> {
-    let text = |key: &str| lines.assignments.get(key).copied();
-    // What netperf does not know is -1.
-    let figure = |key: &str| text(key).and_then(number).filter(|figure| *figure >= 0.0);
     // Where -k names no keys, only the banner has both.
     let name = lines.banner.map_or("", test_name);
-    let direction = text("DIRECTION").or_else(|| direction(name));
+    let direction = lines.text("DIRECTION").or_else(|| direction(name));
     let direction = direction.ok_or("DIRECTION is missing: name it with -k")?;
     let is_echo = direction.contains('|');
     let mut test = ToolTest::new(if is_echo { Probe::Echo } else { Probe::Stream });
-    test.transport = match text("PROTOCOL") {
+    test.transport = match lines.text("PROTOCOL") {
         Some("TCP") => Some(Transport::Tcp),
         Some("UDP") => Some(Transport::Udp),
         Some(other) => {
@@ -166,33 +160,44 @@ pub(super) fn read_keys(lines: &Lines) -> Result<Found, String> {
         }
         None => transport(name),
     };
-    let destination = text("DEST_ADDR").and_then(|address| family(address, address));
+    let destination = lines.text("DEST_ADDR").and_then(|address| family(address, address));
     test.family = lines.banner.and_then(banner_family).or(destination);
-    test.duration_ns = figure("ELAPSED_TIME").map_or(0, nanoseconds);
+    test.duration_ns = lines.figure("ELAPSED_TIME").map_or(0, nanoseconds);
     if is_echo {
-        test.size = figure("REQUEST_SIZE").and_then(write_size);
-        if figure("REQUEST_SIZE") != figure("RESPONSE_SIZE") {
+        if lines.figure("REQUEST_SIZE") != lines.figure("RESPONSE_SIZE") {
             return Ok(Err(DIFFERENT.to_owned()));
         }
-        let has_burst = has_burst(lines.banner) || figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
-        set_round_trip(&mut test, figure("RT_LATENCY").or(figure("MEAN_LATENCY")), has_burst);
-        // Statistics of latencies are in whole microseconds.
-        for (metric, key) in [(Metric::Rtt, "P50_LATENCY"), (Metric::RttP99, "P99_LATENCY")] {
-            if let (Some(latency), false) = (figure(key), has_burst) {
-                test.set(metric, Value::Measured(latency / 1e3));
-            }
-        }
-        return Ok(Ok(test));
+        set_echo(&mut test, lines);
+    } else {
+        set_stream(&mut test, lines, direction);
     }
+    Ok(Ok(test))
+}
+
+/// Sets the figures of round trips.
+fn set_echo(test: &mut ToolTest, lines: &Lines) {
+    test.size = lines.figure("REQUEST_SIZE").and_then(write_size);
+    let has_burst = has_burst(lines.banner) || lines.figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
+    set_round_trip(test, lines.figure("RT_LATENCY").or(lines.figure("MEAN_LATENCY")), has_burst);
+    // Statistics of latencies are in whole microseconds.
+    for (metric, key) in [(Metric::Rtt, "P50_LATENCY"), (Metric::RttP99, "P99_LATENCY")] {
+        if let (Some(latency), false) = (lines.figure(key), has_burst) {
+            test.set(metric, Value::Measured(latency / 1e3));
+        }
+    }
+}
+
+/// Sets the figures of a stream.
+fn set_stream(test: &mut ToolTest, lines: &Lines, direction: &str) {
     let is_forward = direction.starts_with("Send");
     let [near, far] = if is_forward { ["LOCAL", "REMOTE"] } else { ["REMOTE", "LOCAL"] };
     if !is_forward {
         test.direction = Direction::Reverse;
     }
-    test.size = figure(&format!("{near}_SEND_SIZE")).and_then(write_size);
-    let unit = text("THROUGHPUT_UNITS").filter(|unit| megabits_of(unit).is_some());
+    test.size = lines.figure(&format!("{near}_SEND_SIZE")).and_then(write_size);
+    let unit = lines.text("THROUGHPUT_UNITS").filter(|unit| megabits_of(unit).is_some());
     let keys = [format!("{far}_RECV_THROUGHPUT"), "THROUGHPUT".to_owned()];
-    let rate = keys.iter().find(|key| figure(key).is_some()).and_then(|key| text(key));
+    let rate = keys.iter().find(|key| lines.figure(key).is_some()).and_then(|key| lines.text(key));
     let throughput = match rate {
         Some(rate) if unit.is_some() => read_rate(rate, unit),
         _ => Value::Missing(
@@ -203,22 +208,21 @@ pub(super) fn read_keys(lines: &Lines) -> Result<Found, String> {
     test.set(Metric::Throughput, throughput);
     // Of a host whose CPU time was not asked for, netperf prints -1.
     let cpu = |host: &str| {
-        let count = figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0)?;
-        Some(figure(&format!("{host}_CPU_UTIL"))? * count)
+        let count = lines.figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0)?;
+        Some(lines.figure(&format!("{host}_CPU_UTIL"))? * count)
     };
-    let by_demand = |host: &str| of_demand(figure(&format!("{host}_SD"))?, arrived?);
-    set_cpu(&mut test, !is_forward, ["LOCAL", "REMOTE"].map(|host| cpu(host).or_else(|| by_demand(host))));
-    let retransmits = figure(&format!("{near}_TRANSPORT_RETRANS"));
-    let sent = figure(&format!("{near}_BYTES_SENT"));
-    let sent = sent.or_else(|| Some(arrived? * 1e6 / 8.0 * figure("ELAPSED_TIME")?));
+    let by_demand = |host: &str| of_demand(lines.figure(&format!("{host}_SD"))?, arrived?);
+    set_cpu(test, !is_forward, ["LOCAL", "REMOTE"].map(|host| cpu(host).or_else(|| by_demand(host))));
+    let retransmits = lines.figure(&format!("{near}_TRANSPORT_RETRANS"));
+    let sent = lines.figure(&format!("{near}_BYTES_SENT"));
+    let sent = sent.or_else(|| Some(arrived? * 1e6 / 8.0 * lines.figure("ELAPSED_TIME")?));
     test.set_retransmits(retransmits, sent.unwrap_or(0.0));
     if test.transport == Some(Transport::Udp) {
-        match (figure(&format!("{near}_BYTES_SENT")), figure(&format!("{far}_BYTES_RECVD"))) {
-            (Some(sent), Some(received)) => set_loss(&mut test, sent, received),
+        match (lines.figure(&format!("{near}_BYTES_SENT")), lines.figure(&format!("{far}_BYTES_RECVD"))) {
+            (Some(sent), Some(received)) => set_loss(test, sent, received),
             _ => test.set(Metric::Loss, untold("the file", "the bytes sent and received")),
         }
     }
-    Ok(Ok(test))
 }
 
 /// CPU time of a host, % of a core. netperf prints a share of all of its processors, whose number its tables do not
