@@ -2,6 +2,8 @@
 //! measure. They form one program, because each test links everything; each test runs in its own process. The folder
 //! of a module says what may run beside its tests (`.config/nextest.toml`).
 
+#![allow(clippy::print_stderr, reason = "the test's own output, also that of its threads")]
+
 mod guest;
 mod light;
 mod machine;

@@ -22,6 +22,7 @@ use key::Key;
 #[cfg(unix)]
 use signal_hook::consts::{SIGHUP, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use stacklab_model::say;
 use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
 use stacklab_traffic::host::files::WAITS_FOR_USER;
@@ -174,7 +175,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         };
         let key = given.or_else(|| {
             let key = (!options.no_auth).then(Key::generate)?;
-            eprintln!(
+            say!(
                 "stacklab: key {} (`stacklab measure` reads it from --key-file, from {}, or prompts for it)",
                 key.reveal(),
                 key::VARIABLE
@@ -187,7 +188,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             (false, _) => None,
         };
         if let Some(Identity { fingerprint, .. }) = &identity {
-            eprintln!("stacklab: TLS fingerprint {fingerprint} (for `stacklab measure --tls`)");
+            say!("stacklab: TLS fingerprint {fingerprint} (for `stacklab measure --tls`)");
         }
         let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
         let data_ports = options.data_port.clone().unwrap_or_default();
@@ -198,7 +199,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     }
     // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
     let end = |reason: &str| {
-        eprintln!("stacklab: ended: {reason}");
+        say!("stacklab: ended: {reason}");
         std::process::exit(1);
     };
     stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout(), options.permission(), end)

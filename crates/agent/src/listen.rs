@@ -9,6 +9,7 @@ use crate::key::Key;
 use crate::sys;
 use crate::tls::{self, Identity};
 use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_model::say;
 use stacklab_traffic::agent::DataPorts;
 use stacklab_traffic::host::zone::{self, ListenAddress, ScopedAddr};
 use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
@@ -58,11 +59,11 @@ pub(crate) fn listen(
         ));
     }
     if key.is_none() {
-        eprintln!(
+        say!(
             "stacklab: open: everyone who reaches this port can send and receive traffic here, from and to its own address"
         );
     }
-    eprintln!("{}", announcement(place, bound, identity.is_some()));
+    say!("{}", announcement(place, bound, identity.is_some()));
     let agent = Arc::new(Agent::new(key, identity, command));
     let over = || interrupted.load(Ordering::Relaxed) || once && agent.done.load(Ordering::Relaxed);
     while !over() {
@@ -203,7 +204,7 @@ impl Agent {
         self.free.notify_one();
         self.done.store(true, Ordering::Relaxed);
         if let Err(reason) = &ended {
-            eprintln!("stacklab: could not serve a coordinator: {reason}");
+            say!("stacklab: could not serve a coordinator: {reason}");
         }
         ended
     }
@@ -219,7 +220,7 @@ impl Agent {
                 let option = format!("--tls {}", identity.fingerprint);
                 // Once: strangers do not fill the terminal.
                 if !self.warned.swap(true, Ordering::Relaxed) {
-                    eprintln!(
+                    say!(
                         "stacklab: refused {}, which does not speak TLS: `stacklab measure` needs {option}",
                         stream.peer_addr()?
                     );

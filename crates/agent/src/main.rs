@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use stacklab_agent::AgentOptions;
+use stacklab_model::say;
 use std::process::ExitCode;
 
 /// An agent of stacklab: measures with whoever asks, for example `stacklab measure udp HOST` on a Linux machine
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
     match stacklab_agent::run(&cli.options, &["--stdio"]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("stacklab-agent: {failure}");
+            say!("stacklab-agent: {failure}");
             ExitCode::FAILURE
         }
     }

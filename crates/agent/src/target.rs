@@ -3,7 +3,7 @@
 use crate::connection::{ReachError, connect};
 use crate::source::SourceAddresses;
 use crate::tls::Fingerprint;
-use stacklab_model::{Family, ScopedAddr};
+use stacklab_model::{Family, ScopedAddr, say};
 use stacklab_traffic::host::names::to_ascii;
 use stacklab_traffic::host::zone::{self, written_here};
 use std::collections::BTreeMap;
@@ -196,9 +196,9 @@ fn first_that_accepts(target: &Target, all: Vec<AgentAddress>) -> AgentAddress {
 /// Names the addresses of a host that were tried before the one that is measured, and why they failed.
 pub fn name_failures(failed: &[(AgentAddress, io::Error)], taken: &AgentAddress) {
     for (address, reason) in failed {
-        eprintln!("stacklab: {address} does not accept a connection ({reason}): the next address is tried");
+        say!("stacklab: {address} does not accept a connection ({reason}): the next address is tried");
     }
     if !failed.is_empty() {
-        eprintln!("stacklab: measuring to {taken}");
+        say!("stacklab: measuring to {taken}");
     }
 }

@@ -1,6 +1,6 @@
 //! Lines for people. On a terminal they break between words, as a report's lines do.
 
-use stacklab_model::printable_lines;
+use stacklab_model::{printable_lines, say};
 use std::io::{IsTerminal, stderr, stdout};
 use std::os::fd::AsFd;
 use terminal_size::{Width, terminal_size_of};
@@ -10,7 +10,7 @@ const MIN_COLUMNS: usize = 20;
 
 /// Prints lines on standard error. Words of records and other hosts in them have no control characters then.
 pub fn note(text: &str) {
-    eprintln!("{}", wrap_for_stderr(&printable_lines(text)));
+    say!("{}", wrap_for_stderr(&printable_lines(text)));
 }
 
 /// The text with its lines broken at the terminal's width, if standard error is a terminal. Files and pipes get whole

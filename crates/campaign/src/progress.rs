@@ -4,8 +4,9 @@
 use crate::live_chart::LiveChart;
 use crate::notice::{note, wrap_for_stderr};
 use crate::schedule::Schedule;
+use crate::sign_of_life::SignOfLife;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stacklab_model::{RunRecord, RunStatus, SpentTime, Trial, count, print_duration};
+use stacklab_model::{RunRecord, RunStatus, SpentTime, Trial, count, print_duration, say};
 use stacklab_report::{difference, figure_text};
 use stacklab_study::{MIN_BLOCKS, Study};
 use std::io::IsTerminal;
@@ -41,6 +42,8 @@ pub struct Progress {
     latest: String,
     verdicts: String,
     chart: Option<LiveChart>,
+    /// From the first trial on; `None` if nothing is shown.
+    sign_of_life: Option<SignOfLife>,
     /// Whether only the time is shown: runs that are sampled give no verdicts.
     is_by_time: bool,
 }
@@ -69,6 +72,7 @@ impl Progress {
             latest: String::new(),
             verdicts: String::new(),
             chart: None,
+            sign_of_life: None,
             is_by_time,
         }
     }
@@ -90,7 +94,7 @@ impl Progress {
         self.block = format!("block {}/{}", schedule.block + 1, study.rule.max);
         if self.is_by_time {
             if self.bar.is_none() {
-                eprintln!("{:>5} s  {}{}", self.started.elapsed().as_secs(), self.block, self.left());
+                say!("{:>5} s  {}{}", self.started.elapsed().as_secs(), self.block, self.left());
             }
             return;
         }
@@ -120,7 +124,7 @@ impl Progress {
                 };
                 self.draw(bar);
             }
-            None => eprintln!(
+            None => say!(
                 "{:>5} s  {}: {}, {settled} of {} settled, the others at the end{}",
                 self.started.elapsed().as_secs(),
                 self.block,
@@ -132,9 +136,22 @@ impl Progress {
     }
 
     pub(crate) fn trial(&mut self, trial: &Trial) {
-        let Some(bar) = &self.bar else { return };
-        let left = self.left();
-        bar.set_message(format!("{}{left}  now {}", self.block, trial.cell.label()));
+        let now = match &self.bar {
+            Some(bar) if bar.is_hidden() => return,
+            Some(bar) => {
+                let now = format!("{}{}  now {}", self.block, self.left(), trial.cell.label());
+                bar.set_message(now.clone());
+                now
+            }
+            None => format!("{}: {} {}", self.block, trial.probe, trial.cell.label()),
+        };
+        let shown = self.bar.clone();
+        let started = self.started;
+        self.sign_of_life
+            .get_or_insert_with(|| {
+                SignOfLife::new(move |what, seconds| show_long(&shown, started, what, seconds))
+            })
+            .begin(now);
     }
 
     /// Called when a trial's run was already in the record.
@@ -211,8 +228,17 @@ impl Progress {
     }
 }
 
+/// Shows for how long a trial has taken so far.
+fn show_long(bar: &Option<ProgressBar>, started: Instant, what: &str, seconds: u64) {
+    match bar {
+        Some(bar) => bar.set_message(format!("{what}, {seconds} s so far")),
+        None => say!("{:>5} s  {what}, {seconds} s so far", started.elapsed().as_secs()),
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.sign_of_life = None;
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -19,7 +19,7 @@ use stacklab_guests::Placement;
 use stacklab_model::{
     ArmSchedule, Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, HostReport,
     Length, Metric, Probe, ProbeSpec, Question, Role, RunRecord, SELF_ARMS, Slice, StoppingRule, Transport,
-    Trial, Verdict, Why,
+    Trial, Verdict, Why, say,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -124,7 +124,7 @@ pub fn explain_verdicts(
     let wanted = wanted(&comparisons, &explanations, &study.probes);
     let end = Instant::now() + budget;
     for (number, pair) in wanted.iter().enumerate() {
-        eprintln!("stacklab: why: {} of {}, {}", number + 1, wanted.len(), pair.context());
+        say!("stacklab: why: {} of {}, {}", number + 1, wanted.len(), pair.context());
         let is_over = end.saturating_duration_since(Instant::now()) < PAIR + AROUND;
         let all_s = (wanted.len() as u32 * (PAIR + AROUND)).as_secs();
         let why = part_of(study, pair)

@@ -1,5 +1,6 @@
 //! What is said on standard error while a client is measured: a line at least every five seconds.
 
+use stacklab_model::say;
 use std::time::{Duration, Instant};
 
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
@@ -28,7 +29,7 @@ impl Progress {
         if Instant::now() < self.next {
             return;
         }
-        eprintln!("stacklab: run {} of {}: {}", self.done, self.runs, self.label);
+        say!("stacklab: run {} of {}: {}", self.done, self.runs, self.label);
         self.next = Instant::now() + LINE_INTERVAL;
     }
 }

@@ -28,10 +28,13 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
     // One that is here is made again only if it is not the newest, or not as it was fetched.
     let here = Image::find(system).and_then(|image| image.check().map(|()| image)).ok();
     let here = here.as_ref();
-    put(system, step, |into, step| match system {
-        System::Gvisor => gvisor::make(into, here, step),
-        System::Linux(series) => debian::make_kernel(series, into, here, step),
-        System::Uml => debian::make_uml(into, here, step),
+    match system {
+        System::Gvisor => put(system, step, |into, step| gvisor::make(into, here, step)),
+        System::Linux(series) => {
+            let suites = suites_of(system, series)?;
+            put(system, step, |into, step| debian::make_kernel(series, suites, into, here, step))
+        }
+        System::Uml => put(system, step, |into, step| debian::make_uml(into, here, step)),
         other => {
             let (reason, advice) = match other {
                 System::OwnUml(_) => ("it is built here", format!(": {}", how_to_get(other))),
@@ -39,7 +42,25 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
             };
             Err(failed(&format!("get an image of {other}"), reason, &advice))
         }
+    }
+}
+
+/// The suites that contain Debian's kernels of a series.
+fn suites_of(system: &System, series: &str) -> Result<&'static [&'static str], TestbedError> {
+    let known = SERIES.iter().find(|(known, _)| *known == series).map(|(_, suites)| *suites);
+    known.ok_or_else(|| {
+        failed(&format!("get an image of {system}"), "no suite of Debian is known for it", &other_kernels())
     })
+}
+
+/// What can be had in place of a kernel whose series is not known.
+fn other_kernels() -> String {
+    let known: Vec<String> = SERIES.iter().map(|(series, _)| format!("linux-{series}")).collect();
+    format!(
+        ": there are {}; another kernel is built of its source (stacklab image build uml-NAME --tree DIR), or runs from a \
+         disk image (disk:PATH)",
+        known.join(", ")
+    )
 }
 
 /// Builds user-mode Linux from a folder with a kernel's source or, if none is named, from Debian's stable kernel with
@@ -157,6 +178,11 @@ pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
 }
 
 fn describe_no_image(system: &System, reason: &str, lacks_emulator: bool) -> String {
+    if let System::Linux(series) = system
+        && suites_of(system, series).is_err()
+    {
+        return format!("{system} cannot run here: {reason}{}", other_kernels());
+    }
     let way = how_to_get(system);
     let time = how_long_to_get(system);
     let also = if lacks_emulator { format!(", and QEMU with: {GET_QEMU}") } else { String::new() };
@@ -302,6 +328,8 @@ mod tests {
 
     #[test]
     fn missing_image_names_qemu_where_that_is_missing() {
+        let unknown = describe_no_image(&System::Linux("6.11".to_owned()), "no image", false);
+        assert!(unknown.contains("there are linux-5.10, linux-6.1, ") && !unknown.contains("image get"));
         let linux = System::Linux("6.1".to_owned());
         let image_alone =
             "linux-6.1 cannot run here: no image; get it with: stacklab image get linux-6.1 (under a minute)";

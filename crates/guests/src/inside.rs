@@ -9,6 +9,7 @@ use nix::errno::Errno;
 use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
+use stacklab_model::say;
 use stacklab_testbed::kernel::netlink::{name_by_hardware, raise, wait_until_quiet};
 use stacklab_testbed::kernel::sys::make_raw;
 use stacklab_testbed::kernel::sysctl;
@@ -248,7 +249,7 @@ fn load_modules(is_wanted: impl Fn(&str) -> bool) {
     for file in files {
         let loaded = fs::read(&file).and_then(|module| Ok(init_module(&module, c"")?));
         if let Err(error) = loaded {
-            eprintln!("stacklab: could not load {}: {error}", file.display());
+            say!("stacklab: could not load {}: {error}", file.display());
         }
     }
 }

@@ -1,5 +1,8 @@
 //! How much data claims need. Reports state these numbers.
 
+/// Fewest blocks of which anything is claimed: the signed-rank test of six has no p below 2^-5.
+pub const MIN_PAIRS: usize = 6;
+
 /// Fewest runs of each of two records of which anything is claimed. Of five runs each, too few are left when the
 /// extreme ones are cut.
 pub const MIN_UNPAIRED_RUNS: usize = 6;

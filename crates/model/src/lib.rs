@@ -14,6 +14,7 @@ mod names;
 mod network;
 mod random;
 mod record_load;
+mod say;
 mod shared;
 mod shell;
 mod text;
@@ -22,7 +23,7 @@ mod units;
 pub mod wifi;
 mod words;
 
-pub use claims::{MIN_FLEET_PAIRS, MIN_PAIRS_OF_MEAN, MIN_UNPAIRED_RUNS};
+pub use claims::{MIN_FLEET_PAIRS, MIN_PAIRS, MIN_PAIRS_OF_MEAN, MIN_UNPAIRED_RUNS};
 pub use explanation::exact::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow};
 pub use explanation::{Explanation, Health, SampleEvent, StackCost, StageCost, StageCosts, Why};
 pub use factors::Factor;

@@ -1,7 +1,7 @@
 //! What is said while hosts are measured: on a terminal a line that is written again, elsewhere one each five seconds.
 
 use crate::findings::Rounds;
-use stacklab_model::{Family, printable_text};
+use stacklab_model::{Family, printable_text, say, say_part};
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,10 @@ impl Progress {
         let Some(rounds) = self.rounds else { return };
         let text = describe(done, rounds, looks);
         if self.is_terminal {
-            eprint!("\r\x1b[K{text}");
+            say_part!("\r\x1b[K{text}");
             let _ = stderr().flush();
         } else if Instant::now() >= self.next {
-            eprintln!("stacklab: {text}");
+            say!("stacklab: {text}");
             self.next = Instant::now() + LINE_INTERVAL;
         }
     }
@@ -36,7 +36,7 @@ impl Progress {
     /// Clears the line.
     pub(crate) fn end(&self) {
         if self.is_terminal && self.rounds.is_some() {
-            eprint!("\r\x1b[K");
+            say_part!("\r\x1b[K");
         }
     }
 }

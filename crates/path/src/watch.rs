@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::target::Target;
 use stacklab_analysis::MIN_EQUIVALENT_PAIRS;
 use stacklab_analysis::statistics::Drift;
-use stacklab_model::{Family, count};
+use stacklab_model::{Family, count, say, say_part};
 use stacklab_report::OutputFormat;
 use stacklab_traffic::host::now_unix_ns;
 use std::io;
@@ -125,7 +125,7 @@ impl Watch<'_> {
             self.progress.show(0, &self.looks);
             self.prober.choose_addresses(&mut target).map_err(|_| PathError::Interrupted)?;
             if self.settings.prints_rounds() {
-                eprint!("{}", print::refused_text(&target, "stacklab: "));
+                say_part!("{}", print::refused_text(&target, "stacklab: "));
             }
             let facts = self.prober.facts(&target).map_err(|_| PathError::Interrupted)?;
             self.looks.push(Rounds::new(target, facts));
@@ -153,7 +153,7 @@ impl Watch<'_> {
                     Err(_) => return Ok(true),
                 };
                 for (metric, drift) in look.add(figures) {
-                    eprintln!("stacklab: {}: {}", look.target.name, drift_text(metric, &drift));
+                    say!("stacklab: {}: {}", look.target.name, drift_text(metric, &drift));
                     self.drifts += 1;
                 }
                 if let Some(text) = round_text(settings, look, round) {
@@ -198,7 +198,7 @@ fn find_broken(looks: &[Rounds]) -> Vec<String> {
 /// Shows figures to Prometheus, and says where.
 fn exporter(address: SocketAddr) -> Result<Exporter, PathError> {
     let exporter = Exporter::start(address).map_err(PathError::Listen)?;
-    eprintln!("stacklab: figures at http://{}/metrics", exporter.address);
+    say!("stacklab: figures at http://{}/metrics", exporter.address);
     Ok(exporter)
 }
 

@@ -34,6 +34,7 @@ use places::Places;
 use serde::Serialize;
 use stacklab_agent::listen_advice;
 use stacklab_campaign::CampaignError;
+use stacklab_model::say;
 use stacklab_store::StoreError;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -133,7 +134,7 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
             fleet.as_ref().map_or_else(String::new, |fleet| format!(", and the fleet of {}", fleet.place()));
         // `.` says little of where that is.
         let folder = options.folder.canonicalize().unwrap_or_else(|_| options.folder.clone());
-        eprintln!("{}{shown} at {}  (Ctrl-C ends it)", folder.display(), guard.entry(bound));
+        say!("{}{shown} at {}  (Ctrl-C ends it)", folder.display(), guard.entry(bound));
         let server = Arc::new(Server {
             library,
             fleet,

@@ -73,17 +73,18 @@ impl Failure {
     pub(crate) fn resumable(error: CampaignError, record: &Path) -> Self {
         let path = quote_file(record);
         let interrupted = error.is_interruption();
+        let is_full = matches!(error, CampaignError::Store(StoreError::Full(_)));
         let failure = Self::from(error);
         match failure.code {
             _ if interrupted => CampaignError::Interrupted(record.to_owned()).into(),
-            TESTBED | UNREACHABLE => Failure {
+            _ if !is_full && !matches!(failure.code, TESTBED | UNREACHABLE) => failure,
+            _ => Failure {
                 text: format!(
                     "{}; results so far are kept. Resume with: stacklab run --resume --out {path}",
                     failure.text
                 ),
                 ..failure
             },
-            _ => failure,
         }
     }
 

@@ -14,7 +14,10 @@ pub enum StoreError {
     /// Another program is writing to it.
     #[error("{} is in use by another stacklab: wait until that campaign has ended", .0.display())]
     Busy(PathBuf),
-    /// It is absent, not a record, one of another version, damaged, or the disk is full: for this reason.
+    /// The disk is full.
+    #[error("{0}")]
+    Full(String),
+    /// It is absent, not a record, one of another version or damaged: for this reason.
     #[error("{0}")]
     Refused(String),
     /// An interrupted commit must be rolled back, which a reader must not do.
@@ -50,8 +53,8 @@ impl StoreError {
     }
 
     fn full(path: &Path, attempted: &str) -> Self {
-        StoreError::Refused(format!(
-            "the disk is full: could not {attempted} in {}; free some space, then use --resume (committed runs are kept)",
+        StoreError::Full(format!(
+            "the disk is full: could not {attempted} in {}; free some space",
             path.display()
         ))
     }

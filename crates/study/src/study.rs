@@ -118,6 +118,25 @@ impl Study {
         }
         questions
     }
+
+    /// Says of each comparison without a question why it has none.
+    pub fn empty_comparisons(&self) -> Vec<String> {
+        let questions = self.questions();
+        let mut empty = Vec::new();
+        for ComparisonSpec { factor, baseline, candidate, .. } in &self.comparisons {
+            let is_of = |question: &Question| {
+                let levels = question.cells().map(|cell| cell.level(*factor));
+                question.factor == *factor && levels == [baseline.clone(), candidate.clone()]
+            };
+            if !questions.iter().any(is_of) {
+                empty.push(format!(
+                    "nothing compares {candidate} with {baseline}: no two cells that share a metric differ in {factor} \
+                     alone; a factor that only one of them can have keeps them apart"
+                ));
+            }
+        }
+        empty
+    }
 }
 
 /// The question of a comparison for a cell, if the cell is at its baseline.
@@ -164,6 +183,17 @@ mod tests {
             assert_eq!(question.candidate.level(Factor::Family), "ipv6");
             assert!(!questions[..index].contains(question));
         }
+    }
+
+    #[test]
+    fn comparison_that_no_cells_fit_is_named() {
+        let text = include_str!("../../../studies/quickstart.toml");
+        assert_eq!(study(text).empty_comparisons(), Vec::<String>::new());
+        // Only IPv6 has a flow label.
+        let apart = study(&text.replace("[factors]\n", "[factors]\nflow_label = [1]\n"));
+        assert_eq!(apart.questions(), []);
+        let empty = apart.empty_comparisons();
+        assert!(empty[0].starts_with("nothing compares ipv6 with ipv4: "), "{empty:?}");
     }
 
     #[test]

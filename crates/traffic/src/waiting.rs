@@ -1,5 +1,6 @@
 //! A word to the user while another host says nothing.
 
+use stacklab_model::say;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -21,7 +22,7 @@ impl WaitNotice {
     /// What is waited for, and how long otherwise.
     pub fn until(awaited: &str, end: &str) -> Self {
         let text = format!("stacklab: waiting for {awaited}, {end}");
-        WaitNotice::say_after(NOTICE_TIMEOUT, move || eprintln!("{text}"))
+        WaitNotice::say_after(NOTICE_TIMEOUT, move || say!("{text}"))
     }
 
     fn say_after(after: Duration, say: impl FnOnce() + Send + 'static) -> Self {

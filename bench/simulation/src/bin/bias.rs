@@ -29,6 +29,6 @@ fn read(path: &str) -> Findings {
 }
 
 fn refuse(reason: &str) -> ! {
-    eprintln!("bias: {reason}");
+    stacklab_model::say!("bias: {reason}");
     std::process::exit(2);
 }

@@ -13,7 +13,10 @@ fn main() {
     let count = match words.first().map_or(Ok(10_000), |count| count.parse()) {
         Ok(count) if part.is_none_or(|part| PARTS.contains(&part)) => count,
         _ => {
-            eprintln!("coverage: expected a number of campaigns, then one of: {}", PARTS.join(", "));
+            stacklab_model::say!(
+                "coverage: expected a number of campaigns, then one of: {}",
+                PARTS.join(", ")
+            );
             std::process::exit(2);
         }
     };

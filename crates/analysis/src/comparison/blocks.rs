@@ -121,6 +121,8 @@ fn messages(run: &RunRecord) -> Option<f64> {
     let measured = |metric: Metric| run.values.get(&metric)?.measured();
     match run.spec.probe.length {
         Length::Packets(count) => Some(count as f64),
+        // Rows of an export do not say for how long a run sent.
+        Length::Time(0) => None,
         Length::Time(ns) => {
             let seconds = ns as f64 / 1e9;
             let of_bits =

@@ -1,14 +1,14 @@
 //! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::limits::{ENDED, MIN_PAIRS, RUNNING, loses_too_many, min_equivalent_pairs};
+use crate::comparison::limits::{ENDED, RUNNING, loses_too_many, min_equivalent_pairs};
 use crate::comparison::{Paired, margin_distance};
 use crate::runs::Runs;
 use crate::statistics::{
     Moments, e_value, e_value_inside, signed_rank_p, signed_rank_p_above, symmetric_e_value,
     symmetric_e_value_above, t_quantile,
 };
-use stacklab_model::{Better, Effect, Question, Scale, Tests, Unit, Verdict, count};
+use stacklab_model::{Better, Effect, MIN_PAIRS, Question, Scale, Tests, Unit, Verdict, count};
 
 /// With fewer pairs, figures that are all alike prove nothing.
 const MIN_ALIKE: usize = 5;

@@ -9,8 +9,6 @@ pub const RUNNING: f64 = 0.025;
 pub const ENDED: f64 = 0.025;
 /// The largest share of blocks that one arm may have lost.
 pub(crate) const MAX_LOST: f64 = 0.1;
-/// Fewer pairs claim nothing: the signed-rank test of six has no p below 2^-5.
-pub(crate) const MIN_PAIRS: usize = 6;
 /// This number of pairs shows, with 95 % confidence, that less than a fifth of all blocks is of another kind: what a
 /// trimmed mean leaves out at one end. 1 - 0.05^(1/14) is 19 %.
 pub const MIN_EQUIVALENT_PAIRS: usize = 14;
@@ -80,6 +78,7 @@ pub(crate) fn last_digit(figure: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::comparison::BLOCKS_WHEN_NARROW;
+    use stacklab_model::MIN_PAIRS;
 
     #[test]
     fn the_document_has_the_rule_once_with_these_numbers() {

@@ -2,9 +2,9 @@
 //! figures that come in coarse steps.
 
 use crate::comparison::evidence::{blocks_for_signs, tests};
-use crate::comparison::limits::{ENDED, MIN_PAIRS, is_too_coarse, unseen_percent};
+use crate::comparison::limits::{ENDED, is_too_coarse, unseen_percent};
 use crate::comparison::{Paired, back};
-use stacklab_model::{APPEARS, Question, Scale, StopReason, Verdict};
+use stacklab_model::{APPEARS, MIN_PAIRS, Question, Scale, StopReason, Verdict};
 
 /// By simulation (`bench/coverage`): 93.3 to 94.4 %.
 const PRECISE: &str =

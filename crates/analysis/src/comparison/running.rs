@@ -4,15 +4,13 @@
 
 use crate::comparison::blocks::{Blocks, counts_events, find_figures};
 use crate::comparison::evidence::{Evidence, bounds_events, is_rare};
-use crate::comparison::limits::{
-    MIN_PAIRS, is_coarse_step, last_digit, loses_too_many, min_equivalent_pairs,
-};
+use crate::comparison::limits::{is_coarse_step, last_digit, loses_too_many, min_equivalent_pairs};
 use crate::comparison::{Paired, margin_distance};
 use crate::runs::Runs;
 use crate::statistics::{
     GrowingMoments, GrowingSteps, GrowingTrimmed, Moments, SymmetricBets, e_value, e_value_inside,
 };
-use stacklab_model::{Interval, Question, Scale};
+use stacklab_model::{Interval, MIN_PAIRS, Question, Scale};
 
 /// Sums that are added up in another order differ in their last digits. An e-value and an interval that are this
 /// little short of what is needed may be enough.

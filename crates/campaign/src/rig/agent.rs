@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use crate::rig::ssh::{COPY_TIMEOUT, ask, ask_with, shown};
 use stacklab_guests::image::sha256;
-use stacklab_model::System;
+use stacklab_model::{System, say_part};
 use stacklab_testbed::{AGENT, Streams};
 use stacklab_traffic::host::files::wait_for_user;
 use stacklab_traffic::protocol::AgentClient;
@@ -108,7 +108,7 @@ fn agreed(question: &str) -> bool {
     if !io::stdin().is_terminal() {
         return false;
     }
-    eprint!("{question} [y/N] ");
+    say_part!("{question} [y/N] ");
     let _ = io::stderr().flush();
     let mut answer = String::new();
     wait_for_user(|| io::stdin().lock().read_line(&mut answer)).is_ok()

@@ -9,7 +9,7 @@ use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{
     Cell, CpuScope, Family, Generator, Probe, RouterQueue, RunRecord, System, Systems, Topology, Trial,
-    once_each,
+    once_each, say,
 };
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
@@ -293,7 +293,7 @@ impl RoutedPlacement {
             }
             return Ok((rigs, None));
         };
-        eprintln!("stacklab: booting {system} ..");
+        say!("stacklab: booting {system} ..");
         let (booted, testbeds, _) = GuestHosted::boot(system, &self.needs, &program, 0)?;
         let version = booted.version.clone();
         let process = (!system.counts_cpu()).then(|| booted.process());

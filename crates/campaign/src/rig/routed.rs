@@ -237,12 +237,11 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let (hosts, seen_by) = hosts(&place, &source.guests());
     let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
     let by = translators(plan) + &describe_rules(plan.kind.rules) + &describe_tables(plan.kind.tables);
-    let own = links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
-        let rate = link.rate.map(|rate| rate.to_string());
-        let mtu = link.mtu.map(|mtu| format!("MTU {mtu}"));
-        let parts: Vec<String> = rate.into_iter().chain(mtu).chain(link.impairments()).collect();
-        format!("; {name} link: {}", parts.join(", "))
-    });
+    let own = links
+        .all()
+        .into_iter()
+        .filter(|(_, link)| *link != OwnLink::default())
+        .map(|(name, link)| format!("; {name} link: {}", link.describe().join(", ")));
     let queue = match plan.kind.queue {
         RouterQueue::Inline => "",
         RouterQueue::Thread => ", a kernel thread at each ingress of the routers",

@@ -2,7 +2,7 @@
 //! reaches this terminal in bounded length and without control characters. ssh itself asks on the terminal, if at all.
 
 use crate::CampaignError;
-use stacklab_model::System;
+use stacklab_model::{System, say};
 use stacklab_traffic::protocol::printable_text;
 use stacklab_traffic::waiting::WaitNotice;
 use std::io::{self, BufRead, BufReader, Read};
@@ -169,7 +169,7 @@ pub(crate) fn relay(system: &System, errors: impl Read + Send + 'static) {
             // What is not shown is read all the same: the machine need not wait.
             if !text.is_empty() && printed <= MAX_LINES {
                 printed += 1;
-                eprintln!("{name}: {}", if printed > MAX_LINES { "(more, not shown)" } else { &text });
+                say!("{name}: {}", if printed > MAX_LINES { "(more, not shown)" } else { &text });
             }
         }
     });

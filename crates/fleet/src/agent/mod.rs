@@ -10,6 +10,7 @@ use crate::pairs::now_ns;
 use crate::store::AgentInfo;
 use crate::wire::Wire;
 use held::{Kept, Leases};
+use stacklab_model::say;
 use stacklab_testbed::{AGENT, Streams, write_message};
 use stacklab_traffic::agent::Network;
 use stacklab_traffic::protocol::Lines;
@@ -60,7 +61,7 @@ impl FleetAgent {
         let answer = match Request::read(&line) {
             Ok(Request::Join(order)) => {
                 let joined = self.take_part(&order, reader, writer);
-                return joined.unwrap_or_else(|reason| eprintln!("stacklab: block {}: {reason}", order.key));
+                return joined.unwrap_or_else(|reason| say!("stacklab: block {}: {reason}", order.key));
             }
             Ok(request) => self.answer(request),
             Err(error) => {

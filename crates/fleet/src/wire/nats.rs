@@ -9,6 +9,7 @@ use crate::wire::Wire;
 use crate::wire::nats_stream::{Incoming, Outgoing};
 use async_nats::{Client, ConnectOptions, ServerAddr, Subscriber};
 use futures_util::StreamExt;
+use stacklab_model::say;
 use stacklab_testbed::Streams;
 use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::protocol::json_line;
@@ -263,7 +264,7 @@ impl Wire for NatsWire {
                     Ok(message) => {
                         scope.spawn(move || match self.streams_of(message) {
                             Ok(streams) => handle(streams),
-                            Err(error) => eprintln!("stacklab: {error}"),
+                            Err(error) => say!("stacklab: {error}"),
                         });
                     }
                     Err(RecvTimeoutError::Timeout) => {}

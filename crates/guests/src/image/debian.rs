@@ -4,7 +4,7 @@
 
 use crate::image::apt::Apt;
 use crate::image::archive::Archive;
-use crate::image::{Image, SERIES, cache, files_below, is_newest};
+use crate::image::{Image, cache, files_below, is_newest};
 use crate::{ImageInfo, Step, failed};
 use stacklab_model::Mechanism;
 use stacklab_testbed::{LOADER, TestbedError};
@@ -18,16 +18,11 @@ use std::process::Command;
 /// `None` if the image that is here is of the newest one.
 pub(crate) fn make_kernel(
     series: &str,
+    suites: &[&str],
     into: &Path,
     here: Option<&Image>,
     step: &mut Step<'_>,
 ) -> Result<Option<ImageInfo>, TestbedError> {
-    let (_, suites) = SERIES.iter().find(|(known, _)| *known == series).ok_or_else(|| {
-        let known: Vec<&str> = SERIES.iter().map(|(series, _)| *series).collect();
-        let reason = format!("the series whose suites are known are {}", known.join(", "));
-        let advice = "; your kernel can run from a disk image (disk:PATH)";
-        failed(&format!("get Linux {series}"), reason, advice)
-    })?;
     let apt = Apt::open(cache().join("apt").join(format!("linux-{series}")), suites, step)?;
     let unpacked = into.join("unpacked");
     let image = apt.newest(&format!("linux-image-{series}"), "-cloud-amd64")?;

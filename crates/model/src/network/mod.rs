@@ -152,6 +152,13 @@ impl OwnLink {
         self.delay_ns > 0 || self.loss > 0.0
     }
 
+    /// What is its own, in words: `1 Gbit/s`, `MTU 9000`, `delay 5 ms`; empty if nothing is.
+    pub fn describe(&self) -> Vec<String> {
+        let rate = self.rate.map(|rate| rate.to_string());
+        let mtu = self.mtu.map(|mtu| format!("MTU {mtu}"));
+        rate.into_iter().chain(mtu).chain(self.impairments()).collect()
+    }
+
     /// The complete link: values that it does not set come from the link configuration.
     pub fn of(&self, link_config: &LinkConfig) -> LinkConfig {
         LinkConfig {
@@ -207,5 +214,7 @@ mod tests {
         let link = OwnLink { delay_ns: 5_000_000, loss: 0.001, ..OwnLink::default() };
         assert_eq!(link.impairments(), ["delay 5 ms", "loss 0.1 %"]);
         assert!(link.impairs());
+        let own = OwnLink { rate: Some(Rate(1_000_000_000)), mtu: Some(9000), ..link };
+        assert_eq!(own.describe(), ["1 Gbit/s", "MTU 9000", "delay 5 ms", "loss 0.1 %"]);
     }
 }

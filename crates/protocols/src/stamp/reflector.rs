@@ -7,6 +7,7 @@ use crate::stamp::packet::{Answer, Codec};
 use crate::stamp::sessions::Sessions;
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
+use stacklab_model::say;
 use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::host::zone::ListenAddress;
 use std::net::SocketAddr;
@@ -184,7 +185,7 @@ impl Reflectors {
         let codec = Codec::new(key);
         let start = |mut service: Service| {
             let how = if stateful { "stateful" } else { "stateless" };
-            eprintln!("stacklab: STAMP reflector on {}, {how}", service.address());
+            say!("stacklab: STAMP reflector on {}, {how}", service.address());
             let mut reflector = Reflector::new(codec.clone(), error, stateful).limited(per_second);
             thread::spawn(move || answer(&mut service, &mut reflector, interrupted))
         };

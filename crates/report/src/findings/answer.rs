@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// comparisons.
 pub(crate) fn answer(findings: &Findings) -> Option<String> {
     if has_no_data_yet(findings) {
-        return Some("No data yet.".to_owned());
+        return Some(if findings.valid_runs == 0 { NO_RUNS_YET } else { NO_BLOCK_YET }.to_owned());
     }
     of_headlines(&findings.overall, &findings.comparisons, &findings.explanations, findings.is_sampled)
 }
@@ -89,6 +89,8 @@ const UNDECIDED: &str = "undecided";
 const NOTHING: &str = "nothing to compare";
 /// That of a campaign that has not measured it.
 const NO_DATA: &str = "no data yet";
+const NO_RUNS_YET: &str = "No data yet.";
+const NO_BLOCK_YET: &str = "Nothing to compare yet: it takes two complete blocks.";
 
 /// The outcome over all cells, as sentences name it.
 fn outcome(one: &Headline) -> &'static str {
@@ -330,9 +332,11 @@ mod tests {
         for one in &mut found.comparisons {
             (one.stop_reason, one.effect) = (StopReason::Unfinished, None);
         }
-        assert_eq!(answer(&found).unwrap(), "No data yet.");
+        assert_eq!(answer(&found).unwrap(), NO_BLOCK_YET);
+        found.valid_runs = 0;
+        assert_eq!(answer(&found).unwrap(), NO_RUNS_YET);
         found.comparisons[0].stop_reason = StopReason::Cap;
-        assert_ne!(answer(&found).unwrap_or_default(), "No data yet.");
+        assert_ne!(answer(&found).unwrap_or_default(), NO_RUNS_YET);
     }
 
     #[test]

@@ -99,7 +99,9 @@ pub(crate) fn definition(metric: Metric, shown: &DisplayUnit, cpu_scope: CpuScop
             "of the threads that carry the traffic, with the kernel's work in them, whichever host it is for"
         }
         CpuScope::Outside => "of the guest's processes, measured on the host machine",
-        CpuScope::Various => "it differs by system, so compare it within one system only",
+        CpuScope::Various => {
+            "it differs by system, or by whether arms take turns: compare it only within one of them"
+        }
     };
     let scope = match metric {
         _ if !metric.is_host_cpu() => String::new(),

@@ -160,14 +160,17 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
     let end_ns = end_of_rows(run, side);
     let rows = whole_rows(&side.series, end_ns);
     let ends = rows.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
+    // What arrived first arrived in no time: the rate over all rows does not count it either, but for a schedule's.
+    let mut at_first = if has_schedule(run) { 0 } else { side.received.bytes_at_first };
     for (IntervalRow { start_ns, messages, bytes, delay_mean_ns }, end_ns) in rows.iter().zip(ends) {
         let seconds = end_ns.saturating_sub(*start_ns) as f64 / 1e9;
         let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let _ = write!(text, "{:>7.2} - {:>6.2}s", *start_ns as f64 / 1e9, end_ns as f64 / 1e9);
         let _ = match echoes {
             false => {
+                let timed = bytes.saturating_sub(std::mem::take(&mut at_first));
                 let rate =
-                    per_second(*bytes as f64 * 8.0).map_or(NONE.to_owned(), |bits| scaled(bits, "bit/s"));
+                    per_second(timed as f64 * 8.0).map_or(NONE.to_owned(), |bits| scaled(bits, "bit/s"));
                 write!(text, "  {:>10}  {rate:>13}  {messages:>10}", scaled(*bytes as f64, "B"))
             }
             true => {
@@ -191,10 +194,15 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
 /// period as all others have.
 fn end_of_rows(run: &RunRecord, side: &HostReport) -> u64 {
     let arrived_ns = side.received.last_ns.saturating_sub(side.received.first_ns);
-    match (run.spec.probe.pacing, run.spec.probe.length) {
-        (Pacing::Schedule(_), Length::Time(scheduled_ns)) => arrived_ns.max(scheduled_ns),
+    match run.spec.probe.length {
+        Length::Time(scheduled_ns) if has_schedule(run) => arrived_ns.max(scheduled_ns),
         _ => arrived_ns,
     }
+}
+
+/// Whether each message has a period of a time that is known.
+fn has_schedule(run: &RunRecord) -> bool {
+    matches!((run.spec.probe.pacing, run.spec.probe.length), (Pacing::Schedule(_), Length::Time(_)))
 }
 
 /// Whether segments were retransmitted and a row stands out. Rows count the data that TCP has delivered to the

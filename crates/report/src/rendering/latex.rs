@@ -32,9 +32,19 @@ fn table(table: &Table, caption: &str) -> String {
     let body: String = table.rows.iter().map(|cells| row(&mut cells.iter())).collect();
     format!(
         "\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\\midrule\n{body}\
-         \\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
-        escaped(caption)
+         \\bottomrule\n\\end{{tabular}}\n{}\\end{{table}}\n",
+        escaped(caption),
+        footnotes(table)
     )
+}
+
+/// The texts of the marks in a table, below it.
+fn footnotes(table: &Table) -> String {
+    let mut lines = String::new();
+    for (number, text) in table.footnotes.0.iter().enumerate() {
+        lines += &format!("\\par\\footnotesize [{}] {}\n", number + 1, escaped(text));
+    }
+    lines
 }
 
 fn escaped(text: &str) -> String {
@@ -60,13 +70,16 @@ mod tests {
         found.push("size", true, vec!["64 B".to_owned(), "[5cm]".to_owned(), "*".to_owned()]);
         let texts = ["5 & 6", "\\input{x}", "~^"];
         found.push("a_b, %", false, texts.map(str::to_owned).to_vec());
+        let mark = found.footnotes.mark("50 % of_all");
+        found.rows[0][1] = format!("5 & 6 {mark}");
         let latex = render(&[Block::Heading("one_way_delay, 50 %".to_owned()), Block::Table(found)]);
         assert!(latex.contains("\\caption{one\\_way\\_delay, 50 \\%}"), "{latex}");
         assert!(
             latex.contains("\\begin{tabular}{rl}\n\\toprule\nsize & a\\_b, \\% \\\\\n\\midrule"),
             "{latex}"
         );
-        let rows = "64 B & 5 \\& 6 \\\\\n{}[5cm] & \\textbackslash{}input\\{x\\} \\\\\n\
+        assert!(latex.contains("\\end{tabular}\n\\par\\footnotesize [1] 50 \\% of\\_all\n"), "{latex}");
+        let rows = "64 B & 5 \\& 6 [1] \\\\\n{}[5cm] & \\textbackslash{}input\\{x\\} \\\\\n\
                     {}* & \\textasciitilde{}\\textasciicircum{} \\\\\n\\bottomrule";
         assert!(latex.contains(rows), "{latex}");
     }

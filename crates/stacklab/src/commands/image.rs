@@ -4,7 +4,7 @@ use crate::failure::{Failure, INTERRUPTED, interrupt_flag};
 use crate::output::print_lines;
 use clap::Subcommand;
 use stacklab_guests::image::{self, Image};
-use stacklab_model::System;
+use stacklab_model::{System, say, say_part};
 use stacklab_testbed::TestbedError;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -70,10 +70,10 @@ fn show_steps<T>(system: &System, make: impl FnOnce(&mut image::Step<'_>) -> T) 
     let made = make(&mut |what: &str| {
         let clear = if is_open { "\r\x1b[K" } else { "" };
         is_open = is_terminal && what.ends_with(image::STILL_RUNS);
-        eprint!("{clear}{system}: {what}{}", if is_open { "" } else { "\n" });
+        say_part!("{clear}{system}: {what}{}", if is_open { "" } else { "\n" });
     });
     if is_open {
-        eprintln!();
+        say!("");
     }
     made
 }

@@ -67,32 +67,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         let text = format!("{out} exists already: name another file with --out, or remove it");
         return Err(Failure::new(RECORD, text));
     }
-    let (mut files, mut origins): (Vec<ToolFile>, Vec<Origin>) = (Vec::new(), Vec::new());
-    let mut bad = Vec::new();
-    let mut texts: Vec<String> = Vec::new();
-    let mut copies = String::new();
-    for path in &options.files {
-        match one(path, options) {
-            Ok(copy) if texts.contains(&copy.text_sha256) => {
-                copies += &format!(
-                    "left out: {}: a file before it has the same content\n",
-                    printable_text(&copy.origin.file)
-                );
-            }
-            Ok(ReadFile { file, origin, text_sha256 }) => {
-                files.push(file);
-                origins.push(origin);
-                texts.push(text_sha256);
-            }
-            Err(failure) if failure.code == IMPORT => bad.push(failure.printed()),
-            Err(failure) => return Err(failure),
-        }
-    }
-    if !bad.is_empty() {
-        // All of them, so that one more run is enough.
-        let text = format!("could not import {}; nothing was written", bad.join("\n"));
-        return Err(Failure::new(IMPORT, text));
-    }
+    let ReadFiles { mut files, origins, copies } = read_files(options)?;
     let names: Vec<String> = origins.iter().map(|origin| printable_text(&origin.file)).collect();
     leave_out_repeats(&mut files, &names);
     let mut runs = runs(&files).map_err(|(file, test)| untold(&options.files[file], &files[file], test))?;
@@ -123,6 +98,41 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     let out = options.out.display();
     let word = quote_file(&options.out);
     print_lines(&format!("{notes}{runs} of {files} in {out}: stacklab report {word}\n"))
+}
+
+/// Files with different contents, where each is from, and a line for each that was left out.
+#[derive(Default)]
+struct ReadFiles {
+    files: Vec<ToolFile>,
+    origins: Vec<Origin>,
+    copies: String,
+}
+
+/// Reads all files. An error names all of those that cannot be read, so that one more run is enough.
+fn read_files(options: &ImportOptions) -> Result<ReadFiles, Failure> {
+    let mut read = ReadFiles::default();
+    let mut texts: Vec<String> = Vec::new();
+    let mut bad = Vec::new();
+    for path in &options.files {
+        match one(path, options) {
+            Ok(copy) if texts.contains(&copy.text_sha256) => {
+                let file = printable_text(&copy.origin.file);
+                read.copies += &format!("left out: {file}: a file before it has the same content\n");
+            }
+            Ok(ReadFile { file, origin, text_sha256 }) => {
+                read.files.push(file);
+                read.origins.push(origin);
+                texts.push(text_sha256);
+            }
+            Err(failure) if failure.code == IMPORT => bad.push(failure.printed()),
+            Err(failure) => return Err(failure),
+        }
+    }
+    if !bad.is_empty() {
+        let text = format!("could not import {}; nothing was written", bad.join("\n"));
+        return Err(Failure::new(IMPORT, text));
+    }
+    Ok(read)
 }
 
 /// A file's tests, where they are from, and the hash of its text: equal for the same text in another form.

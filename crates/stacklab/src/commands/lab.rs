@@ -191,7 +191,7 @@ fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
     })?;
     let own_shell = std::env::var("SHELL").ok().filter(|_| up.files);
     let command = match command {
-        [] => vec![own_shell.unwrap_or_else(|| "/bin/sh".to_owned())],
+        [] => vec![own_shell.unwrap_or_else(|| "sh".to_owned())],
         command => command.to_vec(),
     };
     let attempted = format!("run {} on {name}", command[0]);

@@ -7,6 +7,7 @@ use crate::output::{print_text, width};
 use crate::quantities::format;
 use clap::{Args, Subcommand};
 use stacklab_campaign::notice::note;
+use stacklab_model::say_part;
 use stacklab_model::wifi::{Band, Guard, RadioSettings, Width};
 use stacklab_published::replication::{limits, render, replicate as judged};
 use stacklab_published::{Reference, airtime, audit_blocks, audit_json, list, show, study};
@@ -101,7 +102,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let ended = match &options.from {
         Some(path) => (Record::read(path)?, Ok(())),
         None => {
-            eprint!("{}", limits(&all.of(study.name), width()));
+            say_part!("{}", limits(&all.of(study.name), width()));
             campaign(&RunOptions {
                 study: StudyOptions {
                     study: Some(study.name.into()),

@@ -6,7 +6,7 @@ use clap::Args;
 use stacklab_campaign::notice::note;
 use stacklab_explain::{ExactRequest, check_emulator};
 use stacklab_guests::emulator;
-use stacklab_model::{ExactProbe, count};
+use stacklab_model::{ExactProbe, count, say};
 use stacklab_regress::{
     Comparison, Condition, Counted, Counter, RegressError, RegressFormat, Repository, Source,
     bisect as search, bisection, comparison,
@@ -115,7 +115,7 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
     }
     if verifies {
         let baseline = kernels.baseline.name;
-        eprintln!("verified: counts of {baseline} repeat to the bit, and the other end is bad");
+        say!("verified: counts of {baseline} repeat to the bit, and the other end is bad");
     }
     Ok(())
 }

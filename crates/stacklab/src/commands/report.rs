@@ -64,8 +64,6 @@ pub(crate) struct ExportOptions {
     pub out: Option<PathBuf>,
 }
 
-/// The formats of a whole report but HTML, which is of the record.
-const PRINTED: &[&str] = &["text", "markdown", "csv", "raw-csv", "json", "latex"];
 /// The formats of published tables.
 const TABLES: &[&str] = &["text", "markdown", "latex", "csv"];
 
@@ -80,6 +78,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         return out(&a_figure(options, name)?);
     }
     let format = options.format.unwrap_or(OutputFormat::Text);
+    if matches!(format, OutputFormat::Svg | OutputFormat::Pdf) {
+        let name = format.name();
+        return Err(Failure::usage(format!(
+            "{name} is of one figure: add --figure NAME (--figure list prints the names)"
+        )));
+    }
     // The formats are checked before the record is read.
     let findings = || {
         let found = conclude(&Record::read(&options.record)?)?;
@@ -90,7 +94,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         _ if options.stages => stages(options, among(format, DOCUMENT)?, width)?,
         None if is_brief(options) => brief_with_hint(&findings()?, &options.record),
         None if format == OutputFormat::Html => html(&document(&Record::read(&options.record)?, ROOM)?)?,
-        None => render(&findings()?, among(format, PRINTED)?, width),
+        None => render(&findings()?, format, width),
         Some(difference) => paper(&findings()?, difference, among(format, TABLES)?, width),
     };
     out(text.as_bytes())

@@ -1,6 +1,9 @@
 //! `stacklab run`.
 
+mod request;
+
 use crate::commands::report::{self, FailOn};
+use crate::commands::run::request::{CampaignRequest, open_record};
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::{Failure, RECORD, TESTBED, WORSE, interrupt_flag};
 use crate::output::show_seconds;
@@ -9,26 +12,20 @@ use clap::Args;
 use stacklab_campaign::generator::Programs;
 use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
-use stacklab_campaign::record::ImportedStudy;
-use stacklab_campaign::record::{conclude, has_a_block, study_of};
-use stacklab_campaign::resumed::{describe_moves, find_differences, machine_name};
+use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::resumed::describe_moves;
 use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::rig::reach;
-use stacklab_campaign::runs::read_runs;
-use stacklab_campaign::schedule::Schedule;
-use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
-use stacklab_model::{
-    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Trial, count, once_each,
-};
-use stacklab_store::{Campaign, HostRow, Record, StoreError};
+use stacklab_model::{Cell, Comparison, Factor, Findings, System, Systems, Trial, count, once_each};
+use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -139,64 +136,21 @@ fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
 /// is still reported.
 pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), CampaignError>), Failure> {
     let interrupted = interrupt_flag()?;
-    // All errors of the request are detected before anything is built.
-    let mut request =
-        if options.resume { CampaignRequest::resumed(options)? } else { CampaignRequest::new(options)? };
-    if options.fail_on.is_some() && request.study.comparisons.is_empty() {
-        return Err(Failure::usage("--fail-on needs a study with a [[comparison]]"));
-    }
-    request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
-    images_are_here(&request.study)?;
+    let mut request = ask(options)?;
     let plan = Plan::new(&request.study, request.campaign.seed);
     plan.warn_of_budget(&request.study).iter().for_each(|warning| note(&format!("stacklab: {warning}")));
+    for warning in request.study.empty_comparisons() {
+        note(&format!("stacklab: {warning}"));
+    }
     let load_before = LoadSample::now();
     let programs = Programs::of(&request.study)?;
     let reached = reach(&request.study, options.copy_agent)?;
-    let builds = request.study.systems().iter().any(Systems::are_built);
-    if builds && enter()? == Privilege::UserNamespace {
-        note("stacklab: not root: building the testbed in a user namespace");
-    }
-    let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
-    if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
-        note(&format!("stacklab: {place}"));
-    }
-    let guests = guests(&request.study);
-    if !guests.is_empty() {
-        // They take seconds to boot, in which nothing else is said.
-        let names: Vec<String> = guests.iter().map(System::to_string).collect();
-        note(&format!("stacklab: booting guests: {} ..", names.join(", ")));
-    }
+    let routed = enter_for(&request.study, options)?;
     let mut rigs = show_seconds("building the testbed", || {
         Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)
     })?;
     let testbed_description = rigs.describe(&request.study) + &programs.describe();
-    let mut hosts = rigs.hosts()?;
-    hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());
-    let mut record = match request.record.take() {
-        Some(record) => {
-            let refused = refuse_another_place(&request, &testbed_description)
-                .and_then(|()| refuse_another_machine(&record, &hosts));
-            if let Err(refused) = refused {
-                if !is_complete(&request, &record)? {
-                    return Err(refused);
-                }
-                // Nothing is measured on them.
-                hosts.clear();
-            }
-            record
-        }
-        None => {
-            let campaign = Campaign {
-                testbed_description: testbed_description.clone(),
-                cpu_scope: cpu_scope(&request, &rigs),
-                ..request.campaign.clone()
-            };
-            Record::create(&request.path, &campaign)?
-        }
-    };
-    for host in &hosts {
-        record.put_host(host)?;
-    }
+    let mut record = open_record(&mut request, &mut rigs, &testbed_description)?;
     if options.resume
         && let Some(moved) = describe_moves(&record.hosts()?, &[]).last()
     {
@@ -216,11 +170,43 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
         note("stacklab: interrupted: ending the testbed");
     }
     drop(rigs);
+    let path = record.path().to_owned();
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
     match measured {
-        Err(error @ CampaignError::Store(_)) => Err(error.into()),
+        Err(error @ CampaignError::Store(_)) => Err(Failure::resumable(error, &path)),
         measured => Ok((record, measured)),
     }
+}
+
+/// What is to be measured. All errors of the request are detected before anything is built.
+fn ask(options: &RunOptions) -> Result<CampaignRequest, Failure> {
+    let request =
+        if options.resume { CampaignRequest::resumed(options)? } else { CampaignRequest::new(options)? };
+    if options.fail_on.is_some() && request.study.comparisons.is_empty() {
+        return Err(Failure::usage("--fail-on needs a study with a [[comparison]]"));
+    }
+    request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
+    images_are_here(&request.study)?;
+    Ok(request)
+}
+
+/// Enters the user namespace in which a testbed is built, if it has to be one, and decides where routers are. What is
+/// said stands before the seconds in which guests boot and nothing else is.
+fn enter_for(study: &Study, options: &RunOptions) -> Result<Option<RoutedPlacement>, Failure> {
+    let builds = study.systems().iter().any(Systems::are_built);
+    if builds && enter()? == Privilege::UserNamespace {
+        note("stacklab: not root: building the testbed in a user namespace");
+    }
+    let routed = RoutedPlacement::of(study, &options.placement.in_vm)?;
+    if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
+        note(&format!("stacklab: {place}"));
+    }
+    let guests = guests(study);
+    if !guests.is_empty() {
+        let names: Vec<String> = guests.iter().map(System::to_string).collect();
+        note(&format!("stacklab: booting guests: {} ..", names.join(", ")));
+    }
+    Ok(routed)
 }
 
 /// Checks that the images of all systems are here, before the first one boots.
@@ -256,130 +242,11 @@ fn guests(study: &Study) -> Vec<System> {
     once_each(hosts.filter(|system| system.is_built() && *system != System::Namespace))
 }
 
-/// What the CPU time of hosts is of, in the trials that it is asked of.
-fn cpu_scope(request: &CampaignRequest, rigs: &Rigs) -> CpuScope {
-    let study = &request.study;
-    let asked = study.probes.iter().filter(|probe| probe.metrics.iter().copied().any(Metric::is_host_cpu));
-    let asked: Vec<Probe> = asked.map(|probe| probe.probe).collect();
-    let is_asked = |probe| asked.is_empty() || asked.contains(&probe);
-    match Plan::new(study, request.campaign.seed).interleaves(is_asked) {
-        Some(true) => CpuScope::Threads,
-        Some(false) => rigs.cpu_scope(study),
-        None => CpuScope::Various,
-    }
-}
-
-/// What to run, and where to record it.
-struct CampaignRequest {
-    study: Study,
-    campaign: Campaign,
-    record: Option<Record>,
-    path: PathBuf,
-}
-
-impl CampaignRequest {
-    fn new(options: &RunOptions) -> Result<Self, Failure> {
-        let (source, study) = options.study.check()?;
-        let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
-        if path.exists() {
-            return Err(StoreError::Exists(path).into());
-        }
-        let campaign = Campaign {
-            scale: options.study.scale.clone(),
-            settings: options.study.all_settings(),
-            seed: options.study.seed.unwrap_or_else(new_seed),
-            sample_period_ns: options.sample_period_ns,
-            ..source.campaign()
-        };
-        Ok(CampaignRequest { study, campaign, record: None, path })
-    }
-
-    fn resumed(options: &RunOptions) -> Result<Self, Failure> {
-        let asked = &options.study;
-        let path = match &options.out {
-            Some(path) => path.clone(),
-            None => newest_record(asked.study.as_deref())?,
-        };
-        let record = Record::open(&path)?;
-        let campaign = record.campaign()?;
-        ImportedStudy::refuse(&campaign, &path.display().to_string())?;
-        refuse_changes(options, &campaign, &path)?;
-        if campaign.sample_period_ns.is_some() {
-            return Err(Failure::usage(format!(
-                "{} is of `stacklab explain`, which samples the processors meanwhile: run that again",
-                path.display()
-            )));
-        }
-        let study = study_of(&campaign)?;
-        Ok(CampaignRequest { study, campaign, record: Some(record), path })
-    }
-}
-
-/// Whether all runs of the plan are in the record: then no figure can come from another machine.
-fn is_complete(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
-    let plan = Plan::new(&request.study, request.campaign.seed);
-    Ok(Schedule::new(&request.study, &plan).walk(&read_runs(record)?).has_ended)
-}
-
-/// Routed testbeds may be on this kernel or in a guest, and hosts on any CPUs that this program may use. A resumed
-/// campaign must use the same ones, and programs of the same versions.
-fn refuse_another_place(request: &CampaignRequest, testbed_description: &str) -> Result<(), Failure> {
-    if request.campaign.testbed_description == testbed_description {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "{} cannot be resumed on another testbed: use the same machine, CPUs, --in-vm and program versions, or start a new record\n\
-         it was: {}\nit is:  {testbed_description}",
-        request.path.display(),
-        request.campaign.testbed_description
-    )))
-}
-
-/// Figures of another machine or kernel are not those of the same testbed.
-fn refuse_another_machine(record: &Record, hosts: &[HostRow]) -> Result<(), Failure> {
-    let differences = find_differences(&record.hosts()?, hosts);
-    if differences.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "{} cannot be resumed on another machine or kernel: {}; resume it where it began, or start a new record",
-        record.path().display(),
-        differences.join("; ")
-    )))
-}
-
-/// A resumed campaign keeps its plan, so options that would change it are refused rather than ignored.
-fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Result<(), Failure> {
-    let asked = &options.study;
-    let mut changed = Vec::new();
-    if let Some(study) = &asked.study
-        && StudySource::read(Some(study))?.text != campaign.study_text
-    {
-        changed.push(format!("study ({})", study.display()));
-    }
-    if asked.scale.is_some() && asked.scale != campaign.scale {
-        changed.push("--scale".to_owned());
-    }
-    let settings = asked.all_settings();
-    if !settings.is_empty() && settings != campaign.settings {
-        changed.push(if asked.without.is_empty() { "--set" } else { "--set or --without" }.to_owned());
-    }
-    if asked.seed.is_some_and(|seed| seed != campaign.seed) {
-        changed.push("--seed".to_owned());
-    }
-    if changed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "{} cannot be resumed with another {}: leave it out, or start a new record",
-        path.display(),
-        changed.join(", ")
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_campaign::sources::StudySource;
+    use std::path::Path;
 
     #[test]
     fn only_run_advises_to_resume_an_existing_record() {

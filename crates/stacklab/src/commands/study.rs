@@ -10,7 +10,7 @@ use stacklab_campaign::sources::{PRESETS, StudySource, new_seed, preset_names};
 use stacklab_guests::Placement;
 use stacklab_model::{nearest, quote_file};
 use stacklab_study::{Plan, Study};
-use std::fs::File;
+use std::fs::{File, remove_file};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -130,12 +130,16 @@ fn show(name: &str) -> Result<(), Failure> {
 }
 
 fn new(file: &Path) -> Result<(), Failure> {
-    let written = File::create_new(file).and_then(|mut created| created.write_all(NEW.as_bytes()));
-    written.map_err(|reason| match reason.kind() {
+    let mut created = File::create_new(file).map_err(|reason| match reason.kind() {
         ErrorKind::AlreadyExists => {
             Failure::usage(format!("{} exists already: name another file", file.display()))
         }
         _ => Failure::step(format!("write {}", file.display()))(reason),
+    })?;
+    created.write_all(NEW.as_bytes()).map_err(|reason| {
+        // On a full disk nothing stays of it, or the next try would find a file.
+        let _ = remove_file(file);
+        Failure::step(format!("write {}", file.display()))(reason)
     })?;
     let word = quote_file(file);
     note(&format!(

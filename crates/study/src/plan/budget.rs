@@ -3,14 +3,24 @@
 use crate::plan::Plan;
 use crate::plan::estimate::MIN_BLOCKS;
 use crate::study::Study;
-use stacklab_model::{count, print_duration, write_time};
+use stacklab_model::{MIN_PAIRS, count, print_duration, write_time};
 
 impl Plan {
     /// Says, before a campaign begins, that its budget is too small for two blocks, without which nothing can be
-    /// compared, or for as many as its study wants before a verdict; and what to change. `None` for a budget that is
-    /// enough, and without comparisons.
+    /// compared, or for as many as its study wants before a verdict, or that it ends before anything can be claimed;
+    /// and what to change. `None` for a budget that is enough, and without comparisons.
     pub fn warn_of_budget(&self, study: &Study) -> Option<String> {
-        let budget_ns = study.rule.budget_ns.filter(|_| !study.comparisons.is_empty())?;
+        if study.comparisons.is_empty() {
+            return None;
+        }
+        let most = study.rule.max;
+        if (most as usize) < MIN_PAIRS {
+            return Some(format!(
+                "at most {} will be measured, and nothing is claimed of fewer than {MIN_PAIRS}: --set blocks.max={MIN_PAIRS}",
+                count(most, "block")
+            ));
+        }
+        let budget_ns = study.rule.budget_ns?;
         let block_ns = self.estimate(study).block_ns.max(1);
         let affords = budget_ns / block_ns;
         let needs = u64::from(study.rule.min.max(MIN_BLOCKS));
@@ -67,6 +77,8 @@ mod tests {
         assert!(tiny.starts_with("a block takes about 2.3 s, and the budget is 4 s: two blocks"), "{tiny}");
         assert!(tiny.contains("--set blocks.budget=18s") && tiny.contains("--without"), "{tiny}");
         assert_eq!(warn(&["blocks.budget='4s'", "comparison=[]"]), None);
+        let few = warn(&["blocks.min=2", "blocks.max=2"]).unwrap();
+        assert!(few.starts_with("at most 2 blocks") && few.ends_with("--set blocks.max=6"), "{few}");
     }
 
     #[test]

@@ -2,78 +2,85 @@
 
 use crate::{Plan, Study};
 use stacklab_model::{
-    Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, count, once_each, print_duration,
+    ComparisonSpec, Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, count, once_each, print_duration,
 };
-use std::fmt::Write;
 
 impl Plan {
     /// The testbed, the levels, the estimated time and the first block.
     pub fn describe(&self, study: &Study) -> String {
-        let mut text = format!("{}\n\n", study.title);
-        let mut line = |line: String| {
-            text += &line;
-            text.push('\n');
-        };
-        let LinkConfig { rate, mtu, offloads } = &study.link_config;
-        let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
-        let hosts = match &study.topology {
-            Topology::Wifi(network) => format!("station, access point, station: {network}"),
-            Topology::Link => "two hosts, one link".to_owned(),
-            Topology::Routed(_) => "client, router, router, client, each of three links".to_owned(),
-        };
-        line(format!(
-            "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",
-            if *offloads { "on" } else { "off" }
-        ));
-        if let Topology::Routed(links) = &study.topology {
-            for (name, link) in links.all().iter().filter(|(_, link)| link.impairs()) {
-                line(format!("{name:<11} {}, each way", link.impairments().join(", ")));
-            }
-        }
-        if let Some(bottleneck) = study.topology.bottleneck(&study.link_config) {
-            line(format!("Bottleneck  {bottleneck}"));
-        }
+        let mut lines = describe_hosts(study);
         for factor in Factor::ALL {
             let levels = study.cells.iter().map(|cell| cell.level(*factor));
             let levels = once_each(levels.filter(|level| !level.is_empty()));
             if !levels.is_empty() {
-                line(format!("{:<11} {}", factor.name(), levels.join(", ")));
+                lines.push(format!("{:<11} {}", factor.name(), levels.join(", ")));
             }
         }
-        line(format!("Cells       {}", study.cells.len()));
+        lines.push(format!("Cells       {}", study.cells.len()));
         for probe in &study.probes {
-            line(format!("{:<11} {}", probe.probe.name(), describe_probe(probe)));
+            lines.push(format!("{:<11} {}", probe.probe.name(), describe_probe(probe)));
         }
-        let questions = study.questions();
-        line(format!("Comparisons {}", questions.len()));
-        for comparison in &study.comparisons {
-            line(format!(
-                "            {} {} beside {}",
-                comparison.factor, comparison.candidate, comparison.baseline
-            ));
+        lines.push(format!("Comparisons {}", study.questions().len()));
+        for ComparisonSpec { factor, candidate, baseline, .. } in &study.comparisons {
+            lines.push(format!("            {factor} {candidate} beside {baseline}"));
         }
+        let empty = study.empty_comparisons();
+        lines.extend(empty.iter().map(|warning| format!("            {warning}")));
+        lines.extend(self.describe_time(study));
+        lines.push(format!("\nThe first block, from seed {}:", self.seed()));
+        for trial in self.block(0) {
+            lines.push(format!("{:>4}  {:<9} {}", trial.position + 1, trial.probe.name(), trial.cell));
+        }
+        format!("{}\n\n{}\n", study.title, lines.join("\n"))
+    }
+
+    /// How the arms take turns, how many trials there are, and how long they take.
+    fn describe_time(&self, study: &Study) -> Vec<String> {
         let turns = if self.interleaves_any() { "interleaved" } else { "sequential" };
-        line(format!("Arms        {turns}"));
         let estimate = self.estimate(study);
         let blocks = describe_range(study.rule.min.to_string(), study.rule.max.to_string());
         let what = if study.rule.max == 1 { "block" } else { "blocks" };
-        line(format!("Trials      {} a block, {blocks} {what}", estimate.trials_per_block));
-        line(format!(
-            "Time        {} a block, {} in all{}{}",
-            print_duration(estimate.block_ns),
-            describe_range(print_duration(estimate.min_ns), print_duration(estimate.max_ns)),
-            study.rule.budget_ns.map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
-            if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
-        ));
-        if let Some(warning) = self.warn_of_budget(study) {
-            line(format!("            {warning}"));
-        }
-        line(format!("\nThe first block, from seed {}:", self.seed()));
-        for trial in self.block(0) {
-            let _ = writeln!(text, "{:>4}  {:<9} {}", trial.position + 1, trial.probe.name(), trial.cell);
-        }
-        text
+        let mut lines = vec![
+            format!("Arms        {turns}"),
+            format!("Trials      {} a block, {blocks} {what}", estimate.trials_per_block),
+            format!(
+                "Time        {} a block, {} in all{}{}",
+                print_duration(estimate.block_ns),
+                describe_range(print_duration(estimate.min_ns), print_duration(estimate.max_ns)),
+                study
+                    .rule
+                    .budget_ns
+                    .map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
+                if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
+            ),
+        ];
+        lines.extend(self.warn_of_budget(study).map(|warning| format!("            {warning}")));
+        lines
     }
+}
+
+/// The hosts and their links.
+fn describe_hosts(study: &Study) -> Vec<String> {
+    let LinkConfig { rate, mtu, offloads } = &study.link_config;
+    let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
+    let hosts = match &study.topology {
+        Topology::Wifi(network) => format!("station, access point, station: {network}"),
+        Topology::Link => "two hosts, one link".to_owned(),
+        Topology::Routed(_) => "client, router, router, client, each of three links".to_owned(),
+    };
+    let offloads = if *offloads { "on" } else { "off" };
+    let mut lines = vec![format!("Testbed     {hosts}: {rate}, MTU {mtu}, offloads {offloads}")];
+    if let Topology::Routed(links) = &study.topology {
+        for (name, link) in links.all().iter() {
+            let own = link.describe();
+            if !own.is_empty() {
+                lines.push(format!("{:<11} {}, each way", format!("{name} link"), own.join(", ")));
+            }
+        }
+    }
+    let bottleneck = study.topology.bottleneck(&study.link_config);
+    lines.extend(bottleneck.map(|bottleneck| format!("Bottleneck  {bottleneck}")));
+    lines
 }
 
 fn describe_probe(probe: &ProbeSpec) -> String {

@@ -10,6 +10,7 @@ use crate::radios::netlink::{
 use crate::{FrameCounts, Lateness, MediumReport};
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
+use stacklab_model::say;
 use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiSettings};
 use stacklab_testbed::kernel::genl::message::{GenlRequest, Message, write};
 use stacklab_testbed::kernel::genl::socket::{Socket, wait};
@@ -102,7 +103,7 @@ impl Carrier {
                 out: Vec::new(),
             };
             if let Err(error) = carry.run(&stopped, &own) {
-                eprintln!("stacklab: the medium between radios has ended: {error}");
+                say!("stacklab: the medium between radios has ended: {error}");
                 own.lock().ended = Some(error.to_string());
             }
         };

@@ -10,7 +10,7 @@ use crate::iperf3::server::registry::{Arrived, Registry};
 use crate::iperf3::server::session::serve;
 use crate::iperf3::{Cookie, GREETING_BYTES, PORT, Parameters, Refusal, State};
 use socket2::{Domain, Protocol, Socket, Type};
-use stacklab_model::{Family, ScopedAddr, Transport};
+use stacklab_model::{Family, ScopedAddr, Transport, say};
 use stacklab_traffic::foreign::has_congestion_control;
 use stacklab_traffic::host::zone::{self, ListenAddress};
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
@@ -69,7 +69,7 @@ pub fn listen(
             }
         }));
     }
-    eprintln!("{announcement}");
+    say!("{announcement}");
     for accepting in accepting {
         let _ = accepting.join();
     }

@@ -8,7 +8,7 @@ use crate::iperf3::{
     Cookie, MAX_PARAMETER_BYTES, MAX_RESULT_BYTES, Parameters, Refusal, Results, State, StreamResult,
 };
 use socket2::Socket;
-use stacklab_model::{Family, Length, ScopedAddr, Transport, printable_text};
+use stacklab_model::{Family, Length, ScopedAddr, Transport, printable_text, say};
 use stacklab_traffic::foreign::{Stream, Way, now_ns};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -29,7 +29,7 @@ pub(super) fn serve(stream: TcpStream, cookie: Cookie, registry: &Registry, inte
     registry.served.fetch_add(1, Ordering::Relaxed);
     if let Err(reason) = served {
         let reason = printable_text(&reason.to_string());
-        eprintln!("stacklab: iperf3: the test of {client}: {reason}");
+        say!("stacklab: iperf3: the test of {client}: {reason}");
     }
 }
 

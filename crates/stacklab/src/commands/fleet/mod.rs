@@ -14,7 +14,7 @@ use stacklab_fleet::store::{AgentInfo, CampaignRow, Store, has_password};
 use stacklab_fleet::wire::Wire;
 use stacklab_fleet::wire::local::LocalWire;
 use stacklab_fleet::wire::nats::{NatsWire, has_account};
-use stacklab_model::quote_file;
+use stacklab_model::{quote_file, say};
 use stacklab_traffic::agent::Network;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -123,7 +123,7 @@ impl WireOptions {
     fn open(&self, agent: Option<&str>) -> Result<Arc<dyn Wire>, Failure> {
         if let Some(server) = self.server()? {
             if self.server.as_deref().is_some_and(has_account) {
-                eprintln!(
+                say!(
                     "stacklab: warning: all users of this machine can read the account in --server in the list of \
                      processes: use --creds, or {SERVER} in the environment"
                 );
@@ -198,7 +198,7 @@ fn agent(options: &AgentOptions) -> Result<(), Failure> {
     let keep = options.keep.clone().unwrap_or_else(|| folder().join("kept").join(&name));
     let allowed = (!options.allow_target.is_empty()).then(|| options.allow_target.clone());
     let agent = FleetAgent::new(info, options.wire.open(Some(&name))?, &keep, allowed, interrupt_flag()?)?;
-    Ok(agent.run(&|| eprintln!("stacklab: agent {name} is ready for `stacklab fleet run`"))?)
+    Ok(agent.run(&|| say!("stacklab: agent {name} is ready for `stacklab fleet run`"))?)
 }
 
 fn host_name() -> Result<String, Failure> {

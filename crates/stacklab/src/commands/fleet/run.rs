@@ -9,7 +9,7 @@ use stacklab_fleet::coordinator::{Coordinator, Event};
 use stacklab_fleet::pairs::Pairs;
 use stacklab_fleet::store::{CampaignRow, Class, State, Store};
 use stacklab_fleet::{FleetError, FleetStudy, study_of};
-use stacklab_model::count;
+use stacklab_model::{count, say};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     drop(coordinator);
     if let Err(FleetError::Interrupted) = ended {
         let option = options.store.option();
-        eprintln!("stacklab: continue with: stacklab fleet run --resume --name {}{option}", campaign.id);
+        say!("stacklab: continue with: stacklab fleet run --resume --name {}{option}", campaign.id);
     }
     ended?;
     view::print_verdicts(&mut store, &campaign, false)
@@ -94,12 +94,12 @@ fn begin(campaign: &CampaignRow, store: &mut Store) -> Result<(), Failure> {
     let pairs = store.progress(&campaign.id)?;
     for pair in &pairs {
         if let Some(reason) = &pair.skipped {
-            eprintln!("stacklab: {} -> {} is left out: {reason}", pair.sender, pair.receiver);
+            say!("stacklab: {} -> {} is left out: {reason}", pair.sender, pair.receiver);
         }
     }
     let blocks: u32 = pairs.iter().map(|pair| pair.blocks.sum()).sum();
     let (study, _) = study_of(campaign)?.check()?;
-    eprintln!(
+    say!(
         "{}\n{}, {}, campaign {} in {}",
         study.title,
         count(pairs.len(), "pair"),
@@ -122,7 +122,7 @@ fn measure(coordinator: &mut Coordinator<'_>, campaign: &CampaignRow) -> Result<
                 said = Instant::now();
                 let seconds = began.elapsed().as_secs();
                 let blocks = count(committed as usize, "block");
-                eprintln!("{blocks} in {seconds} s, the last one of pair {}", key.pair);
+                say!("{blocks} in {seconds} s, the last one of pair {}", key.pair);
             }
         }
         // A reason that repeats itself is said once.
@@ -134,9 +134,9 @@ fn measure(coordinator: &mut Coordinator<'_>, campaign: &CampaignRow) -> Result<
 
 fn say(event: &Event<'_>) {
     match event {
-        Event::Unusable(agent, reason) => eprintln!("stacklab: agent {agent} is not used: {reason}"),
-        Event::Failed(key, reason) => eprintln!("stacklab: {key}: {reason}"),
-        Event::Retried(error) => eprintln!("stacklab: {error}; trying again"),
+        Event::Unusable(agent, reason) => say!("stacklab: agent {agent} is not used: {reason}"),
+        Event::Failed(key, reason) => say!("stacklab: {key}: {reason}"),
+        Event::Retried(error) => say!("stacklab: {error}; trying again"),
         Event::Committed(_) => {}
     }
 }

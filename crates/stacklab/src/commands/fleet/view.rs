@@ -7,7 +7,7 @@ use clap::Args;
 use stacklab_campaign::record::conclude;
 use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store};
 use stacklab_fleet::{lake, results};
-use stacklab_model::{FleetFindings, count, printable_lines, quote_file};
+use stacklab_model::{FleetFindings, count, printable_lines, quote_file, say};
 use stacklab_report::{OutputFormat, fleet_json, fleet_text, render};
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
@@ -115,9 +115,10 @@ pub(crate) fn stop(options: &CampaignOptions) -> Result<(), Failure> {
     let row = campaign(&mut store, options.campaign.as_deref())?;
     store.set_state(&row.id, State::Stopped)?;
     let option = options.store.option();
-    eprintln!(
+    say!(
         "stacklab: {} is stopped; continue it with: stacklab fleet run --resume --name {}{option}",
-        row.id, row.id
+        row.id,
+        row.id
     );
     Ok(())
 }
@@ -147,7 +148,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     if pairs == 0 {
         return Err(no_result(&row));
     }
-    eprintln!(
+    say!(
         "{} of campaign {}: {} (stacklab fleet report {} --lake {})",
         count(pairs, "pair"),
         row.id,
@@ -175,7 +176,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         Failure::usage(format!("{} has the pairs 0 to {}", row.id, pairs.len().saturating_sub(1)))
     })?;
     results::write_record(&mut store, &row, pair, path)?;
-    eprintln!("The record of {}: {} (stacklab report {})", pair.name(), path.display(), quote_file(path));
+    say!("The record of {}: {} (stacklab report {})", pair.name(), path.display(), quote_file(path));
     Ok(())
 }
 

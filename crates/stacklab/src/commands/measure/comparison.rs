@@ -16,7 +16,7 @@ use stacklab_campaign::trial::clock::one_machine;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_model::{
     Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, RunRecord, Trial,
-    Verdict,
+    Verdict, say,
 };
 use stacklab_report::{OutputFormat, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
@@ -102,10 +102,10 @@ impl Comparison {
                 false => compact(&findings, width()) + &advice(&findings),
             })?;
         } else {
-            eprintln!("stacklab: no block is complete: there is nothing to compare");
+            say!("stacklab: no block is complete: there is nothing to compare");
         }
         if _folder.is_none() {
-            eprintln!("The record: {} (formats: stacklab report --help)", path.display());
+            say!("The record: {} (formats: stacklab report --help)", path.display());
         }
         match measured {
             // There is no record to resume.

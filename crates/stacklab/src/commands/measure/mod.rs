@@ -18,12 +18,14 @@ use options::{CommonOptions, Peer};
 use search::search;
 use stacklab_agent::client::{self, AgentAddress};
 use stacklab_campaign::rig::AgentProcess;
+use stacklab_campaign::sign_of_life::SignOfLife;
 use stacklab_campaign::single::{MeasureRequest, check, plan};
 use stacklab_campaign::trial::Evidence;
 use stacklab_campaign::trial::clock::{ClockSync, one_machine};
 use stacklab_campaign::trial::figures::figures;
 use stacklab_model::{
-    Direction, Family, HostFacts, Length, Probe, Received, Role, RunRecord, TrialSpec, count, print_duration,
+    Direction, Family, HostFacts, Length, Probe, Received, Role, RunRecord, Trial, TrialSpec, count,
+    print_duration, say, say_part,
 };
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::now_unix_ns;
@@ -80,7 +82,7 @@ fn single(
     let [sender, receiver] = &mut agents;
     let facts = [sender.facts()?, receiver.facts()?];
     let shared = one_machine(&facts[0], &facts[1]);
-    let (trial, mut spec) = plan(request, family, direction, shared, token())?;
+    let (trial, spec) = plan(request, family, direction, shared, token())?;
     for agent in [&mut *sender, &mut *receiver] {
         agent.keep_figures();
         // On a path that loses much, each step may take long.
@@ -95,38 +97,58 @@ fn single(
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };
     let waiting = WaitingLine::show(&spec);
+    let Done { run, interrupted_after_ns } = run_once(&mut agents, &path, &trial, spec, ways, &facts)?;
+    drop(waiting);
+    let printed = print(common, request, direction, &run, &[&facts[0], &facts[1]]);
+    if let Some(ns) = interrupted_after_ns {
+        say!("stacklab: the figures are of {}, until the interruption", print_duration(ns));
+        return Err(AgentError::Interrupted.into());
+    }
+    printed
+}
+
+/// A measurement, and how long it was if it was interrupted.
+struct Done {
+    run: RunRecord,
+    interrupted_after_ns: Option<u64>,
+}
+
+/// Measures once between two agents, sender first, and compares their clocks before and after it. What was sent until
+/// an interruption is the whole measurement; one that had sent nothing is an error, and so is a host that is gone.
+fn run_once(
+    agents: &mut [AgentClient; 2],
+    path: &Path,
+    trial: &Trial,
+    mut spec: TrialSpec,
+    ways: Direction,
+    facts: &[HostFacts; 2],
+) -> Result<Done, Failure> {
+    let [sender, receiver] = agents;
+    let shared = one_machine(&facts[0], &facts[1]);
     let offset = match ClockSync::unmeasured(&facts[0], &facts[1], &spec) {
         Some(known) => known,
-        None => ClockSync::of(shared, measure_offset(sender, receiver, &path, &spec)?),
+        None => ClockSync::of(shared, measure_offset(sender, receiver, path, &spec)?),
     };
     spec.clock_offset_ns = offset.offset_ns();
-    let collected = collect(sender, receiver, &path, &spec, ways)?;
+    let collected = collect(sender, receiver, path, &spec, ways)?;
     let sent_ns = collected.sent_ns() / ROUNDED_NS * ROUNDED_NS;
-    let was_interrupted = sender.is_interrupted();
-    if was_interrupted {
+    let interrupted_after_ns = sender.is_interrupted().then_some(sent_ns);
+    if interrupted_after_ns.is_some() {
         if sent_ns == 0 {
             return Err(AgentError::Interrupted.into());
         }
-        // What was sent until then is the whole measurement.
         spec.probe.length = Length::Time(sent_ns);
         sender.go_on();
         receiver.go_on();
     }
     let mut evidence = Evidence::of(collected);
-    evidence.clocks = offset.with_after(|| measure_offset(sender, receiver, &path, &spec))?;
-    let run = figures(&trial, spec, &path, ways, evidence);
+    evidence.clocks = offset.with_after(|| measure_offset(sender, receiver, path, &spec))?;
+    let run = figures(trial, spec, path, ways, evidence);
     if !run.is_valid() {
-        // A host that is gone is an error, and gives no measurement.
         sender.hello()?;
         receiver.hello()?;
     }
-    drop(waiting);
-    let printed = print(common, request, direction, &run, &[&facts[0], &facts[1]]);
-    if was_interrupted {
-        eprintln!("stacklab: the figures are of {}, until the interruption", print_duration(sent_ns));
-        return Err(AgentError::Interrupted.into());
-    }
-    printed
+    Ok(Done { run, interrupted_after_ns })
 }
 
 /// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
@@ -201,30 +223,38 @@ fn token() -> u32 {
     (now_unix_ns() / 1000) as u32 ^ std::process::id().rotate_left(16)
 }
 
-/// A line on a terminal with the expected duration. It is printed before the measurement and erased afterwards: the
-/// terminal is not updated while packets are counted.
-struct WaitingLine(bool);
+/// On a terminal a line with the expected duration, which is erased afterwards. It changes, and elsewhere a line is
+/// printed, every five seconds only: packets are counted meanwhile.
+struct WaitingLine {
+    is_erased: bool,
+    _sign_of_life: SignOfLife,
+}
 
 impl WaitingLine {
     fn show(spec: &TrialSpec) -> Self {
-        let shown = std::io::stderr().is_terminal();
-        if shown {
-            let warmup = spec.probe.warmup_ns;
-            match spec.probe.length {
-                Length::Time(ns) => eprint!("measuring for {} ...", print_duration(warmup + ns)),
-                Length::Packets(packets) => eprint!("measuring {} ...", count(packets, "message")),
-            }
+        let is_terminal = std::io::stderr().is_terminal();
+        let what = match spec.probe.length {
+            Length::Time(ns) => format!("measuring for {}", print_duration(spec.probe.warmup_ns + ns)),
+            Length::Packets(packets) => format!("measuring {}", count(packets, "message")),
+        };
+        if is_terminal {
+            say_part!("{what} ...");
             let _ = std::io::stderr().flush();
         }
-        WaitingLine(shown)
+        let sign_of_life = SignOfLife::new(move |what, seconds| match is_terminal {
+            true => say_part!("\r\x1b[K{what} ... {seconds} s so far"),
+            false => say!("stacklab: {what}: {seconds} s so far"),
+        });
+        sign_of_life.begin(what);
+        WaitingLine { is_erased: is_terminal, _sign_of_life: sign_of_life }
     }
 }
 
 impl Drop for WaitingLine {
     fn drop(&mut self) {
-        if self.0 {
+        if self.is_erased {
             // Return to the start of the line and clear it.
-            eprint!("\r\x1b[K");
+            say_part!("\r\x1b[K");
         }
     }
 }

@@ -29,19 +29,7 @@ pub(super) fn measure(
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     let peer = fits(common, request, peer)?;
-    let per_second = match request.pace {
-        Pace::As(Pacing::Schedule(per_second)) => per_second,
-        _ => PER_SECOND,
-    };
-    let packets = match request.length {
-        Length::Packets(packets) => packets,
-        Length::Time(ns) => (per_second * ns as f64 / 1e9) as u64,
-    };
-    if packets > MAX_PACKETS {
-        return Err(Failure::usage(format!(
-            "a session has at most {MAX_PACKETS} packets: send fewer with -n, -t or --pps"
-        )));
-    }
+    let per_second = packets_per_second(request)?;
     let key = common.key_file.as_deref().map(stamp::key).transpose();
     let key = key.map_err(Failure::usage)?;
     let session = session(request, peer, Codec::new(key.clone()))?;
@@ -56,13 +44,7 @@ pub(super) fn measure(
         tuning: request.tuning.clone(),
         ttl: SENDER_TTL,
     };
-    let exchange = exchange(&spec, &session, interrupted).map_err(|error| match error {
-        PeerError::Interrupted => AgentError::Interrupted.into(),
-        PeerError::Refused(_) => {
-            Failure::unreachable(format!("{error}: start a STAMP reflector there, or name its port with -p"))
-        }
-        PeerError::Engine(error) => Failure::unreachable(error.to_string()),
-    })?;
+    let exchange = exchange(&spec, &session, interrupted).map_err(explain)?;
     let measured = Measured {
         host: common.host.clone(),
         from: route.address.to_string(),
@@ -87,6 +69,34 @@ pub(super) fn measure(
     }
     let contradicted = measured.figures.clock.is_none_or(|clock| clock.contradicted);
     if contradicted || measured.exchange.clock_was_set { Err(Failure::invalid_run()) } else { Ok(()) }
+}
+
+/// The rate of a session; an error if it has too many packets.
+fn packets_per_second(request: &MeasureRequest) -> Result<f64, Failure> {
+    let per_second = match request.pace {
+        Pace::As(Pacing::Schedule(per_second)) => per_second,
+        _ => PER_SECOND,
+    };
+    let packets = match request.length {
+        Length::Packets(packets) => packets,
+        Length::Time(ns) => (per_second * ns as f64 / 1e9) as u64,
+    };
+    if packets > MAX_PACKETS {
+        return Err(Failure::usage(format!(
+            "a session has at most {MAX_PACKETS} packets: send fewer with -n, -t or --pps"
+        )));
+    }
+    Ok(per_second)
+}
+
+fn explain(error: PeerError) -> Failure {
+    match error {
+        PeerError::Interrupted => AgentError::Interrupted.into(),
+        PeerError::Refused(_) => {
+            Failure::unreachable(format!("{error}: start a STAMP reflector there, or name its port with -p"))
+        }
+        PeerError::Engine(error) => Failure::unreachable(error.to_string()),
+    }
 }
 
 fn fits<'a>(

@@ -96,6 +96,54 @@ fn least_ns(pacing: Pacing) -> u64 {
     }
 }
 
+/// The time of a comparison; an error for what cannot be compared.
+fn time_to_compare(request: &MeasureRequest) -> Result<u64, Failure> {
+    let refused = [
+        (matches!(request.length, Length::Packets(_)), "a number of messages (-n)"),
+        (
+            !matches!(request.probe, Probe::Stream | Probe::Echo | Probe::Connect),
+            "a schedule of round trips (--pps)",
+        ),
+        (request.both, "--bidir"),
+        (request.at_interface, "--at-interface"),
+        (request.poll_ns > 0, "--poll"),
+    ];
+    refuse(&refused, " cannot be combined with --against: leave one out")?;
+    let (Length::Time(time_ns) | Length::Packets(time_ns)) = request.length;
+    Ok(time_ns)
+}
+
+/// The trials of a comparison.
+struct Turns {
+    schedule: &'static str,
+    trial_ns: u64,
+    warmup_ns: u64,
+    send_buffer: Option<u32>,
+}
+
+impl Turns {
+    fn of(request: &MeasureRequest, arms: Arms, time_ns: u64, pacing: Pacing) -> Self {
+        // Beginning and end of a separate trial take as long as the shortest one.
+        let (schedule, trial_ns) = match arms {
+            Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
+            Arms::Alternating => ("sequential", trial_ns(time_ns).max(MIN_ALONE_NS).max(least_ns(pacing))),
+            Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
+            Arms::Look => ("sequential", SAMPLE_NS),
+        };
+        let warmup_ns = match arms {
+            Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
+            Arms::Interleaved => trial_ns / WARMUP,
+            _ => 0,
+        };
+        let send_buffer = match arms {
+            Arms::Slow { send_buffer, .. } => send_buffer,
+            Arms::Look if request.transport == Transport::Tcp => Some(SAMPLE_BUFFER),
+            _ => None,
+        };
+        Turns { schedule, trial_ns, warmup_ns, send_buffer }
+    }
+}
+
 /// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
 /// Without `counts_cpu` it has no CPU time: that of the trials would be the load of the machine that both hosts share.
 pub(super) fn study_text(
@@ -106,35 +154,11 @@ pub(super) fn study_text(
     counts_cpu: bool,
 ) -> Result<String, Failure> {
     let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
-    let refused = [
-        (matches!(request.length, Length::Packets(_)), "a number of messages (-n)"),
-        (!matches!(probe, Probe::Stream | Probe::Echo | Probe::Connect), "a schedule of round trips (--pps)"),
-        (request.both, "--bidir"),
-        (request.at_interface, "--at-interface"),
-        (request.poll_ns > 0, "--poll"),
-    ];
-    refuse(&refused, " cannot be combined with --against: leave one out")?;
-    let (Length::Time(time_ns) | Length::Packets(time_ns)) = request.length;
+    let time_ns = time_to_compare(request)?;
     let is_slow = matches!(arms, Arms::Slow { .. } | Arms::Look);
     let size = message_size(request, is_slow);
     let pacing = request.pace.of(size);
-    // Beginning and end of a separate trial take as long as the shortest one.
-    let (schedule, trial_ns) = match arms {
-        Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
-        Arms::Alternating => ("sequential", trial_ns(time_ns).max(MIN_ALONE_NS).max(least_ns(pacing))),
-        Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
-        Arms::Look => ("sequential", SAMPLE_NS),
-    };
-    let warmup_ns = match arms {
-        Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
-        Arms::Interleaved => trial_ns / WARMUP,
-        _ => 0,
-    };
-    let send_buffer = match arms {
-        Arms::Slow { send_buffer, .. } => send_buffer,
-        Arms::Look if transport == Transport::Tcp => Some(SAMPLE_BUFFER),
-        _ => None,
-    };
+    let Turns { schedule, trial_ns, warmup_ns, send_buffer } = Turns::of(request, arms, time_ns, pacing);
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
     let way = if common.reverse { "from" } else { "to" };
     let is_stream = probe == Probe::Stream;

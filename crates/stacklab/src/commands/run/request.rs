@@ -1,0 +1,166 @@
+//! What `stacklab run` is asked to measure, and the record for it: a new one, or one that is resumed.
+
+use crate::commands::run::RunOptions;
+use crate::failure::Failure;
+use stacklab_campaign::record::{ImportedStudy, study_of};
+use stacklab_campaign::resumed::{find_differences, machine_name};
+use stacklab_campaign::rig::Rigs;
+use stacklab_campaign::runs::read_runs;
+use stacklab_campaign::schedule::Schedule;
+use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
+use stacklab_model::{CpuScope, Metric, Probe};
+use stacklab_store::{Campaign, HostRow, Record, StoreError};
+use stacklab_study::{Plan, Study};
+use std::path::{Path, PathBuf};
+
+/// What to run, and where to record it.
+pub(super) struct CampaignRequest {
+    pub(super) study: Study,
+    pub(super) campaign: Campaign,
+    record: Option<Record>,
+    path: PathBuf,
+}
+
+impl CampaignRequest {
+    pub(super) fn new(options: &RunOptions) -> Result<Self, Failure> {
+        let (source, study) = options.study.check()?;
+        let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
+        if path.exists() {
+            return Err(StoreError::Exists(path).into());
+        }
+        let campaign = Campaign {
+            scale: options.study.scale.clone(),
+            settings: options.study.all_settings(),
+            seed: options.study.seed.unwrap_or_else(new_seed),
+            sample_period_ns: options.sample_period_ns,
+            ..source.campaign()
+        };
+        Ok(CampaignRequest { study, campaign, record: None, path })
+    }
+
+    pub(super) fn resumed(options: &RunOptions) -> Result<Self, Failure> {
+        let asked = &options.study;
+        let path = match &options.out {
+            Some(path) => path.clone(),
+            None => newest_record(asked.study.as_deref())?,
+        };
+        let record = Record::open(&path)?;
+        let campaign = record.campaign()?;
+        ImportedStudy::refuse(&campaign, &path.display().to_string())?;
+        refuse_changes(options, &campaign, &path)?;
+        if campaign.sample_period_ns.is_some() {
+            return Err(Failure::usage(format!(
+                "{} is of `stacklab explain`, which samples the processors meanwhile: run that again",
+                path.display()
+            )));
+        }
+        let study = study_of(&campaign)?;
+        Ok(CampaignRequest { study, campaign, record: Some(record), path })
+    }
+}
+
+/// The record to resume, or a new one, with the hosts of this testbed. On another testbed or machine a record is
+/// resumed only if nothing is left to measure.
+pub(super) fn open_record(
+    request: &mut CampaignRequest,
+    rigs: &mut Rigs,
+    testbed_description: &str,
+) -> Result<Record, Failure> {
+    let mut hosts = rigs.hosts()?;
+    hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());
+    let Some(record) = request.record.take() else {
+        let campaign = Campaign {
+            testbed_description: testbed_description.to_owned(),
+            cpu_scope: cpu_scope(request, rigs),
+            ..request.campaign.clone()
+        };
+        return with_hosts(Record::create(&request.path, &campaign)?, &hosts);
+    };
+    let refused = refuse_another_place(request, testbed_description)
+        .and_then(|()| refuse_another_machine(&record, &hosts));
+    match refused {
+        Ok(()) => with_hosts(record, &hosts),
+        Err(_) if is_complete(request, &record)? => Ok(record),
+        Err(refused) => Err(refused),
+    }
+}
+
+fn with_hosts(mut record: Record, hosts: &[HostRow]) -> Result<Record, Failure> {
+    hosts.iter().try_for_each(|host| record.put_host(host))?;
+    Ok(record)
+}
+
+/// What the CPU time of hosts is of, in the trials that it is asked of.
+fn cpu_scope(request: &CampaignRequest, rigs: &Rigs) -> CpuScope {
+    let study = &request.study;
+    let asked = study.probes.iter().filter(|probe| probe.metrics.iter().copied().any(Metric::is_host_cpu));
+    let asked: Vec<Probe> = asked.map(|probe| probe.probe).collect();
+    let is_asked = |probe| asked.is_empty() || asked.contains(&probe);
+    match Plan::new(study, request.campaign.seed).interleaves(is_asked) {
+        Some(true) => CpuScope::Threads,
+        Some(false) => rigs.cpu_scope(study),
+        None => CpuScope::Various,
+    }
+}
+
+/// Whether all runs of the plan are in the record: then no figure can come from another machine.
+fn is_complete(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
+    let plan = Plan::new(&request.study, request.campaign.seed);
+    Ok(Schedule::new(&request.study, &plan).walk(&read_runs(record)?).has_ended)
+}
+
+/// Routed testbeds may be on this kernel or in a guest, and hosts on any CPUs that this program may use. A resumed
+/// campaign must use the same ones, and programs of the same versions.
+fn refuse_another_place(request: &CampaignRequest, testbed_description: &str) -> Result<(), Failure> {
+    if request.campaign.testbed_description == testbed_description {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} cannot be resumed on another testbed: use the same machine, CPUs, --in-vm and program versions, or start a new record\n\
+         it was: {}\nit is:  {testbed_description}",
+        request.path.display(),
+        request.campaign.testbed_description
+    )))
+}
+
+/// Figures of another machine or kernel are not those of the same testbed.
+fn refuse_another_machine(record: &Record, hosts: &[HostRow]) -> Result<(), Failure> {
+    let differences = find_differences(&record.hosts()?, hosts);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} cannot be resumed on another machine or kernel: {}; resume it where it began, or start a new record",
+        record.path().display(),
+        differences.join("; ")
+    )))
+}
+
+/// A resumed campaign keeps its plan, so options that would change it are refused rather than ignored.
+fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Result<(), Failure> {
+    let asked = &options.study;
+    let mut changed = Vec::new();
+    if let Some(study) = &asked.study
+        && StudySource::read(Some(study))?.text != campaign.study_text
+    {
+        changed.push(format!("study ({})", study.display()));
+    }
+    if asked.scale.is_some() && asked.scale != campaign.scale {
+        changed.push("--scale".to_owned());
+    }
+    let settings = asked.all_settings();
+    if !settings.is_empty() && settings != campaign.settings {
+        changed.push(if asked.without.is_empty() { "--set" } else { "--set or --without" }.to_owned());
+    }
+    if asked.seed.is_some_and(|seed| seed != campaign.seed) {
+        changed.push("--seed".to_owned());
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} cannot be resumed with another {}: leave it out, or start a new record",
+        path.display(),
+        changed.join(", ")
+    )))
+}
