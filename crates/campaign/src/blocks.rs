@@ -28,28 +28,31 @@ pub fn measure(
         kept.entry(run.trial.block).or_default().push(run);
     }
     let mut schedule = Schedule::new(study, plan);
+    progress.prepare(study);
     let mut is_any_valid = false;
-    let mut invalid_blocks = 0;
+    let mut blocks_measured = 0;
     loop {
         let trials = schedule.trials();
         if trials.is_empty() {
+            if blocks_measured == 0 {
+                progress.say("stacklab: the campaign had ended: nothing is left to measure");
+            }
             return Ok(());
         }
-        progress.block(study, &schedule, &trials);
         // The runs of this block. Those before are in the record: a long campaign does not keep them in memory.
         let mut runs = kept.remove(&schedule.block).unwrap_or_default();
+        let all = trials.len() as u64;
         let missing = leave_out_kept(trials, &runs, record, &mut progress)?;
+        if !missing.is_empty() {
+            blocks_measured += 1;
+            progress.block(study, &schedule, all, missing.len() as u64);
+        }
         for arms in plan.together(&missing) {
             if schedule.is_time_up(&runs) {
                 break;
             }
             progress.trial(&arms[0]);
-            let made = run(arms).map_err(|error| match error {
-                CampaignError::Agent(AgentError::Interrupted) => {
-                    CampaignError::Interrupted(record.path().to_owned())
-                }
-                failure => failure,
-            })?;
+            let made = run(arms).map_err(|error| name_record(error, record))?;
             record.put_runs(&made)?;
             for mut run in made {
                 run.host_reports = Vec::new();
@@ -58,17 +61,26 @@ pub fn measure(
             }
         }
         is_any_valid |= runs.iter().any(RunRecord::is_valid);
-        invalid_blocks += u32::from(!missing.is_empty());
-        if !is_any_valid && invalid_blocks == MAX_INVALID_BLOCKS {
+        if !is_any_valid && blocks_measured == MAX_INVALID_BLOCKS {
             progress.say(&format!(
-                "stacklab: no run of {invalid_blocks} blocks was valid: nothing more is measured"
+                "stacklab: no run of {blocks_measured} blocks was valid: nothing more is measured"
             ));
             return Ok(());
         }
         schedule.advance(&runs);
-        if let Some(warning) = schedule.warn_of_budget() {
+        if !missing.is_empty()
+            && let Some(warning) = schedule.warn_of_budget()
+        {
             progress.say(&format!("stacklab: {warning}"));
         }
+    }
+}
+
+/// An interruption names the record, so that the campaign can be resumed.
+fn name_record(error: CampaignError, record: &Record) -> CampaignError {
+    match error {
+        CampaignError::Agent(AgentError::Interrupted) => CampaignError::Interrupted(record.path().to_owned()),
+        failure => failure,
     }
 }
 

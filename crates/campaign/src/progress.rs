@@ -84,12 +84,20 @@ impl Progress {
         progress
     }
 
-    pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
+    /// Before the first block: runs that the record holds are drawn too.
+    pub(crate) fn prepare(&mut self, study: &Study) {
+        if let (false, Some(first)) = (self.is_by_time, study.comparisons.first()) {
+            self.chart = first.metrics.first().map(|metric| LiveChart::new(&study.cells, *metric));
+        }
+    }
+
+    /// Called before a block of this many trials, of which some are missing in the record.
+    pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: u64, missing: u64) {
         self.began.get_or_insert_with(Instant::now);
-        let blocks_left = u64::from(study.rule.max - schedule.block);
-        self.at_most = self.passed + blocks_left * trials.len() as u64;
+        let further = u64::from(study.rule.max - schedule.block).saturating_sub(1);
+        self.at_most = self.passed + missing + further * trials;
         let needed = u64::from(MIN_BLOCKS.saturating_sub(schedule.block));
-        self.at_least = self.passed + needed * trials.len() as u64;
+        self.at_least = self.passed + if needed == 0 { 0 } else { missing + (needed - 1) * trials };
         self.budget_ns = study.rule.budget_ns;
         self.block = format!("block {}/{}", schedule.block + 1, study.rule.max);
         if self.is_by_time {
@@ -102,9 +110,6 @@ impl Progress {
         let counts: Vec<String> =
             schedule.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
         self.verdicts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
-        if let (None, Some(first)) = (&self.chart, study.comparisons.first()) {
-            self.chart = first.metrics.first().map(|metric| LiveChart::new(&study.cells, *metric));
-        }
         if let Some(appearing) = &schedule.appearing {
             self.verdicts += &format!("; {}", appearing.describe());
         }
@@ -128,7 +133,7 @@ impl Progress {
                 "{:>5} s  {}: {}, {settled} of {} settled, the others at the end{}",
                 self.started.elapsed().as_secs(),
                 self.block,
-                count(trials.len(), "trial"),
+                count(trials, "trial"),
                 count(questions, "comparison"),
                 self.verdicts
             ),

@@ -122,6 +122,11 @@ pub fn explain_verdicts(
     let study = &recorded.study;
     let Findings { comparisons, explanations, .. } = findings(&recorded.campaign());
     let wanted = wanted(&comparisons, &explanations, &study.probes);
+    if wanted.is_empty() {
+        say!(
+            "stacklab: why: nothing to explain: no comparison of cost or rate found an arm better, or each is explained"
+        );
+    }
     let end = Instant::now() + budget;
     for (number, pair) in wanted.iter().enumerate() {
         say!("stacklab: why: {} of {}, {}", number + 1, wanted.len(), pair.context());

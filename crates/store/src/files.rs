@@ -17,6 +17,9 @@ const POLL: Duration = Duration::from_millis(20);
 pub fn check_files(path: &Path) -> Result<(), String> {
     // SQLite follows links to the database, and has the other files beside the real one. It follows no link to those.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real.is_dir() {
+        return Err(format!("{} is a folder: name a record in it", path.display()));
+    }
     check_regular(&real, std::fs::metadata(&real))?;
     for ending in COMPANIONS {
         let companion = beside(&real, ending);
@@ -97,9 +100,10 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         make_fifo(&path);
-        for path in [&path, &link, Path::new("/dev/null"), folder.path()] {
+        for path in [&path, &link, Path::new("/dev/null")] {
             assert!(check_files(path).unwrap_err().contains("is not a regular file"));
         }
+        assert!(check_files(folder.path()).unwrap_err().contains("is a folder"));
     }
 
     #[test]

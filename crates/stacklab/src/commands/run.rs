@@ -97,6 +97,9 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
 /// Of the commands that write records, this one alone can also resume the one that exists.
 fn refuse_existing(options: &RunOptions) -> Result<(), Failure> {
     match &options.out {
+        Some(path) if path.is_dir() => {
+            Err(Failure::usage(format!("--out {} is a folder: name a file in it", path.display())))
+        }
         Some(path) if !options.resume && path.exists() => {
             let reason = StoreError::Exists(path.clone());
             Err(Failure::new(RECORD, format!("{reason}, or resume it with --resume")))
