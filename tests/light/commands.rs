@@ -157,12 +157,13 @@ fn built_in_studies_are_printed_and_new_ones_planned() {
 #[test]
 fn plan_shows_delays_and_missing_image_is_said_first() {
     let program = Program::new();
-    let testbed = "[testbed]\ntopology = \"routed\"\ndelay = \"20ms\"\nsender_link.loss = 0.01\n";
+    let testbed =
+        "[testbed]\ntopology = \"routed\"\ndelay = \"20ms\"\nsender_link = { loss = 0.01, mtu = 9000 }\n";
     let routed = SMALL.replacen("[testbed]\n", testbed, 1);
     program.write("routed.toml", routed);
     let plan = program.run(&["plan", "routed.toml"]).expect(code::DONE).stdout;
     assert!(
-        plan.contains("middle      delay 20 ms, each way") && plan.contains("near        loss 1 %"),
+        plan.contains("middle      delay 20 ms, each way") && plan.contains("near        MTU 9000, loss 1 %"),
         "{plan}"
     );
     // A cache without images: namespaces alone can run.

@@ -13,7 +13,6 @@ pub mod resumed;
 pub mod rig;
 pub mod runs;
 pub mod schedule;
-pub mod sign_of_life;
 pub mod single;
 pub mod sources;
 pub mod trial;

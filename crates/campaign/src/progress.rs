@@ -4,11 +4,11 @@
 use crate::live_chart::LiveChart;
 use crate::notice::{note, wrap_for_stderr};
 use crate::schedule::Schedule;
-use crate::sign_of_life::SignOfLife;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{RunRecord, RunStatus, SpentTime, Trial, count, print_duration, say};
 use stacklab_report::{difference, figure_text};
 use stacklab_study::{MIN_BLOCKS, Study};
+use stacklab_traffic::sign_of_life::SignOfLife;
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -36,6 +36,8 @@ pub struct Progress {
     /// Number of trials without which nothing can be compared: the budget does not end a campaign before.
     at_least: u64,
     passed: u64,
+    /// Trials of the block before.
+    trials_before: Option<u64>,
     /// Nanoseconds of the study's budget, if it has one.
     budget_ns: Option<u64>,
     block: String,
@@ -67,6 +69,7 @@ impl Progress {
             at_most: 1,
             at_least: 0,
             passed: 0,
+            trials_before: None,
             budget_ns: None,
             block: String::new(),
             latest: String::new(),
@@ -95,7 +98,9 @@ impl Progress {
     pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: u64, missing: u64) {
         self.began.get_or_insert_with(Instant::now);
         let further = u64::from(study.rule.max - schedule.block).saturating_sub(1);
-        self.at_most = self.passed + missing + further * trials;
+        // Blocks with trials of arms against themselves take turns with blocks without.
+        let per_block = trials.midpoint(self.trials_before.replace(trials).unwrap_or(trials));
+        self.at_most = self.passed + missing + further * per_block;
         let needed = u64::from(MIN_BLOCKS.saturating_sub(schedule.block));
         self.at_least = self.passed + if needed == 0 { 0 } else { missing + (needed - 1) * trials };
         self.budget_ns = study.rule.budget_ns;

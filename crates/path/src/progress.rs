@@ -2,43 +2,53 @@
 
 use crate::findings::Rounds;
 use stacklab_model::{Family, printable_text, say, say_part};
+use stacklab_traffic::sign_of_life::SignOfLife;
 use std::io::{IsTerminal, Write, stderr};
-use std::time::{Duration, Instant};
-
-const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) struct Progress {
-    /// Rounds in all; `None` where each round is printed anyway.
-    rounds: Option<u64>,
     is_terminal: bool,
-    next: Instant,
+    /// Rounds in all, and what is said while one takes long; `None` where each round is printed anyway.
+    shown: Option<(u64, SignOfLife)>,
 }
 
 impl Progress {
     /// Shows progress through this number of rounds, and nothing without one.
     pub(crate) fn new(rounds: Option<u64>) -> Self {
-        Progress { rounds, is_terminal: stderr().is_terminal(), next: Instant::now() + LINE_INTERVAL }
+        let is_terminal = stderr().is_terminal();
+        let shown = rounds.map(|rounds| {
+            let sign_of_life = SignOfLife::new(move |what, seconds| match is_terminal {
+                true => print_line(&format!("{what}, {seconds} s so far")),
+                false => say!("stacklab: {what}, {seconds} s so far"),
+            });
+            (rounds, sign_of_life)
+        });
+        Progress { is_terminal, shown }
     }
 
     /// Says how many rounds are done, and how the families are.
-    pub(crate) fn show(&mut self, done: u64, looks: &[Rounds]) {
-        let Some(rounds) = self.rounds else { return };
-        let text = describe(done, rounds, looks);
+    pub(crate) fn show(&self, done: u64, looks: &[Rounds]) {
+        let Some((rounds, sign_of_life)) = &self.shown else { return };
+        let text = describe(done, *rounds, looks);
         if self.is_terminal {
-            say_part!("\r\x1b[K{text}");
-            let _ = stderr().flush();
-        } else if Instant::now() >= self.next {
-            say!("stacklab: {text}");
-            self.next = Instant::now() + LINE_INTERVAL;
+            print_line(&text);
+            sign_of_life.begin(text);
+        } else {
+            sign_of_life.go_on(text);
         }
     }
 
     /// Clears the line.
-    pub(crate) fn end(&self) {
-        if self.is_terminal && self.rounds.is_some() {
-            say_part!("\r\x1b[K");
+    pub(crate) fn end(&mut self) {
+        if self.shown.take().is_some() && self.is_terminal {
+            print_line("");
         }
     }
+}
+
+/// Writes the line on the terminal again.
+fn print_line(text: &str) {
+    say_part!("\r\x1b[K{text}");
+    let _ = stderr().flush();
 }
 
 fn describe(done: u64, rounds: u64, looks: &[Rounds]) -> String {

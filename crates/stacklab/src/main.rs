@@ -7,6 +7,7 @@ mod colour;
 mod commands;
 mod environment;
 mod failure;
+mod images;
 mod output;
 mod quantities;
 mod suggestions;

@@ -5,6 +5,7 @@
 //! | [`protocol`] | the messages between coordinator and agent, and the coordinator's client |
 //! | [`agent`] | the agent: does what a coordinator asks |
 //! | [`timing`] | how long a trial and its steps may take |
+//! | [`sign_of_life`] | a word to the user while a step takes long |
 //! | [`waiting`] | a word to the user while a host says nothing |
 //! | [`peer`] | exchanges with peers of other protocols |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
@@ -22,6 +23,7 @@ pub mod fuzzing;
 pub mod host;
 pub mod peer;
 pub mod protocol;
+pub mod sign_of_life;
 pub mod stats;
 pub mod timing;
 pub mod waiting;

@@ -5,7 +5,8 @@ mod request;
 use crate::commands::report::{self, FailOn};
 use crate::commands::run::request::{CampaignRequest, open_record};
 use crate::commands::study::{PlacementOptions, StudyOptions};
-use crate::failure::{Failure, RECORD, TESTBED, WORSE, interrupt_flag};
+use crate::failure::{Failure, RECORD, WORSE, interrupt_flag};
+use crate::images::{guests, images_are_here};
 use crate::output::show_seconds;
 use crate::quantities::some_time;
 use clap::Args;
@@ -20,8 +21,7 @@ use stacklab_campaign::rig::reach;
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
-use stacklab_guests::image::Image;
-use stacklab_model::{Cell, Comparison, Factor, Findings, System, Systems, Trial, count, once_each};
+use stacklab_model::{Comparison, Findings, System, Systems, Trial, count};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
@@ -212,44 +212,9 @@ fn enter_for(study: &Study, options: &RunOptions) -> Result<Option<RoutedPlaceme
     Ok(routed)
 }
 
-/// Checks that the images of all systems are here, before the first one boots.
-fn images_are_here(study: &Study) -> Result<(), Failure> {
-    let guests = guests(study);
-    let mut fetched = guests.iter().filter(|system| !matches!(system, System::Disk(_)));
-    fetched.try_for_each(|system| match Image::find(system) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(match without(study, system) {
-            Some(without) => {
-                Failure::new(TESTBED, format!("{error}, or run the study without it: {without}"))
-            }
-            None => error.into(),
-        }),
-    })
-}
-
-/// The options that leave out all cells with a system; `None` where nothing would be left.
-fn without(study: &Study, system: &System) -> Option<String> {
-    let has = |cell: &Cell| Systems::of(cell).0.contains(system);
-    let levels = |with: bool| {
-        once_each(study.cells.iter().filter(|cell| has(cell) == with).map(|cell| cell.level(Factor::Os)))
-    };
-    let quoted = |level: String| if level.contains(' ') { format!("{level:?}") } else { level };
-    let options: Vec<String> =
-        levels(true).into_iter().map(|level| format!("--without {}", quoted(level))).collect();
-    (!levels(false).is_empty()).then(|| options.join(" "))
-}
-
-/// The systems of hosts that boot, each once.
-fn guests(study: &Study) -> Vec<System> {
-    let hosts = study.systems().into_iter().flat_map(|systems| systems.0);
-    once_each(hosts.filter(|system| system.is_built() && *system != System::Namespace))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_campaign::sources::StudySource;
-    use std::path::Path;
 
     #[test]
     fn only_run_advises_to_resume_an_existing_record() {
@@ -263,18 +228,5 @@ mod tests {
         assert!(failure.printed().ends_with("name another file with --out"), "`explain`: {failure:?}");
         options.resume = true;
         assert!(refuse_existing(&options).is_ok());
-    }
-
-    #[test]
-    fn a_missing_image_names_the_way_without_it() {
-        let source = StudySource::read(Some(Path::new("systems"))).unwrap();
-        let of = |settings: &[&str]| {
-            let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-            without(&source.check(None, &settings).unwrap(), &System::Linux("6.12".to_owned()))
-        };
-        assert_eq!(of(&[]).unwrap(), "--without linux-6.12");
-        let pair = "factors.os=[\"namespace\", \"namespace -> linux-6.12\"]";
-        assert_eq!(of(&[pair, "comparison=[]"]).unwrap(), "--without \"namespace -> linux-6.12\"");
-        assert_eq!(of(&["factors.os=[\"linux-6.12\"]", "comparison=[]"]), None);
     }
 }

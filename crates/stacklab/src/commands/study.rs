@@ -1,6 +1,7 @@
 //! `stacklab study` and `stacklab plan`, and the options that choose a study.
 
 use crate::failure::Failure;
+use crate::images::images_are_here;
 use crate::output::{print_lines, print_text};
 use clap::{Args, Subcommand};
 use stacklab_campaign::CampaignError;
@@ -162,6 +163,9 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
         }
         Ok(None) => {}
         Err(failure) => note(&format!("stacklab: it cannot run here: {failure}")),
+    }
+    if let Err(failure) = images_are_here(&study) {
+        note(&format!("stacklab: {}", failure.printed()));
     }
     print_lines(&text)
 }

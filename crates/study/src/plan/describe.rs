@@ -74,7 +74,7 @@ fn describe_hosts(study: &Study) -> Vec<String> {
         for (name, link) in links.all().iter() {
             let own = link.describe();
             if !own.is_empty() {
-                lines.push(format!("{:<11} {}, each way", format!("{name} link"), own.join(", ")));
+                lines.push(format!("{name:<11} {}, each way", own.join(", ")));
             }
         }
     }

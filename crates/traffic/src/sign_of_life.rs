@@ -1,4 +1,4 @@
-//! A sign of life while a trial takes long: nothing is silent for longer than five seconds.
+//! A sign of life while a step takes long: nothing is silent for longer than five seconds.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +38,12 @@ impl SignOfLife {
     pub fn begin(&self, what: String) {
         let now = Instant::now();
         *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Work { what, began: now, said: now };
+    }
+
+    /// Something else begins, of which nothing was said.
+    pub fn go_on(&self, what: String) {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        (work.what, work.began) = (what, Instant::now());
     }
 }
 
