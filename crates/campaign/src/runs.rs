@@ -8,7 +8,8 @@ use stacklab_trial::validate::finished_run;
 use std::iter::{Peekable, from_fn};
 use std::mem::take;
 
-/// A run of a record with its host reports, as [`add_reports`] adds them.
+/// A run of a record with its host reports. One whose numbers contradict each other is invalid, whatever the record
+/// says.
 pub fn with_reports(record: &Record, mut run: RunRecord) -> Result<RunRecord, StoreError> {
     add_reports(record, &mut run)?;
     Ok(run)
