@@ -4,13 +4,11 @@ use crate::colour;
 use crate::failure::Failure;
 use stacklab_campaign::notice::{note, wrap_for_stdout};
 use stacklab_report::{WIDTH, Width};
+use stacklab_traffic::sign_of_life::SignOfLife;
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
 /// atomically.
@@ -88,21 +86,11 @@ fn asks_for_json(words: &[String]) -> bool {
 /// Runs a step that may take long, as guests do that boot. Every five seconds a line on standard error says for how
 /// long.
 pub(crate) fn show_seconds<T>(what: &str, step: impl FnOnce() -> T) -> T {
-    let (end, ended) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let began = Instant::now();
-            while ended.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
-                note(&format!("stacklab: {what}: {} s so far", began.elapsed().as_secs()));
-            }
-        });
-        let done = step();
-        drop(end);
-        done
-    })
+    let sign_of_life =
+        SignOfLife::new(|what, seconds| note(&format!("stacklab: {what}: {seconds} s so far")));
+    sign_of_life.begin(what.to_owned());
+    step()
 }
-
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// The width of text on standard output: the terminal's, if it is one.
 pub(crate) fn width() -> Width {

@@ -99,7 +99,7 @@ impl Known {
 
     /// The figures that a run has not.
     pub(crate) fn absent(&mut self, row: &Row<'_>, place: usize) -> rusqlite::Result<Values> {
-        let Some(text) = text(row, place)? else { return Ok(Values::new()) };
+        let Some(text) = text(row, place)? else { return Ok(Values::default()) };
         find_or_make(&mut self.absent, text, || absent_of(text).map(Shared::from)).map(Values::sharing)
     }
 }

@@ -220,7 +220,7 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
         started_unix_ns,
         wall_ns,
         status,
-        values: Values::new(),
+        values: Values::default(),
         drops: Drops::default(),
         host_reports: Vec::new(),
         warnings: Vec::new(),

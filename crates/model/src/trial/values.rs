@@ -17,10 +17,6 @@ pub struct Values {
 }
 
 impl Values {
-    pub fn new() -> Self {
-        Values::default()
-    }
-
     /// Of a run that has no figure but these.
     pub fn sharing(shared: Shared<BTreeMap<Metric, Value>>) -> Self {
         Values { own: BTreeMap::new(), shared }
@@ -36,10 +32,8 @@ impl Values {
 
     /// Returns what the metric had before.
     pub fn insert(&mut self, metric: Metric, value: Value) -> Option<Value> {
-        let shared = self.shared.get(&metric).cloned();
-        if shared.is_some() {
-            self.shared.remove(&metric);
-        }
+        // Only what has the metric is copied.
+        let shared = if self.shared.contains_key(&metric) { self.shared.remove(&metric) } else { None };
         self.own.insert(metric, value).or(shared)
     }
 

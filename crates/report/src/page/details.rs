@@ -5,8 +5,8 @@ use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, Se
 use crate::page::runs::{channel, slices};
 use crate::rendering::numbers::{DisplayUnit, NONE, figure_text};
 use stacklab_model::{
-    Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Metric, Probe, Role, RunRecord,
-    RunStatus, ToolSeries, Value, print_duration,
+    Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Length, Metric, Probe, Role,
+    RunRecord, RunStatus, ToolSeries, Value, print_duration,
 };
 
 /// Maximum rows of a series; more rows are merged.
@@ -34,6 +34,11 @@ pub enum Detailed {
     Briefly,
 }
 
+/// Rows of an export do not say for how long a run sent.
+fn describe_length(length: Length) -> String {
+    if length == Length::Time(0) { "not known".to_owned() } else { length.to_string() }
+}
+
 /// A run with its host reports, and the runs that took turns with it.
 pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunDetail {
     let spec = &run.spec;
@@ -53,7 +58,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
             ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned()),
             ("message", format!("{} B", spec.message_bytes)),
             ("pacing", spec.probe.pacing.to_string()),
-            ("length", spec.probe.length.to_string()),
+            ("length", describe_length(spec.probe.length)),
             ("flows", spec.flows.to_string()),
             ("I/O", spec.io.to_string()),
             ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000)),

@@ -388,3 +388,11 @@ fn a_headline_counts_every_figure_once() {
     let said = compared(&found(), &Default::default()).headline;
     assert_eq!(said, "B is better in 0 of 2 figures and worse in 1; 0 are equivalent, 1 are undecided.");
 }
+
+#[test]
+fn length_that_rows_lack_is_not_known() {
+    let mut of_rows = run(0, RunStatus::Valid);
+    of_rows.spec.probe.length = Length::Time(0);
+    let facts = format!("{:?}", detail(&of_rows, &[], Detailed::Fully).facts);
+    assert!(facts.contains("not known") && !facts.contains("0 ns"), "{facts}");
+}
