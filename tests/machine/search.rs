@@ -3,6 +3,7 @@
 use crate::support;
 
 use stacklab_model::{Cell, Family, LinkConfig, Metric, Rate, RunRecord, SizeOf, Transport};
+use std::fs;
 use std::time::Duration;
 use support::iperf3::Hosts;
 use support::program::{Program, code, require_root};
@@ -31,14 +32,6 @@ candidate = "ipv6"
 "#;
 const LINK_CONFIG: LinkConfig = LinkConfig { rate: Some(Rate(10_000_000)), mtu: 1500, offloads: false };
 
-fn search(study: &str) -> Vec<RunRecord> {
-    require_root();
-    let program = Program::new();
-    program.write("study.toml", study);
-    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
-    runs(&program.work().join("x.stacklab"))
-}
-
 /// The figures of an arm. A run without one says that the tester was disturbed, as on a machine whose hypervisor takes
 /// much time.
 fn collect_loads(runs: &[RunRecord], family: Family) -> Vec<f64> {
@@ -55,7 +48,11 @@ fn collect_loads(runs: &[RunRecord], family: Family) -> Vec<f64> {
 
 #[test]
 fn no_figure_is_far_from_the_rate_of_a_link() {
-    let runs = search(LINK);
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", LINK);
+    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    let runs = runs(&program.work().join("x.stacklab"));
     for family in [Family::Ipv4, Family::Ipv6] {
         let cell = Cell::new(family, Transport::Udp, SizeOf::Payload, 64);
         let truth = LINK_CONFIG.messages_per_second(&cell).unwrap() / 0.995;
@@ -65,6 +62,15 @@ fn no_figure_is_far_from_the_rate_of_a_link() {
             assert!((load / truth - 1.0).abs() < 0.025, "{family}: {load}, not {truth}");
         }
     }
+    // The slices of all blocks, whether or not they made a figure.
+    let report = program.run(&["report", "x.stacklab"]).expect(code::DONE).stdout;
+    let table = report.split("Loss by load, UDP 64 B").nth(1).expect("a table");
+    let rows = table.lines().filter(|line| line.contains(" ± ")).count();
+    assert!(rows >= 2 && table.contains("- IPv4: ") && table.contains("- IPv6: "), "{report}");
+    let words = ["report", "x.stacklab", "--figure", "loss-by-load-udp-64-b", "--out", "loss.svg"];
+    program.run(&words).expect(code::DONE);
+    let figure = fs::read_to_string(program.work().join("loss.svg")).unwrap();
+    assert!(figure.contains("lost or late, %") && figure.contains("IPv6"), "{figure}");
 }
 
 /// A path to an agent with a token bucket that counts 42 bytes of headers of a message over IPv4, and 62 over IPv6.

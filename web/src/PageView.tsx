@@ -1,6 +1,7 @@
 // One campaign, from the verdicts to single runs.
 import type { Page } from "./document";
 import { Explorer } from "./explorer/Explorer";
+import { Losses } from "./losses/Losses";
 import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
 import { isLong } from "./verdicts/columns";
@@ -21,6 +22,7 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
       {isLong(page) ? <Overview page={page} /> : <Differences page={page} />}
       <Why page={page} />
+      <Losses page={page} />
       {page.metrics.length > 0 && <Measured page={page} fetch={fetch} />}
     </>
   );

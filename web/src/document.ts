@@ -6,7 +6,7 @@ export type Page = { format: number, title: string,
 /**
  * The answer in a few sentences; `None` where nothing is compared.
  */
-answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, answered: string, pairs: Array<string>, forest: Array<ForestRow>, why: Array<WhyView>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
+answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, answered: string, pairs: Array<string>, forest: Array<ForestRow>, why: Array<WhyView>, losses: Array<LossView>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
 /**
  * Which of them: `headers`, or `airtime`.
  */
@@ -93,6 +93,36 @@ baseline: Array<number>, candidate: Array<number>,
  * How large the difference is among all: -3 to 3, positive where the candidate has more.
  */
 tone: Array<number>, };
+
+export type LossView = { 
+/**
+ * Of a figure: `loss-by-load-udp-64-b`.
+ */
+name: string, 
+/**
+ * `loss by load, UDP 64 B`.
+ */
+title: string, about: string, 
+/**
+ * The unit of loads.
+ */
+unit: string, lines: Array<LossLine>, };
+
+export type LossLine = { 
+/**
+ * The arm.
+ */
+label: string, 
+/**
+ * How many slices it had.
+ */
+counted: string, points: Array<LossPointView>, };
+
+export type LossPointView = { load: number, 
+/**
+ * Per cent of the messages of a slice, with a 95 % interval.
+ */
+loss: number, low: number | null, high: number | null, slices: number, };
 
 export type Sentence = { text: string, differs: boolean, comparison: number, pair: number, };
 

@@ -54,6 +54,7 @@ export function page(): Page {
     pairs: [],
     forest: [],
     why: [],
+    losses: [],
     sentences: [],
     matrix: { columns: [128, 1408], rows: [] },
     notes: [],

@@ -2,9 +2,11 @@
 
 use crate::findings::Campaign;
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Estimate, Factor, Family, LinkConfig, Metric, Question, Rate, RunRecord,
-    RunStatus, SizeOf, StopReason, StoppingRule, Topology, Transport, Trial, Until, Value, Verdict, Warning,
+    Cell, Comparison, CpuScope, Endpoint, Estimate, Factor, Family, HostReport, LinkConfig, Metric, Offloads,
+    Question, Rate, Role, RunRecord, RunStatus, SizeOf, StopReason, StoppingRule, Topology, Transport, Trial,
+    Until, Value, Verdict, Warning,
 };
+use std::net::SocketAddr;
 
 /// A UDP cell whose sizes are those of payloads.
 pub(crate) fn cell(family: Family, size: u32) -> Cell {
@@ -117,4 +119,22 @@ pub(crate) fn campaign<'a>(
         is_resumable: true,
         explanations: &[],
     }
+}
+
+/// A host's report without counts.
+pub(crate) fn empty_report(role: Role) -> HostReport {
+    let any: SocketAddr = "[::]:0".parse().expect("an address");
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport: Transport::Udp,
+        local: any,
+        peer: any,
+        interface: "st0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: None,
+        offloads: Offloads::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
+    HostReport::new(role, endpoint)
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use stacklab_analysis::findings;
 use stacklab_model::{
     ArmSchedule, Cell, ComparisonSpec, Counters, Explanation, Factor, Family, Findings, HostFacts,
-    LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS, StopReason, StoppingRule, Topology, Until,
-    Value, add_up, once_each,
+    HostReport, LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS, StopReason, StoppingRule,
+    Topology, Until, Value, add_up, once_each,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -78,13 +78,19 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a record, with host reports of the runs of the A/A check only.
+    /// Reads a record, with host reports of the runs of the A/A check and of searches only.
     pub fn read(record: &Record) -> Result<Self, CampaignError> {
         let campaign = record.campaign()?;
         let mut runs = read_runs(record)?;
-        // The A/A check compares slices.
-        for run in runs.iter_mut().filter(|run| SELF_ARMS.contains(&&*run.trial.cell.replica)) {
-            add_reports(record, run)?;
+        // The A/A check compares slices, and those of a search make a table.
+        for run in &mut runs {
+            let is_own_arm = SELF_ARMS.contains(&&*run.trial.cell.replica);
+            if run.trial.probe == Probe::Search || is_own_arm {
+                add_reports(record, run)?;
+            }
+            if !is_own_arm {
+                run.host_reports.iter_mut().for_each(keep_search);
+            }
         }
         let (study, replayed) = if let Some(imported) = ImportedStudy::of(&campaign) {
             let study = imported.study(&runs);
@@ -169,6 +175,12 @@ impl Recorded {
             explanations: &self.explanations,
         }
     }
+}
+
+/// Of a report, only the slices of a search: the others of a long campaign need too much memory.
+fn keep_search(report: &mut HostReport) {
+    let search = std::mem::take(&mut report.search);
+    *report = HostReport { search, ..HostReport::new(report.role, report.endpoint.clone()) };
 }
 
 /// For how long CPU quotas kept the hosts from running in all trials, microseconds. Hosts in one container have the

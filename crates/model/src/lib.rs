@@ -43,6 +43,7 @@ pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,
 };
+pub use findings::loss_by_load::{LossByLoad, LossPoint};
 pub use findings::records::{Apart, Change, Lacking, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::{
     APPEARS, ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained,
@@ -56,7 +57,9 @@ pub use host::report::{
     StationFrame, StationReport, ToolReport, ToolSeries,
 };
 pub use host::{CpuQuota, CpuScope, CpuSource, EchoFloor, Ends, HostFacts, NoiseFloor, Spread};
-pub use limits::{MAX_NUMBER, add_up, is_control, is_in_bounds, printable_lines, printable_text, too_large};
+pub use limits::{
+    MAX_NUMBER, POSSIBLE_RATES, add_up, is_control, is_in_bounds, printable_lines, printable_text, too_large,
+};
 pub use metrics::Metric;
 pub use metrics::unit::{Better, Difference, Scale, Unit};
 pub use names::{

@@ -8,7 +8,8 @@ const MAX_DATAGRAM_LENGTH: u32 = 65_535;
 /// Maximum number of flows, and of bytes of one message of each.
 const MAX_FLOWS: u32 = 10_000;
 const MAX_FLOW_BYTES: u64 = 2 << 30;
-const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
+/// Messages per second that a trial may have.
+pub const POSSIBLE_RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 /// Longest measured part and warm-up, and the most messages of a trial.
 const MAX_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 const MAX_WARMUP_NS: u64 = 3600 * 1_000_000_000;
@@ -41,7 +42,8 @@ impl TrialSpec {
         bounds("interval_ns", probe.interval_ns, 1..=MAX_NS)?;
         match probe.pacing {
             Pacing::Flood | Pacing::Lockstep => {}
-            Pacing::Schedule(per_second) | Pacing::Shifted(per_second) if RATES.contains(&per_second) => {}
+            Pacing::Schedule(per_second) | Pacing::Shifted(per_second)
+                if POSSIBLE_RATES.contains(&per_second) => {}
             Pacing::Share(share) if share > 0.0 && share <= 1.0 => {}
             Pacing::Schedule(_)
             | Pacing::Shifted(_)

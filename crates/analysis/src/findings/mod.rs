@@ -1,11 +1,13 @@
 //! The findings of a campaign.
 
+mod loss_by_load;
 pub(crate) mod overall;
 mod same_arm;
 
 use crate::comparison::evidence::{Evidence, blocks_to_decide};
 use crate::comparison::family::{Conclusion, Ending, conclude};
 use crate::comparison::remarks::list_remarks;
+use crate::findings::loss_by_load::collect_loss;
 use crate::findings::overall::overall;
 use crate::findings::same_arm::{arm_order, carry_over, same_arm};
 use crate::rate_limit::RateLimit;
@@ -98,6 +100,7 @@ fn measured(campaign: &Campaign) -> Findings {
         same_arm: same_arm(campaign.runs),
         arm_order: arm_order(campaign.runs, campaign.questions),
         carry_over: carry_over(campaign.runs),
+        loss_by_load: collect_loss(campaign.cells, campaign.runs),
         comparisons,
         warnings: count_warnings(campaign.runs.iter()),
         is_sampled: campaign.is_sampled,

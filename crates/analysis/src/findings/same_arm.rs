@@ -170,9 +170,8 @@ fn slices(run: &RunRecord, role: Role) -> &[Slice] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{cell, run};
-    use stacklab_model::{ArmSchedule, Endpoint, Family, HostReport, Offloads};
-    use std::net::SocketAddr;
+    use crate::fixtures::{cell, empty_report, run};
+    use stacklab_model::{ArmSchedule, Family, HostReport};
 
     fn arm(number: usize) -> Cell {
         Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) }
@@ -275,20 +274,7 @@ mod tests {
             last_ns: first_ns + took,
             ..Slice::default()
         });
-        let any: SocketAddr = "[::]:0".parse().unwrap();
-        let endpoint = Endpoint {
-            family: Family::Ipv6,
-            transport: Transport::Udp,
-            local: any,
-            peer: any,
-            interface: "st0".to_owned(),
-            interface_mtu: 1500,
-            path_mtu: None,
-            offloads: Offloads::default(),
-            congestion_control: None,
-            options: Default::default(),
-        };
-        HostReport { slices: slices.collect(), ..HostReport::new(role, endpoint) }
+        HostReport { slices: slices.collect(), ..empty_report(role) }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The findings of a campaign.
 
 pub(crate) mod fleet;
+pub(crate) mod loss_by_load;
 pub(crate) mod records;
 
+use crate::findings::loss_by_load::LossByLoad;
 use crate::findings::records::Unpaired;
 use crate::names::named;
 use crate::{Cell, CpuScope, Explanation, Factor, Metric, Scale, Topology, Transport, Warning};
@@ -51,6 +53,9 @@ pub struct Findings {
     /// Carry-over between slices, of the same pairs: a slice behind one of the same arm against one behind the other's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry_over: Vec<SameArm>,
+    /// The slices of searches, by load; of a report only, not of a campaign that is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loss_by_load: Vec<LossByLoad>,
     /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
     /// Whether the processors were sampled while it was measured: such runs give no verdict.

@@ -85,6 +85,37 @@ pub struct SearchSlice {
     pub outcome: SearchOutcome,
 }
 
+impl SearchSlice {
+    /// Messages that the path lost: not those that the receiver's socket had no room for.
+    pub fn lost(&self) -> u64 {
+        self.offered.saturating_sub(self.received.saturating_add(self.lost_at_receiver))
+    }
+
+    /// Messages that the load had in the time by which the sender was late.
+    pub fn unsent(&self) -> u64 {
+        (self.load * self.late_ns as f64 / 1e9) as u64
+    }
+
+    /// The share of its messages that counts as lost or late in a search that allows this loss; `None` if the slice
+    /// says nothing of the path. Without an allowed loss no message counts as late: the last one is by chance.
+    pub fn lost_share(&self, loss_ppm: u32) -> Option<f64> {
+        let unsent = match self.outcome {
+            SearchOutcome::Invalid(_) => return None,
+            SearchOutcome::NotSent => self.unsent(),
+            SearchOutcome::Good | SearchOutcome::Bad => 0,
+        };
+        let waiting = if loss_ppm > 0 { self.waiting } else { 0 };
+        let lost = self.lost().saturating_add(waiting).saturating_add(unsent);
+        let offered = self.offered.saturating_add(unsent);
+        (offered > 0).then(|| (lost as f64 / offered as f64).min(1.0))
+    }
+
+    /// Whether more was lost or late than may be.
+    pub fn is_bad(&self) -> bool {
+        matches!(self.outcome, SearchOutcome::Bad | SearchOutcome::NotSent)
+    }
+}
+
 /// What a slice says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -102,6 +133,24 @@ pub enum SearchOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slice_has_a_share_of_lost_and_late_messages() {
+        let slice =
+            SearchSlice { load: 1000.0, offered: 100, received: 97, waiting: 2, ..SearchSlice::default() };
+        assert_eq!(slice.lost_share(5000), Some(0.05));
+        assert_eq!(slice.lost_share(0), Some(0.03), "no message is late where none may be lost");
+        assert_eq!(SearchSlice { lost_at_receiver: 1, ..slice.clone() }.lost_share(5000), Some(0.04));
+        let not_sent = SearchSlice { late_ns: 100_000_000, outcome: SearchOutcome::NotSent, ..slice.clone() };
+        assert_eq!(not_sent.lost_share(5000), Some(105.0 / 200.0));
+        let invalid = SearchOutcome::Invalid("the sender waited".to_owned());
+        assert_eq!(SearchSlice { outcome: invalid, ..slice }.lost_share(5000), None);
+        assert_eq!(SearchSlice::default().lost_share(5000), None, "nothing was sent");
+        let hostile =
+            SearchSlice { load: f64::INFINITY, waiting: u64::MAX, late_ns: 1, ..SearchSlice::default() };
+        let hostile = SearchSlice { outcome: SearchOutcome::NotSent, ..hostile };
+        assert_eq!(hostile.lost_share(5000), Some(1.0));
+    }
 
     #[test]
     fn says_what_is_searched() {

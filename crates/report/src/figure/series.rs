@@ -1,6 +1,6 @@
 //! The plots of a campaign and their data.
 
-use crate::page::{AS_IT_IS, ComparisonView, EstimateView, FactorView, MetricView, Page};
+use crate::page::{AS_IT_IS, ComparisonView, EstimateView, FactorView, LossView, MetricView, Page};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,8 +46,15 @@ struct Place {
     label: String,
 }
 
-/// Every figure: for each metric, transport and meaning of size, the arms, and how far they are apart.
+/// Every figure: those of metrics, and of searches what is lost at which load.
 pub(super) fn all(page: &Page) -> Vec<Plot> {
+    let mut plots = of_metrics(page);
+    plots.extend(page.losses.iter().map(losses));
+    plots
+}
+
+/// For each metric, transport and meaning of size, the arms, and how far they are apart.
+fn of_metrics(page: &Page) -> Vec<Plot> {
     let factor = |name: &str| page.factors.iter().position(|factor| factor.name == name);
     let (Some(transport), Some(size_of)) = (factor("transport"), factor("size_of")) else { return vec![] };
     let Some(across) = across(page) else { return vec![] };
@@ -75,6 +82,34 @@ pub(super) fn all(page: &Page) -> Vec<Plot> {
     plots
 }
 
+/// What the arms of a search lose at which load.
+fn losses(view: &LossView) -> Plot {
+    let mut loads: Vec<f64> =
+        view.lines.iter().flat_map(|line| &line.points).map(|point| point.load).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    let mut lines = Vec::new();
+    for line in &view.lines {
+        let mut points = Vec::new();
+        for point in &line.points {
+            let level = loads.partition_point(|load| *load < point.load);
+            let interval = point.low.zip(point.high);
+            points.push(Point { level, figure: point.loss, interval, limit: None });
+        }
+        lines.push(Line { label: line.label.clone(), points });
+    }
+    Plot {
+        name: view.name.clone(),
+        title: format!("{}: means with 95 % intervals", view.title),
+        x_title: format!("load, {}", view.unit),
+        y_title: "lost or late, %".to_owned(),
+        names: loads.iter().map(f64::to_string).collect(),
+        numbers: Some(loads),
+        lines,
+        ..Plot::default()
+    }
+}
+
 /// The factor of the horizontal axis: size if there are several sizes, otherwise another factor with several levels
 /// that is not compared.
 fn across(page: &Page) -> Option<usize> {
@@ -89,10 +124,6 @@ fn across(page: &Page) -> Option<usize> {
 }
 
 fn arms(page: &Page, metric: usize, place: &Place, across: usize, estimates: &[&EstimateView]) -> Plot {
-    let limit = |cell: usize| {
-        let of = page.limits.iter().find(|limit| (limit.cell, limit.metric) == (cell, metric));
-        of.map(|limit| limit.value)
-    };
     let view = &page.metrics[metric];
     let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
     for estimate in estimates {
@@ -104,7 +135,11 @@ fn arms(page: &Page, metric: usize, place: &Place, across: usize, estimates: &[&
             level: levels[across],
             figure,
             interval: estimate.low.zip(estimate.high).map(|(low, high)| (view.physical(low), high)),
-            limit: limit(estimate.cell),
+            limit: page
+                .limits
+                .iter()
+                .find(|limit| (limit.cell, limit.metric) == (estimate.cell, metric))
+                .map(|limit| limit.value),
         });
     }
     Plot {
@@ -173,11 +208,10 @@ fn plot(view: &MetricView, across: &FactorView, lines: BTreeMap<Vec<usize>, Line
         }
     }
     let x_title = if across.name == "size" { "size, bytes" } else { across.label.as_str() };
-    let of = |numbers: &Vec<f64>| used.iter().map(|level| numbers[*level]).collect();
     Plot {
         x_title: x_title.to_owned(),
         names: used.iter().map(|level| across.labels[*level].clone()).collect(),
-        numbers: across.numbers.as_ref().map(of),
+        numbers: across.numbers.as_ref().map(|numbers| used.iter().map(|level| numbers[*level]).collect()),
         lines,
         higher_is_better: view.higher_is_better,
         ..Plot::default()

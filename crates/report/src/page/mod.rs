@@ -6,6 +6,7 @@ mod details;
 mod document;
 mod forest;
 mod html;
+mod losses;
 mod runs;
 mod source;
 #[cfg(test)]
@@ -60,6 +61,7 @@ pub fn page(source: &PageSource) -> Page {
         pairs: pairs.names(),
         forest: pairs.rows(findings, &index),
         why: why::views(&findings.explanations),
+        losses: losses::views(findings),
         sentences: verdicts::sentences(&numbered, &pairs),
         matrix: verdicts::matrix(&numbered, &pairs, &index),
         notes: notes::points(findings),

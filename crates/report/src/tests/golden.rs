@@ -1,7 +1,7 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use crate::tests::fixtures::{cell, compared, explanations, findings, without_comparisons};
-use crate::{OutputFormat, WIDTH, Width, brief, compact, render, stage_costs};
+use crate::tests::fixtures::{cell, compared, explanations, findings, with_losses, without_comparisons};
+use crate::{OutputFormat, WIDTH, Width, brief, compact, figure, figures, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
     Comparison, Explained, Factor, Family, Findings, LimitedBy, Metric, SizeOf, StopReason, Transport,
@@ -44,6 +44,25 @@ fn explanations_have_a_table_a_sentence_and_health() {
     let json = render(&explained, OutputFormat::Json, WIDTH);
     assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), explained);
     assert_snapshot!("stages_csv", stage_costs(&explanations(), OutputFormat::Csv, true, WIDTH));
+}
+
+#[test]
+fn slices_of_a_search_are_a_table_and_a_figure() {
+    let found = with_losses();
+    let text = text(&found);
+    let table = text.split("Loss by load").nth(1).unwrap().split("Summary").next().unwrap();
+    assert_snapshot!("loss_by_load", format!("Loss by load{table}"));
+    let json = render(&found, OutputFormat::Json, WIDTH);
+    assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), found);
+    let page = crate::page::tests::of(&found);
+    let names: Vec<String> = figures(&page).into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"loss-by-load-udp-64-b".to_owned()), "{names:?}");
+    let svg = figure(&page, "loss-by-load-udp-64-b", OutputFormat::Svg).unwrap();
+    let svg = String::from_utf8(svg).unwrap();
+    for text in ["lost or late, %", "load, message/s", ">IPv4<", ">IPv6<", ">882<", ">1050<"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    assert!(!svg.contains("NaN"), "{svg}");
 }
 
 #[test]

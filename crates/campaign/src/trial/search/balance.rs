@@ -35,7 +35,7 @@ pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, limit: O
         let lost = slice.lost_at_receiver;
         return SearchOutcome::Invalid(format!("the receiver's socket had no room for {lost} messages"));
     }
-    let lost = offered.saturating_sub(slice.received + slice.lost_at_receiver);
+    let lost = slice.lost();
     // The last message is later than the least delay by chance, too: where none may be lost, each slice would be bad.
     let waiting = if loss_ppm > 0 { slice.waiting } else { 0 };
     let carried = Slice { offered, lost, waiting };
@@ -46,7 +46,7 @@ pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, limit: O
         let late = print_duration(slice.late_ns);
         return SearchOutcome::Invalid(format!("the sender was {late} late though it could run"));
     }
-    let unsent = (slice.load * slice.late_ns as f64 / 1e9) as u64;
+    let unsent = slice.unsent();
     let intended = Slice { offered: offered + unsent, lost: lost + unsent, waiting };
     if is_late && intended.is_bad(loss_ppm) {
         return SearchOutcome::NotSent;

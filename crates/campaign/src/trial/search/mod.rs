@@ -182,7 +182,7 @@ fn measure_turn(
         };
         slice.round = round;
         let is_valid = !matches!(slice.outcome, SearchOutcome::Invalid(_));
-        let is_bad = matches!(slice.outcome, SearchOutcome::Bad | SearchOutcome::NotSent);
+        let is_bad = slice.is_bad();
         arm.slices.push(slice);
         if is_valid {
             return Ok(Some(is_bad));

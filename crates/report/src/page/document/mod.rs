@@ -30,6 +30,7 @@ pub struct Page {
     pub(crate) pairs: Vec<String>,
     pub(crate) forest: Vec<ForestRow>,
     pub(crate) why: Vec<WhyView>,
+    pub(crate) losses: Vec<LossView>,
     pub(crate) sentences: Vec<Sentence>,
     pub(crate) matrix: Matrix,
     pub(crate) notes: Vec<String>,
@@ -70,6 +71,41 @@ pub(crate) struct ForestRow {
     pub parts: Vec<Span>,
     pub margin: [f64; 2],
     pub controls: Vec<ControlView>,
+}
+
+/// The slices of a search, of cells that differ by what is compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct LossView {
+    /// Of a figure: `loss-by-load-udp-64-b`.
+    pub name: String,
+    /// `loss by load, UDP 64 B`.
+    pub title: String,
+    pub about: String,
+    /// The unit of loads.
+    pub unit: String,
+    pub lines: Vec<LossLine>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct LossLine {
+    /// The arm.
+    pub label: String,
+    /// How many slices it had.
+    pub counted: String,
+    pub points: Vec<LossPointView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct LossPointView {
+    pub load: f64,
+    /// Per cent of the messages of a slice, with a 95 % interval.
+    pub loss: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub slices: usize,
 }
 
 /// An A/A control: one arm against itself.
