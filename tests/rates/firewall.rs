@@ -1,4 +1,4 @@
-//! Rules of a firewall on a router: a list costs each packet time, and a set hardly any. The test needs root and nft.
+//! Firewall rules on a router: a list costs each packet time, a set or map hardly any. The test needs root and nft.
 
 use crate::support::program::{Program, code, require_root, require_tool};
 use crate::support::records::{figure, runs};
@@ -10,7 +10,7 @@ const STUDY: &str = r#"title = "Rules of a firewall"
 topology = "routed"
 [factors]
 rules = [0, 5000]
-rule_form = ["list", "set"]
+rule_form = ["list", "set", "map"]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]
 size = [128]
@@ -36,13 +36,17 @@ fn a_list_of_rules_costs_what_a_set_does_not() {
         let without = take_least(&all, *family, ["0", "list"]);
         let list = take_least(&all, *family, ["5000", "list"]);
         let set = take_least(&all, *family, ["5000", "set"]);
-        println!("note: {family}: {without:.2}, {list:.2} and {set:.2} ns a message");
+        let map = take_least(&all, *family, ["5000", "map"]);
+        println!("note: {family}: {without:.2}, {list:.2}, {set:.2} and {map:.2} ns a message");
         assert!(list > 3.0 * without, "{family}: {list} ns with a list, {without} ns without");
         assert!(list > 3.0 * set, "{family}: {list} ns with a list, {set} ns with a set");
+        assert!(list > 3.0 * map, "{family}: {list} ns with a list, {map} ns with a map");
     }
     let description = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
-    for part in ["5000 firewall rules on router1", "a firewall rule with a set of 5000 on router1"] {
-        assert!(description.contains(part), "{description}");
+    for form in
+        ["5000 firewall rules", "a firewall rule with a set of 5000", "a firewall rule with a map of 5000"]
+    {
+        assert!(description.contains(&format!("{form} on router1")), "{description}");
     }
 }
 

@@ -294,6 +294,7 @@ fn describe_rules(rules: Rules) -> String {
         (0, _) => String::new(),
         (count, RuleForm::List) => format!(", {count} firewall rules on router1"),
         (count, RuleForm::Set) => format!(", a firewall rule with a set of {count} on router1"),
+        (count, RuleForm::Map) => format!(", a firewall rule with a map of {count} on router1"),
     }
 }
 

@@ -22,5 +22,7 @@ named! {
         List = "list",
         /// One rule with a set of all addresses.
         Set = "set",
+        /// One rule with a map from all addresses to what is done with their packets.
+        Map = "map",
     }
 }

@@ -207,7 +207,7 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "rule_form",
         Kind::List(&Kind::Name { set: "form of rules", names: RuleForm::NAMES }),
-        "How the firewall has its rules. list: a rule for each address (the default). set: one rule with a set of all addresses.",
+        "How the firewall has its rules. list: a rule for each address (the default). set: one rule with a set of all addresses. map: one rule with a map from all addresses to what is done with their packets.",
     ),
     optional(
         "routes",

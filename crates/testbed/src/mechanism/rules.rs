@@ -30,6 +30,10 @@ fn write_rules(rules: Rules, family: Family) -> String {
          add counter {kind} {TABLE} {COUNTER}\n\
          add chain {kind} {TABLE} relay {{ type filter hook forward priority filter; }}\n"
     );
+    let holds = match family {
+        Family::Ipv4 => "ipv4_addr",
+        Family::Ipv6 => "ipv6_addr",
+    };
     match rules.form {
         RuleForm::List => {
             for number in 0..rules.count {
@@ -39,12 +43,7 @@ fn write_rules(rules: Rules, family: Family) -> String {
             }
         }
         RuleForm::Set => {
-            let all = (0..rules.count).map(|number| choose_address(family, number).to_string());
-            let all = all.collect::<Vec<_>>().join(", ");
-            let holds = match family {
-                Family::Ipv4 => "ipv4_addr",
-                Family::Ipv6 => "ipv6_addr",
-            };
+            let all = list_addresses(rules, family, "");
             let _ = write!(
                 lines,
                 "add set {kind} {TABLE} dropped {{ type {holds}; }}\n\
@@ -52,8 +51,26 @@ fn write_rules(rules: Rules, family: Family) -> String {
                  add rule {kind} {TABLE} relay {kind} saddr @dropped drop\n"
             );
         }
+        RuleForm::Map => {
+            let all = list_addresses(rules, family, " : drop");
+            let _ = write!(
+                lines,
+                "add map {kind} {TABLE} verdicts {{ type {holds} : verdict; }}\n\
+                 add element {kind} {TABLE} verdicts {{ {all} }}\n\
+                 add rule {kind} {TABLE} relay {kind} saddr vmap @verdicts\n"
+            );
+        }
     }
     lines + &format!("add rule {kind} {TABLE} relay counter name {COUNTER}\n")
+}
+
+/// `10.0.0.0, 10.0.0.1`, each with what follows it.
+fn list_addresses(rules: Rules, family: Family, then: &str) -> String {
+    let mut all = Vec::new();
+    for number in 0..rules.count {
+        all.push(format!("{}{then}", choose_address(family, number)));
+    }
+    all.join(", ")
 }
 
 /// An address by its number, of a private network that no testbed has.
@@ -85,5 +102,12 @@ mod tests {
         let lines = write_rules(Rules { count: 3, form: RuleForm::Set }, Family::Ipv6);
         assert!(lines.contains("{ fd00::, fd00::1, fd00::2 }"), "{lines}");
         assert_eq!(lines.lines().filter(|line| line.ends_with(" drop")).count(), 1, "{lines}");
+    }
+
+    #[test]
+    fn a_map_has_one_rule_for_all() {
+        let lines = write_rules(Rules { count: 2, form: RuleForm::Map }, Family::Ipv4);
+        assert!(lines.contains("{ 10.0.0.0 : drop, 10.0.0.1 : drop }"), "{lines}");
+        assert_eq!(lines.lines().filter(|line| line.contains(" vmap @verdicts")).count(), 1, "{lines}");
     }
 }
