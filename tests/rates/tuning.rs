@@ -3,8 +3,9 @@
 use crate::support;
 
 use stacklab_model::{Cell, Factor, Family, HostReport, Role, RunRecord, Transport};
-use support::program::require_root;
-use support::records::{measure, side};
+use std::collections::BTreeSet;
+use support::program::{Program, code, require_root};
+use support::records::{measure, runs, side};
 
 /// Runs of every combination of the settings in `factors`; each run must be valid.
 fn measured(factors: &str) -> Vec<RunRecord> {
@@ -64,6 +65,48 @@ congestion_control = ["cubic", "reno"]
             assert_eq!(endpoint.congestion_control, Some(level(cell, Factor::CongestionControl)));
         }
     }
+}
+
+#[test]
+fn mapped_addresses_send_packets_of_ipv4() {
+    let runs = measured(
+        r#"
+transport = ["tcp", "udp"]
+size_of = ["payload"]
+size = [512]
+socket = ["native", "ipv4-mapped"]
+flows = [1, 4]
+direction = ["forward", "reverse"]
+"#,
+    );
+    // Two kinds of sockets of IPv4, and one of IPv6.
+    assert_eq!(runs.len(), 2 * 3 * 8);
+    for run in &runs {
+        let cell = &run.trial.cell;
+        for role in [Role::Sender, Role::Receiver] {
+            let HostReport { endpoint, counters, .. } = side(run, role);
+            assert_eq!(endpoint.options.socket, Some(level(cell, Factor::Socket)), "{}", run.trial);
+            assert_eq!((endpoint.family, Family::of(endpoint.local.ip())), (cell.family, cell.family));
+            let [ipv4, ipv6] = ["ip.InReceives", "ip6.InReceives"].map(|name| counters.get(name));
+            let arrived = if cell.family == Family::Ipv4 { ipv4 > ipv6 } else { ipv6 > ipv4 };
+            // Nothing need come back to the sender of datagrams.
+            let may_lack = role == Role::Sender && ipv4 + ipv6 == 0;
+            assert!(arrived || may_lack, "{} {role}: {ipv4} of IPv4, {ipv6} of IPv6", run.trial);
+        }
+    }
+}
+
+#[test]
+fn arms_of_both_kinds_of_sockets_take_turns() {
+    require_root();
+    let program = Program::new();
+    let words = ["run", "mapped", "--set", "blocks.min=2", "--set", "blocks.max=2", "--out", "x.stacklab"];
+    let outcome = program.run(&words).expect(code::DONE);
+    assert!(outcome.stdout.contains("ipv4-mapped"), "{outcome}");
+    let runs = runs(&program.work().join("x.stacklab"));
+    assert!(runs.iter().all(|run| run.is_valid() && !run.spec.schedule.is_alone()), "{outcome}");
+    let sockets: BTreeSet<_> = runs.iter().map(|run| run.trial.cell.settings.tuning.socket).collect();
+    assert_eq!(sockets.len(), 2, "{sockets:?}");
 }
 
 #[test]

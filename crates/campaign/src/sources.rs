@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 16] = [
+pub const PRESETS: [(&str, &str); 17] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("systems", include_str!("../studies/systems.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
@@ -21,6 +21,7 @@ pub const PRESETS: [(&str, &str); 16] = [
     ("tables", include_str!("../studies/tables.toml")),
     ("ipv4aas", include_str!("../studies/ipv4aas.toml")),
     ("search", include_str!("../studies/search.toml")),
+    ("mapped", include_str!("../studies/mapped.toml")),
     ("generators", include_str!("../studies/generators.toml")),
     ("wifi", include_str!("../studies/wifi.toml")),
     ("soorty2013linux", include_str!("../studies/soorty2013linux.toml")),

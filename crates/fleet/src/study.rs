@@ -9,7 +9,7 @@ use stacklab_study::{Plan, Study};
 use std::time::Duration;
 
 /// Factors that settings of sockets and messages decide. All others are of testbeds, which a fleet does not build.
-const FACTORS: [Factor; 15] = [
+const FACTORS: [Factor; 16] = [
     Factor::Family,
     Factor::Transport,
     Factor::SizeOf,
@@ -18,6 +18,7 @@ const FACTORS: [Factor; 15] = [
     Factor::Io,
     Factor::Flows,
     Factor::Direction,
+    Factor::Socket,
     Factor::SendBuffer,
     Factor::ReceiveBuffer,
     Factor::Mss,

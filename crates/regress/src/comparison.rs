@@ -230,12 +230,20 @@ fn words(text: &str) -> Vec<(usize, String)> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use stacklab_model::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family};
+    use stacklab_model::{
+        ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family, SocketKind,
+    };
 
     /// A kernel whose UDP and TCP cells have a function of each family with such counts, for 10 messages.
     pub(crate) fn counted(name: &str, udp: [u64; 2], tcp: [u64; 2]) -> Counted {
         let row = |name: &str, instructions| ExactRow { name: name.to_owned(), stage: None, instructions };
-        let arm = |family| ExactArm { family, path: ExactPath::Loopback, size: 128, rules: 0 };
+        let arm = |family| ExactArm {
+            family,
+            path: ExactPath::Loopback,
+            size: 128,
+            rules: 0,
+            socket: SocketKind::Native,
+        };
         let cell = |probe, total: [u64; 2]| ExactCell {
             probe,
             arms: [arm(Family::Ipv4), arm(Family::Ipv6)],

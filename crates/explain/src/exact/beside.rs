@@ -67,7 +67,7 @@ fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair
         Topology::Routed(links) if *links == Links::default() => true,
         _ => return not("over such a network: name a link, or routers with equal links".to_owned()),
     };
-    let known = [Factor::Mechanism, Factor::Translator];
+    let known = [Factor::Mechanism, Factor::Translator, Factor::Socket];
     for cell in cells {
         if let Some((factor, level)) = cell.settings.levels().find(|(factor, _)| !known.contains(factor)) {
             return not(format!("with {factor} {level}"));
@@ -87,6 +87,7 @@ fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair
         },
         size: cell.payload_bytes(),
         rules: 0,
+        socket: cell.settings.tuning.socket.unwrap_or_default(),
     });
     Ok(ExactPair { probe: counted, arms })
 }

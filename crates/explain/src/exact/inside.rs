@@ -5,7 +5,7 @@ use crate::exact::plan::{ExactPlan, ROUNDS};
 use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
 use stacklab_guests::inside::{is_first, prepare_testbeds};
-use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role};
+use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind};
 use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{
     AGENT, Node, PathEnds, Routed, RoutedSpec, Streams, Testbed, addresses, ends, in_namespace,
@@ -253,7 +253,9 @@ impl Networks {
             ExactPath::Link => of(addresses(Role::Sender)).zip(of(addresses(Role::Receiver))).map(straight),
             ExactPath::Routed(mechanism) => ends(mechanism, arm.family),
         };
-        Place { sender, receiver, ends: ends.expect("the plan has carried families only") }
+        let ends = ends.expect("the plan has carried families only");
+        let ends = if arm.socket == SocketKind::Ipv4Mapped { map_ends(ends) } else { ends };
+        Place { sender, receiver, ends }
     }
 }
 
@@ -264,6 +266,23 @@ impl Built {
             Built::Link(testbed) => testbed.hosts().each_ref().map(|host| Some(host.pid())),
             Built::Routed(routed, _) => [Node::Sender, Node::Receiver].map(|node| Some(routed.pid(node))),
         }
+    }
+}
+
+/// The addresses as IPv6 sockets for both families have them: sockets of these addresses are such sockets.
+fn map_ends(ends: PathEnds) -> PathEnds {
+    PathEnds {
+        sender: map_address(ends.sender),
+        receiver: map_address(ends.receiver),
+        destination: map_address(ends.destination),
+        source: map_address(ends.source),
+    }
+}
+
+fn map_address(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().into(),
+        IpAddr::V6(_) => address,
     }
 }
 
@@ -296,14 +315,21 @@ mod tests {
     fn carries_all_probes_and_reports_each_phase() {
         let mut out = Vec::new();
         let arms = |size| format!("ipv4@loopback/{size}*0+ipv6@loopback/{size}*0");
-        let plan = format!("udp:{},tcp:{},echo:{},connect:{}", arms(64), arms(1000), arms(64), arms(0));
+        let sockets = "ipv4@loopback/64*0+ipv4@loopback/64*0:ipv4-mapped";
+        let plan = format!(
+            "udp:{},tcp:{},echo:{},connect:{},udp:{sockets},tcp:{sockets}",
+            arms(64),
+            arms(1000),
+            arms(64),
+            arms(0)
+        );
         send_counted(&plan, || Ok(&mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         let first = text.lines().next().unwrap();
         let GuestReport::Counted { ticks, .. } = serde_json::from_str(first).unwrap() else {
             panic!("{first}")
         };
-        assert_eq!(ticks.len(), 4 * 2 * ROUNDS);
+        assert_eq!(ticks.len(), 6 * 2 * ROUNDS);
         assert!(ticks.iter().all(|ticks| *ticks > 0));
         assert_eq!(text.lines().last(), Some(END));
         assert!(text.lines().count() > 1000, "it lists the kernel's functions");

@@ -1,6 +1,6 @@
 //! The traffic that is counted, and how the options of `explain --exact` choose it.
 
-use stacklab_model::{ExactArm, ExactPath, ExactProbe, Factor, Family, Mechanism};
+use stacklab_model::{ExactArm, ExactPath, ExactProbe, Factor, Family, Mechanism, SocketKind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -37,7 +37,7 @@ impl ExactPlan {
     /// The pairs, if they can be counted.
     pub(crate) fn new(pairs: Vec<ExactPair>) -> Result<Self, String> {
         for ExactPair { probe, arms } in &pairs {
-            for ExactArm { family, path, size, rules } in arms {
+            for ExactArm { family, path, size, rules, socket } in arms {
                 if *probe != ExactProbe::Connect && !(1..=MAX_MESSAGE).contains(size) {
                     return Err(format!(
                         "--size {size} cannot be counted: messages have 1 to {MAX_MESSAGE} bytes, because one thread sends and receives"
@@ -45,6 +45,9 @@ impl ExactPlan {
                 }
                 if !path.carries(*family) {
                     return Err(format!("{path} does not carry {family}"));
+                }
+                if *socket == SocketKind::Ipv4Mapped && *family == Family::Ipv6 {
+                    return Err("socket ipv4-mapped is of IPv4: add --family ipv4".to_owned());
                 }
                 if *rules > MAX_RULES {
                     return Err(format!("--rules {rules}: at most {MAX_RULES}"));
@@ -111,19 +114,22 @@ impl fmt::Display for ExactPlan {
     }
 }
 
-fn arm_text(ExactArm { family, path, size, rules }: &ExactArm) -> String {
-    format!("{family}@{path}/{size}*{rules}")
+fn arm_text(ExactArm { family, path, size, rules, socket }: &ExactArm) -> String {
+    let arm = format!("{family}@{path}/{size}*{rules}");
+    if *socket == SocketKind::Native { arm } else { format!("{arm}:{socket}") }
 }
 
 fn arm(text: &str) -> Option<ExactArm> {
     let (family, rest) = text.split_once('@')?;
     let (path, rest) = rest.split_once('/')?;
-    let (size, rules) = rest.split_once('*')?;
+    let (size, rest) = rest.split_once('*')?;
+    let (rules, socket) = rest.split_once(':').unwrap_or((rest, SocketKind::Native.name()));
     Some(ExactArm {
         family: family.parse().ok()?,
         path: path.parse().ok()?,
         size: size.parse().ok()?,
         rules: rules.parse().ok()?,
+        socket: socket.parse().ok()?,
     })
 }
 
@@ -153,7 +159,7 @@ pub struct ExactRequest {
     pub sizes: Vec<u32>,
     /// The network; loopback without one.
     pub path: Option<ExactPath>,
-    /// The factor in which the arms differ: family (the default), mechanism or size.
+    /// The factor in which the arms differ: family (the default), mechanism, size or socket.
     pub factor: Option<Factor>,
     /// Its two levels.
     pub levels: Vec<String>,
@@ -178,7 +184,13 @@ impl ExactRequest {
         }
         let factor = self.factor.unwrap_or(Factor::Family);
         let arms = |families: [Family; 2], paths: [ExactPath; 2]| {
-            [0, 1].map(|arm| ExactArm { family: families[arm], path: paths[arm], size: 0, rules: rules[arm] })
+            [0, 1].map(|arm| ExactArm {
+                family: families[arm],
+                path: paths[arm],
+                size: 0,
+                rules: rules[arm],
+                socket: SocketKind::Native,
+            })
         };
         let both = |path: ExactPath| self.family_over([path, path]).map(|family| [family, family]);
         let arms = match factor {
@@ -203,8 +215,16 @@ impl ExactRequest {
                 let pairs = self.probes.iter().filter(|probe| **probe != ExactProbe::Connect);
                 return ExactPlan::new(pairs.map(|probe| ExactPair { probe: *probe, arms: sized }).collect());
             }
+            Factor::Socket => {
+                let sockets = self.levels([SocketKind::Native, SocketKind::Ipv4Mapped])?;
+                let family = self.family.unwrap_or(Family::Ipv4);
+                let arms = arms([family, family], [path, path]);
+                [0, 1].map(|arm| ExactArm { socket: sockets[arm], ..arms[arm] })
+            }
             other => {
-                return Err(format!("--exact compares family, mechanism, size or --rules A,B, not {other}"));
+                return Err(format!(
+                    "--exact compares family, mechanism, size, socket or --rules A,B, not {other}"
+                ));
             }
         };
         ExactPlan::of(&self.probes, &self.sizes, arms)
@@ -241,7 +261,9 @@ mod tests {
         path: ExactPath,
         rules: u32,
     ) -> Result<ExactPlan, String> {
-        let arms = [Family::Ipv4, Family::Ipv6].map(|family| ExactArm { family, path, size: 0, rules });
+        let socket = SocketKind::Native;
+        let arms =
+            [Family::Ipv4, Family::Ipv6].map(|family| ExactArm { family, path, size: 0, rules, socket });
         ExactPlan::of(probes, sizes, arms)
     }
 
@@ -260,7 +282,8 @@ mod tests {
         assert_eq!(places[0], "booting the emulated machine for 3 cells");
         assert_eq!(places[1..3], ["cell 1 of 3: udp, 128 B", "cell 2 of 3: udp, 1408 B"]);
         assert_eq!(places[3..], ["cell 3 of 3: connect", "cell 3 of 3: connect"]);
-        let arm = |path| ExactArm { family: Family::Ipv6, path, size: 64, rules: 9 };
+        let socket = SocketKind::Native;
+        let arm = |path| ExactArm { family: Family::Ipv6, path, size: 64, rules: 9, socket };
         let arms =
             [Mechanism::Native, Mechanism::SixInFour].map(|mechanism| arm(ExactPath::Routed(mechanism)));
         let plan = ExactPlan::new(vec![ExactPair { probe: ExactProbe::Tcp, arms }]).unwrap();
@@ -312,6 +335,9 @@ mod tests {
         assert_eq!(text(&ExactRequest { factor, levels, ..udp() }), "udp:ipv4@native/128*0+ipv4@4in6/128*0");
         let factor = Some(Factor::Size);
         assert_eq!(text(&ExactRequest { factor, ..udp() }), "udp:ipv6@loopback/64*0+ipv6@loopback/1408*0");
+        let sockets = ExactRequest { factor: Some(Factor::Socket), ..udp() };
+        assert_eq!(text(&sockets), "udp:ipv4@loopback/128*0+ipv4@loopback/128*0:ipv4-mapped");
+        assert_eq!(text(&sockets).parse(), sockets.plan());
     }
 
     #[test]
@@ -330,6 +356,10 @@ mod tests {
             (ExactRequest { factor: mechanism, levels: levels(["native", "x"]), ..udp() }, "--levels x: "),
             (ExactRequest { levels: vec!["ipv4".to_owned()], ..udp() }, "takes two"),
             (ExactRequest { factor: Some(Factor::Io), ..udp() }, "not io"),
+            (
+                ExactRequest { factor: Some(Factor::Socket), family: Some(Family::Ipv6), ..udp() },
+                "ipv4-mapped is of IPv4",
+            ),
         ] {
             let error = request.plan().unwrap_err();
             assert!(error.contains(why), "{request:?}: {error}");

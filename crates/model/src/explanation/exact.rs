@@ -1,7 +1,7 @@
 //! Exact counts: the instructions that a message costs, by stage and function.
 
 use crate::names::{json_is_text, named};
-use crate::{Factor, Family, Mechanism};
+use crate::{Factor, Family, Mechanism, SocketKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -75,6 +75,8 @@ pub struct ExactArm {
     pub size: u32,
     /// nftables rules without a match that each packet passes at the receiver, in the family of the packet there.
     pub rules: u32,
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub socket: SocketKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +129,7 @@ impl ExactCell {
     pub fn context(&self) -> String {
         let [baseline, candidate] = &self.arms;
         let common = PARTS.into_iter().filter(|of| of(baseline) == of(candidate)).map(|of| of(baseline));
-        let common = common.filter(|part| part != NO_RULES);
+        let common = common.filter(|part| part != NO_RULES && part != NATIVE_SOCKET);
         let probe = match self.probe {
             ExactProbe::Udp => "UDP",
             ExactProbe::Tcp => "TCP",
@@ -139,8 +141,9 @@ impl ExactCell {
 }
 
 const NO_RULES: &str = "no rules";
+const NATIVE_SOCKET: &str = "native socket";
 
-const PARTS: [fn(&ExactArm) -> String; 4] = [
+const PARTS: [fn(&ExactArm) -> String; 5] = [
     |arm| Factor::Family.level_label(arm.family.name()),
     |arm| match arm.size {
         0 => String::new(),
@@ -155,6 +158,7 @@ const PARTS: [fn(&ExactArm) -> String; 4] = [
         1 => "1 rule".to_owned(),
         rules => format!("{rules} rules"),
     },
+    |arm| format!("{} socket", arm.socket),
 ];
 
 fn join(parts: impl Iterator<Item = String>) -> String {

@@ -40,6 +40,7 @@ named! {
         Mtu = "mtu",
         QueueLength = "queue_length",
         Pinning = "pinning",
+        Socket = "socket",
         SendBuffer = "send_buffer",
         ReceiveBuffer = "receive_buffer",
         Mss = "mss",
@@ -101,7 +102,8 @@ impl Factor {
         use Factor::*;
         matches!(
             self,
-            SendBuffer
+            Socket
+                | SendBuffer
                 | ReceiveBuffer
                 | Mss
                 | Nodelay
@@ -142,7 +144,10 @@ impl Factor {
     /// Whether its levels are names that say what they are.
     fn has_names(self) -> bool {
         use Factor::*;
-        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Generator | Programs)
+        matches!(
+            self,
+            Replica | Os | Mechanism | Translator | Socket | CongestionControl | Generator | Programs
+        )
     }
 
     /// A level by itself: `IPv6`, `128 B`, `6in4`, `MTU 1280`.

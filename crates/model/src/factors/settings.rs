@@ -84,6 +84,7 @@ levels! {
     Mtu = mtu,
     QueueLength = queue_length,
     Pinning = pinning,
+    Socket = tuning.socket,
     SendBuffer = tuning.send_buffer,
     ReceiveBuffer = tuning.receive_buffer,
     Mss = tuning.mss,
@@ -186,10 +187,10 @@ impl<T> fmt::Display for AsWritten<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Io, Service, System};
+    use crate::{Io, Service, SocketKind, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 44] = [
+    const LEVELS: [(&str, &str); 45] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -206,6 +207,7 @@ mod tests {
         ("mtu", "9000"),
         ("queue_length", "100"),
         ("pinning", "halves"),
+        ("socket", "ipv4-mapped"),
         ("send_buffer", "65536"),
         ("receive_buffer", "8192"),
         ("mss", "1200"),
@@ -300,6 +302,7 @@ mod tests {
     #[test]
     fn socket_options_are_told_as_they_are_set() {
         let expected = Tuning {
+            socket: Some(SocketKind::Ipv4Mapped),
             send_buffer: Some(65536),
             receive_buffer: Some(8192),
             mss: Some(1200),

@@ -35,10 +35,24 @@ named! {
     }
 }
 
+named! {
+    #[derive(Default)]
+    pub enum SocketKind("socket") {
+        /// Of the family of the traffic.
+        #[default]
+        Native = "native",
+        /// An IPv6 socket for both families (IPV6_V6ONLY off), as most servers have: to it an IPv4 address is a mapped
+        /// one, `::ffff:192.0.2.1` (RFC 4291, section 2.5.5.2). For IPv4 only.
+        Ipv4Mapped = "ipv4-mapped",
+    }
+}
+
 /// Socket options of a trial, the same on both hosts. `None` keeps the system's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tuning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<SocketKind>,
     /// SO_SNDBUF and SO_RCVBUF, bytes as requested (Linux doubles them).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<u32>,
@@ -67,6 +81,8 @@ pub struct Tuning {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<SocketKind>,
     /// SO_SNDBUF and SO_RCVBUF, bytes as reported: twice the request, or the size that TCP's autotuning chose.
     pub send_buffer: Option<u32>,
     pub receive_buffer: Option<u32>,
@@ -80,6 +96,13 @@ pub struct SocketOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_pacing_rate: Option<u64>,
     pub busy_poll_us: Option<u32>,
+}
+
+impl Tuning {
+    /// Whether the hosts have IPv6 sockets for IPv4.
+    pub fn maps_ipv4(&self) -> bool {
+        self.socket == Some(SocketKind::Ipv4Mapped)
+    }
 }
 
 named! {

@@ -3,8 +3,8 @@
 use stacklab_model::{
     Cell, CellEstimate, Comparison, Control, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts,
     ExactPath, ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval,
-    LimitedBy, LossByLoad, LossPoint, Metric, Probe, Question, Scale, SizeOf, StackCost, StageCost,
-    StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
+    LimitedBy, LossByLoad, LossPoint, Metric, Probe, Question, Scale, SizeOf, SocketKind, StackCost,
+    StageCost, StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -351,6 +351,7 @@ pub(crate) fn exact_counts() -> ExactCounts {
         path: ExactPath::Loopback,
         size: 128,
         rules: 0,
+        socket: SocketKind::Native,
     });
     let cell = ExactCell {
         probe: ExactProbe::Udp,

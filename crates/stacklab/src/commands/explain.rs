@@ -62,7 +62,7 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
     pub seconds: u64,
     /// The factor to explain: one of the study's comparisons; without a study, any that can be interleaved; with
-    /// --exact: family, mechanism or size
+    /// --exact: family, mechanism, size or socket
     #[arg(long, value_name = "FACTOR")]
     pub factor: Option<Factor>,
     /// The factor's two levels, baseline and candidate (without a study); family, io and mechanism have defaults

@@ -68,8 +68,13 @@ fn explanations() -> Vec<Explanation> {
 }
 
 fn exact() -> ExactCounts {
-    let arm =
-        |family| ExactArm { family, path: ExactPath::Routed(Mechanism::SixInFour), size: 128, rules: 0 };
+    let arm = |family| ExactArm {
+        family,
+        path: ExactPath::Routed(Mechanism::SixInFour),
+        size: 128,
+        rules: 0,
+        socket: SocketKind::Native,
+    };
     let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
         name: name.into(),
         stage: stage.map(str::to_owned),

@@ -6,7 +6,7 @@ use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
     Direction, Factor, Family, Generator, MAX_CONNECTIONS, MAX_ROUTES, MAX_RULES, Mechanism, Pinning, Probe,
-    RouterQueue, RuleForm, SearchDevice, SizeOf, Tracking, Translator, Transport, Until,
+    RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -253,6 +253,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "pinning",
         Kind::List(&Kind::Name { set: "pinning", names: Pinning::NAMES }),
         "The CPUs of the hosts. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves; with root also steered for streams over a link of known rate, and for the sender's receive work in other TCP streams.",
+    ),
+    optional(
+        "socket",
+        Kind::List(&Kind::Name { set: "socket", names: SocketKind::NAMES }),
+        "The sockets of both hosts. native: of the family of the traffic (the default). ipv4-mapped: IPv6 sockets for both families (IPV6_V6ONLY off), to which IPv4 addresses are mapped ones (::ffff:192.0.2.1), as most servers have them. For IPv4 only: cells of IPv6 have the other level, or none.",
     ),
     optional("send_buffer", BUFFER, "SO_SNDBUF as requested, bytes; Linux doubles it."),
     optional("receive_buffer", BUFFER, "SO_RCVBUF as requested, bytes; Linux doubles it."),

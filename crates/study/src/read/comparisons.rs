@@ -91,6 +91,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Translator => "[\"tayga\", \"jool\"]",
         Factor::Rules => "[0, 1000]",
         Factor::RuleForm => "[\"list\", \"set\"]",
+        Factor::Socket => "[\"native\", \"ipv4-mapped\"]",
         Factor::Routes => "[0, 100000]",
         Factor::Conntrack => "[\"off\", 0]",
         Factor::RouterQueue => "[\"inline\", \"thread\"]",

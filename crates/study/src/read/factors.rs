@@ -175,10 +175,13 @@ impl Setting {
         if self.is_fixed() && need(self.factor, &self.levels[0].value).is_some_and(is_unmet) {
             return vec![cell];
         }
-        // A mechanism has cells of the families that it carries only.
-        let carries = |level: &&At<String>| {
-            self.factor != Factor::Mechanism
-                || level.value.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
+        // A mechanism and a kind of socket have cells of the families that they carry only.
+        let carries = |level: &&At<String>| match self.factor {
+            Factor::Mechanism => {
+                level.value.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
+            }
+            Factor::Socket => need(self.factor, &level.value).is_none_or(|need| !is_unmet(need)),
+            _ => true,
         };
         let with = |level: &At<String>| {
             let mut cell = cell.clone();
@@ -203,6 +206,7 @@ pub(super) fn need(factor: Factor, level: &str) -> Option<(Factor, &'static str)
         | (Factor::Mss | Factor::Nodelay | Factor::CongestionControl | Factor::KernelPacing, _) => {
             Some((Factor::Transport, Transport::Tcp.name()))
         }
+        (Factor::Socket, "ipv4-mapped") => Some((Factor::Family, Family::Ipv4.name())),
         (Factor::FlowLabel, _) => Some((Factor::Family, Family::Ipv6.name())),
         _ => None,
     }

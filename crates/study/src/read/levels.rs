@@ -119,9 +119,11 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
             continue;
         };
         let (key, needed) = need;
+        // A kind of socket has cells where it can.
+        let holds_where_it_can = setting.is_fixed() || setting.factor == Factor::Socket;
         let unmet = match key {
-            Factor::Family => unmet(&factors.family, needed, setting.is_fixed()),
-            _ => unmet(&factors.transport, needed, setting.is_fixed()),
+            Factor::Family => unmet(&factors.family, needed, holds_where_it_can),
+            _ => unmet(&factors.transport, needed, holds_where_it_can),
         };
         let Some(place) = unmet else { continue };
         said.push(need);
@@ -131,7 +133,7 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
         };
         let problem = level.problem(format!("{name} needs {needed}"), "not possible here");
         let factor = setting.factor;
-        problems.add(match setting.is_fixed() {
+        problems.add(match holds_where_it_can {
             true => problem
                 .related(place, format!("the only {key}"))
                 .help(format!("add \"{needed}\" to factors.{key}, or leave factors.{factor} out")),

@@ -3,6 +3,7 @@
 
 use crate::engine::flows::{self, is_nothing};
 use crate::engine::header::Header;
+use crate::engine::mapped;
 use crate::engine::peers::Peers;
 use crate::engine::socket::Channel;
 use crate::engine::socket_options;
@@ -58,7 +59,7 @@ impl Listener<'_> {
             // Read first: whatever arrived before the end can still be accepted afterwards.
             let over = has_ended(ended, &mut ends);
             let from = match sys::peek_sender(socket) {
-                Ok(sender) => sender.as_socket(),
+                Ok(sender) => mapped::from_socket(&sender),
                 Err(error) if is_nothing(&error) && over != Ended::Not => return Ok((None, strays)),
                 Err(error) if is_nothing(&error) => continue,
                 Err(error) => return Err(error),

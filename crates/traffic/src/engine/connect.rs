@@ -3,7 +3,7 @@
 use crate::engine::admit::{Listener, is_peer};
 use crate::engine::own_socket::{self, unreached};
 use crate::engine::pacer::Pacer;
-use crate::engine::socket_options;
+use crate::engine::{mapped, socket_options};
 use crate::host::cpu::CpuWindow;
 use crate::stats::flow::FlowDelays;
 use crate::{Attempt, EngineError, host, sys};
@@ -117,7 +117,7 @@ pub(crate) fn accept_connections(
             Ok((_, from @ Some(_))) if !is_peer(peers, from) => received.strays += 1,
             Ok((_, address)) => {
                 received.measured += 1;
-                peer = address;
+                peer = address.map(mapped::unmap);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && over => break,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}

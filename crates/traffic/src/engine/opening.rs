@@ -6,6 +6,7 @@ use crate::engine::admit::{Listener, is_peer, peeked};
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::flows::{self, bare_header, connect_all, is_nothing};
 use crate::engine::header::{Header, Phase};
+use crate::engine::mapped;
 use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receiver::{Receiver, take};
@@ -123,7 +124,7 @@ fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
     socket.set_reuse_address(true)?;
     while !ended.load(Ordering::Relaxed) && flows.iter().any(Option::is_none) {
         let from = match sys::peek_sender(socket) {
-            Ok(from) => from.as_socket(),
+            Ok(from) => mapped::from_socket(&from),
             Err(error) if is_nothing(&error) => continue,
             Err(error) => return Err(error),
         };

@@ -1,7 +1,7 @@
 //! A trial's sockets at the host's own address: opened, bound, listening, and observed.
 
 use crate::engine::peers::DataPorts;
-use crate::engine::socket_options;
+use crate::engine::{mapped, socket_options};
 use crate::{Attempt, EngineError, sys};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Endpoint, Family, ScopedAddr, Transport, TrialSpec};
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 const BACKLOG: i32 = 1024;
 
-/// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
+/// Opens a socket of the trial's family and transport, bound to the host's own address with port 0.
 pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
     bound(spec, address, false).attempt(|| format!("open a {} socket on {address}", spec.transport))
 }
@@ -21,15 +21,16 @@ pub(crate) fn bound(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
         Transport::Udp => (Type::DGRAM, Protocol::UDP),
     };
-    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
+    let own = mapped::to_socket(spec, address);
+    let socket = Socket::new(Domain::for_address(own), kind, Some(protocol))?;
+    if own.is_ipv6() {
+        socket.set_only_v6(address.is_ipv6())?;
     }
     socket_options::set(&socket, spec)?;
     if shared {
         socket.set_reuse_address(true)?;
     }
-    socket.bind(&address.into()).map_err(|error| match (error.kind(), address.port()) {
+    socket.bind(&own.into()).map_err(|error| match (error.kind(), own.port()) {
         (io::ErrorKind::AddrInUse, 0) => no_free_port(error),
         _ => error,
     })?;
@@ -101,7 +102,7 @@ fn no_free_port(error: io::Error) -> io::Error {
 }
 
 pub(crate) fn local_addr(socket: &Socket) -> io::Result<SocketAddr> {
-    socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
+    mapped::from_socket(&socket.local_addr()?).ok_or_else(|| io::Error::other("the socket has no IP address"))
 }
 
 /// The name of the interface that holds an address; its port does not matter.
@@ -121,7 +122,7 @@ pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpo
     };
     let (transport, local) = seen().attempt(|| "look at the trial's own socket".to_owned())?;
     let family = Family::of(local.ip());
-    let connected = socket.peer_addr().ok().and_then(|address| address.as_socket());
+    let connected = socket.peer_addr().ok().and_then(|address| mapped::from_socket(&address));
     let nobody = SocketAddr::new(family.unspecified(), 0);
     let interface = interface_of(local)?;
     Ok(Endpoint {

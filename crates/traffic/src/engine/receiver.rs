@@ -4,6 +4,7 @@ use crate::engine::admit::Listener;
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::header::{Header, Phase};
+use crate::engine::mapped;
 use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receive_loop::{Sink, receive, stop_if};
@@ -113,8 +114,8 @@ pub(super) fn take(
 ) -> Attended {
     let first = &channels[0];
     let shared = channels.len() < spec.flows as usize;
-    let peer =
-        if shared { sys::peek_sender(&first.socket).ok().and_then(|peer| peer.as_socket()) } else { None };
+    let peeked = if shared { sys::peek_sender(&first.socket).ok() } else { None };
+    let peer = peeked.and_then(|peer| mapped::from_socket(&peer));
     let endpoint = own_socket::observe(&first.socket, peer)?;
     let listening = endpoint.local;
     let size = spec.message_bytes as usize;

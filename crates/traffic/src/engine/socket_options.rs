@@ -1,5 +1,6 @@
 //! Socket options of a trial ([`Tuning`]): setting them and reading them back.
 
+use crate::engine::mapped;
 use crate::sys::{self, SocketOption};
 use socket2::{SockAddr, Socket};
 use stacklab_model::{Family, Io, SizeOf, SocketOptions, Transport, TrialSpec, Tuning};
@@ -19,6 +20,7 @@ pub fn renounce_privileges() {
 /// Sets the options of a new socket before bind: buffers and MSS must be set before connect or listen.
 pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let Tuning {
+        socket: _,
         send_buffer,
         receive_buffer,
         mss,
@@ -102,6 +104,7 @@ pub(crate) fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()>
 
 /// The address to connect to, with the flow label of the socket's packets.
 pub(crate) fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<SockAddr> {
+    let to = mapped::to_socket(spec, to);
     let (SocketAddr::V6(mut to), Some(label)) = (to, label(spec)) else { return Ok(to.into()) };
     sys::set(socket, SocketOption::FlowLabel(*to.ip(), label)).named("the flow label", &label)?;
     // The standard library passes the field unchanged to the kernel, which expects network byte order.
@@ -117,6 +120,7 @@ pub(crate) fn read_back(socket: &Socket, family: Family, transport: Transport) -
     let is_tcp = transport == Transport::Tcp;
     let bytes = |size: io::Result<usize>| size.ok().and_then(|size| u32::try_from(size).ok());
     SocketOptions {
+        socket: Some(mapped::kind_of(socket)),
         send_buffer: bytes(socket.send_buffer_size()),
         receive_buffer: bytes(socket.recv_buffer_size()),
         nodelay: if is_tcp { socket.tcp_nodelay().ok() } else { None },
@@ -140,7 +144,7 @@ mod tests {
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
     use crate::fixtures;
-    use stacklab_model::{Length, Probe};
+    use stacklab_model::{Endpoint, Length, Probe, SocketKind};
 
     fn spec(family: Family, transport: Transport, probe: Probe) -> TrialSpec {
         let mut spec = fixtures::spec(family, transport);
@@ -197,6 +201,31 @@ mod tests {
                         assert_eq!(sender.endpoint.options.nodelay, Some(false));
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn mapped_addresses_carry_ipv4() {
+        let family = Family::Ipv4;
+        for transport in Transport::ALL.iter().copied() {
+            for probe in [Probe::Stream, Probe::Echo, Probe::Connect] {
+                if !probe.supports(transport) {
+                    continue;
+                }
+                let mut spec = spec(family, transport, probe);
+                spec.tuning.socket = Some(SocketKind::Ipv4Mapped);
+                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+                let receiver = receiver.collect().unwrap();
+                assert_eq!(receiver.received.measured, 5, "{transport} {probe}");
+                for side in [&sender, &receiver] {
+                    let Endpoint { family: observed, local, options, .. } = &side.endpoint;
+                    assert_eq!((*observed, local.ip()), (family, family.loopback()), "{probe}, {side:?}");
+                    assert_eq!(options.socket, Some(SocketKind::Ipv4Mapped));
+                    assert_eq!(options.dscp, Some(46), "{probe}, {side:?}");
+                }
+                assert_eq!(sender.endpoint.peer.ip(), family.loopback());
             }
         }
     }

@@ -23,7 +23,7 @@ pub use peer::{PeerCounts, peer};
 
 use crate::path::Path;
 use crate::transfer::{Transfer, TransferRole};
-use crate::validate::packets::packet_rules;
+use crate::validate::packets::{family_rules, packet_rules};
 use stacklab_model::{
     ArmSchedule, Endpoint, Ends, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
 };
@@ -90,6 +90,10 @@ fn transfer_rules(
     found.extend(broken(option_rules(spec, sender)));
     found.extend(broken(end_rules(spec, path, receiver, path.source(), [other, back])));
     found.extend(broken(option_rules(spec, receiver)));
+    // An IPv6 socket could send either family.
+    if spec.tuning.maps_ipv4() && others == OtherTraffic::None {
+        found.extend(broken(family_rules(path, sender, receiver)));
+    }
     let from = &sender.endpoint;
     let to = &receiver.endpoint;
     // For several flows the receiver reports one peer, which may not be the sender's first flow.
@@ -184,8 +188,9 @@ fn end_rules(
 
 /// The rules of a socket's options, read back. A different buffer size is only a warning.
 fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
-    let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &*spec.tuning;
-    let Endpoint { options, congestion_control: control, peer, .. } = &side.endpoint;
+    let Tuning { socket, nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } =
+        &*spec.tuning;
+    let Endpoint { options, congestion_control: control, local, peer, .. } = &side.endpoint;
     let name = side.role;
     let sends = side.role == Role::Sender;
     let same = |applies: bool, option: &str, observed: Option<String>, planned: Option<String>| {
@@ -210,6 +215,8 @@ fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
     vec![
         same(is_tcp, "congestion control", control.clone(), congestion_control.clone()),
         same(is_tcp && !listens, "TCP_NODELAY", text(options.nodelay), text(*nodelay)),
+        // Behind a translator the other end has an IPv6 address, which nothing maps.
+        same(local.ip().is_ipv4(), "socket", text(options.socket), text(*socket)),
         same(sends, "pacing rate", text(options.max_pacing_rate), text(pacing_rate(spec))),
         same(true, "DSCP", text(options.dscp), text(*dscp)),
         same(true, "busy polling", text(options.busy_poll_us), text(*busy_poll_us)),

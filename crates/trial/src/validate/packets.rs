@@ -82,6 +82,26 @@ pub(super) fn packet_rules(
     ]
 }
 
+/// The packets that IP counted at each end are of the planned family. `path` has the ends' own addresses.
+pub(super) fn family_rules(path: &Path, sender: &HostReport, receiver: &HostReport) -> [Rule; 2] {
+    let ends = [(sender, path.sender.ip(), "OutRequests"), (receiver, path.receiver.ip(), "InReceives")];
+    ends.map(|(report, at, counter)| {
+        let [ipv4, ipv6] = ["ip", "ip6"].map(|ip| report.counters.get(&format!("{ip}.{counter}")) as f64);
+        let family = Family::of(at);
+        let (own, others, other) = match family {
+            Family::Ipv4 => (ipv4, ipv6, Family::Ipv6),
+            Family::Ipv6 => (ipv6, ipv4, Family::Ipv4),
+        };
+        let name = report.role;
+        (
+            others <= own * TOLERANCE + OTHER_PACKETS,
+            format!(
+                "the {name} counted {others} packets of {other} and {own} of {family}, planned is {family}"
+            ),
+        )
+    })
+}
+
 /// Packets of a message on the sender's path.
 fn packets_each(spec: &TrialSpec, path: &Path, sender: &HostReport) -> u64 {
     let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
@@ -113,28 +133,13 @@ pub(crate) fn arms(arms: &[ArmReports<'_>]) -> Vec<String> {
 /// What a trial that another program drove breaks, by what the kernels counted: family, payload and packets. What the
 /// program reports of itself is not judged here: it is its error.
 pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends<HostReport>) -> Vec<String> {
-    let ends = [
-        (sender, path.sender.ip(), "OutRequests", "tx", "OutSegs"),
-        (receiver, path.receiver.ip(), "InReceives", "rx", "InSegs"),
-    ];
+    let ends = [(sender, path.sender.ip(), "tx", "OutSegs"), (receiver, path.receiver.ip(), "rx", "InSegs")];
     let mtu = path.path_mtus()[0];
-    let mut families = Vec::new();
     let mut sizes = Vec::new();
-    for (report, at, ip_counter, way, segments) in ends {
+    for (report, at, way, segments) in ends {
         let name = report.role;
         let family = Family::of(at);
         let of = |group: &str, name: &str| report.counters.get(&format!("{group}.{name}")) as f64;
-        let [ipv4, ipv6] = ["ip", "ip6"].map(|ip| of(ip, ip_counter));
-        let (own, others, other) = match family {
-            Family::Ipv4 => (ipv4, ipv6, Family::Ipv6),
-            Family::Ipv6 => (ipv6, ipv4, Family::Ipv4),
-        };
-        families.push((
-            others <= own * TOLERANCE + OTHER_PACKETS,
-            format!(
-                "the {name} counted {others} packets of {other} and {own} of {family}, planned is {family}"
-            ),
-        ));
         let payload = counted_payload(&report.counters, way, spec, family, mtu);
         let is_sent = payload >= f64::from(spec.message_bytes);
         let bytes = of("interface", &format!("{way}_bytes"));
@@ -153,7 +158,7 @@ pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends
             ),
         ));
     }
-    broken(families.into_iter().chain(sizes))
+    broken(family_rules(path, sender, receiver).into_iter().chain(sizes))
 }
 
 /// Payload bytes in the packets that an interface counted (`tx` or `rx`), if all have the headers of the model's

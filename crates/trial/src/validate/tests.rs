@@ -3,7 +3,7 @@ use crate::fixtures::{ends, host_reports, path, spec};
 use crate::path::NatPath;
 use crate::validate::packets::headers_each;
 use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
-use stacklab_model::{Counters, Direction, Offloads, SocketOptions};
+use stacklab_model::{Counters, Direction, Offloads, SocketKind, SocketOptions};
 
 fn validate(
     spec: &TrialSpec,
@@ -100,6 +100,41 @@ fn a_contradiction_of_each_kind_is_found_and_named() {
 }
 
 #[test]
+fn mapped_addresses_prove_the_family_of_packets() {
+    let ipv6_packets = |socket: SocketKind| {
+        reasons(|spec, sender, receiver| {
+            spec.tuning.socket = Some(socket);
+            for side in [sender, receiver] {
+                side.endpoint.options.socket = Some(socket);
+                for counter in ["ip6.OutRequests", "ip6.InReceives"] {
+                    side.counters.0.insert(counter.to_owned(), 1001);
+                }
+            }
+        })
+    };
+    assert_eq!(
+        ipv6_packets(SocketKind::Ipv4Mapped),
+        [
+            "the sender counted 1001 packets of ipv6 and 0 of ipv4, planned is ipv4",
+            "the receiver counted 1001 packets of ipv6 and 0 of ipv4, planned is ipv4",
+        ]
+    );
+    // A socket of IPv4 sends nothing else.
+    assert_eq!(ipv6_packets(SocketKind::Native), [""; 0]);
+    let other = reasons(|spec, _, receiver| {
+        spec.tuning.socket = Some(SocketKind::Native);
+        receiver.endpoint.options.socket = Some(SocketKind::Ipv4Mapped);
+    });
+    assert_eq!(other[1..], ["the receiver's socket is ipv4-mapped, planned is native"]);
+    // Behind a translator the receiver has an IPv6 address, which nothing maps.
+    let (mut spec, [_, mut receiver]) = tuned();
+    spec.tuning.socket = Some(SocketKind::Ipv4Mapped);
+    receiver.endpoint.options.socket = Some(SocketKind::Native);
+    assert!(receiver.endpoint.local.is_ipv6());
+    assert_eq!(broken(option_rules(&spec, &receiver)), [""; 0]);
+}
+
+#[test]
 fn split_or_joined_datagrams_are_found() {
     let spec = spec(Family::Ipv6, Transport::Udp);
     let invalid = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
@@ -180,6 +215,7 @@ fn contradiction_of_the_other_direction_is_named_so() {
 fn tuned() -> (TrialSpec, [HostReport; 2]) {
     let mut spec = spec(Family::Ipv6, Transport::Tcp);
     *spec.tuning = Tuning {
+        socket: Some(SocketKind::Native),
         send_buffer: Some(100_000),
         receive_buffer: None,
         mss: Some(1200),
@@ -195,6 +231,7 @@ fn tuned() -> (TrialSpec, [HostReport; 2]) {
     for side in &mut host_reports {
         side.endpoint.congestion_control = Some("reno".into());
         side.endpoint.options = SocketOptions {
+            socket: Some(SocketKind::Native),
             send_buffer: Some(200_000),
             receive_buffer: Some(131_072),
             mss: Some(1188),

@@ -68,6 +68,39 @@ fn a_fixed_setting_holds_wherever_it_can() {
     );
 }
 
+/// Datagrams of 128 bytes at these kinds of sockets.
+fn at_sockets(levels: &str) -> String {
+    with("[\"tcp\", \"udp\"]", "[\"udp\"]")
+        .replace("size = [128, 1408]", &format!("size = [128]\nsocket = [{levels}]"))
+}
+
+#[test]
+fn mapped_addresses_are_of_ipv4() {
+    let both = at_sockets("\"native\", \"ipv4-mapped\"");
+    for (text, expected) in [
+        (
+            &both,
+            &[
+                "ipv4 udp 128 B payload socket=native",
+                "ipv4 udp 128 B payload socket=ipv4-mapped",
+                "ipv6 udp 128 B payload socket=native",
+            ][..],
+        ),
+        (
+            &at_sockets("\"ipv4-mapped\""),
+            &["ipv4 udp 128 B payload socket=ipv4-mapped", "ipv6 udp 128 B payload"][..],
+        ),
+    ] {
+        let cells: Vec<String> = study(text).cells.iter().map(ToString::to_string).collect();
+        assert_eq!(cells, expected);
+    }
+    let said = errors(&both.replace("[\"ipv4\", \"ipv6\"]", "[\"ipv6\"]")).to_string();
+    assert!(
+        said.contains("`socket` needs ipv4") && said.contains("add \"ipv4\" to factors.family"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_mistake_in_factors_is_named() {
     assert_mistakes(&[

@@ -104,7 +104,7 @@ pub(crate) fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize>
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
-/// Accepts a connection, with its peer's address; `WouldBlock` after the socket's timeout.
+/// Accepts a connection, with its peer's address as the socket has it; `WouldBlock` after the socket's timeout.
 pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
     let (connection, peer) = socket.accept()?;
     Ok((connection, peer.as_socket()))
