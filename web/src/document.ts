@@ -122,7 +122,11 @@ export type LossPointView = { load: number,
 /**
  * Per cent of the messages of a slice, with a 95 % interval.
  */
-loss: number, low: number | null, high: number | null, slices: number, };
+loss: number, low: number | null, high: number | null, 
+/**
+ * The same three, rounded.
+ */
+shown: string, slices: number, };
 
 export type Sentence = { text: string, differs: boolean, comparison: number, pair: number, };
 

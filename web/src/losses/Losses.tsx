@@ -58,7 +58,7 @@ function Marks({ line, number, x, y }: { line: LossLine; number: number; x: Scal
       <path d={line.points.map((point, place) => `${place ? "L" : "M"}${at(point.load, point.loss)}`).join("")} stroke-dasharray={dash || undefined} />
       {line.points.map((point) => (
         <path key={point.load} d={outline(marker, x.at(point.load), y.at(point.loss), 4)}>
-          <title>{`${line.label}, ${point.load}: ${point.loss.toFixed(2)} % in ${point.slices} slices`}</title>
+          <title>{`${line.label}, ${point.load}: ${point.shown} % in ${point.slices} slices`}</title>
         </path>
       ))}
     </g>

@@ -106,6 +106,8 @@ fn losses(view: &LossView) -> Plot {
         names: loads.iter().map(f64::to_string).collect(),
         numbers: Some(loads),
         lines,
+        // Losses are seen beside none.
+        level_line: Some(0.0),
         ..Plot::default()
     }
 }

@@ -8,9 +8,9 @@ use stacklab_model::{Findings, Interval, LossByLoad, LossPoint, Metric, count};
 /// The metric that the slices are of.
 pub(crate) const METRIC: Metric = Metric::LoadAtLoss;
 
-pub(crate) const ABOUT: &str = "messages that were lost or late, in % of those of a slice: mean over the slices with its 95 % \
-     interval, and the number of slices. Slices of one block are more alike than the interval assumes, and no verdict \
-     depends on it.";
+pub(crate) const ABOUT: &str = "messages that count as lost (where some loss is allowed, late ones too), in % of those of a \
+     slice: mean over the slices with its 95 % interval, and the number of slices. Slices of one block are more alike \
+     than the interval assumes, and no verdict depends on it.";
 
 /// The arms of one table.
 pub(crate) struct Group<'a> {
@@ -34,6 +34,7 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
     for (label, slices) in found {
         let name = format!("loss by load {label}").to_lowercase();
         let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let name = words.collect::<Vec<_>>().join("-");
         let mut arms = Vec::new();
         for slices in slices {
             arms.push((
@@ -42,9 +43,21 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
             ));
         }
         let place = if label.is_empty() { label } else { format!(", {label}") };
-        groups.push(Group { place: plain(&place), name: words.collect::<Vec<_>>().join("-"), arms });
+        let name = find_free_name(&groups, name);
+        groups.push(Group { place: plain(&place), name, arms });
     }
     groups
+}
+
+/// The name, or with a number: what is left out of a name may be all that differs.
+fn find_free_name(groups: &[Group<'_>], name: String) -> String {
+    let mut number = 1;
+    let mut free = name.clone();
+    while groups.iter().any(|group| group.name == free) {
+        number += 1;
+        free = format!("{name}-{number}");
+    }
+    free
 }
 
 /// A heading and a table for each group.
@@ -52,14 +65,29 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let mut blocks = Vec::new();
     for group in groups(findings) {
         blocks.push(Block::Heading(format!("Loss by load{}", group.place)));
-        blocks.push(Block::Text(ABOUT.to_owned()));
-        blocks.push(Block::Table(group.table()));
+        if group.has_points() {
+            blocks.push(Block::Text(ABOUT.to_owned()));
+            blocks.push(Block::Table(group.table()));
+        }
         blocks.push(Block::List(group.arms.iter().map(|(arm, slices)| count_slices(arm, slices)).collect()));
     }
     blocks
 }
 
 impl Group<'_> {
+    /// Whether any slice counts.
+    pub(crate) fn has_points(&self) -> bool {
+        self.arms.iter().any(|(_, slices)| !slices.points.is_empty())
+    }
+
+    /// Decimals of per cent that show a tenth of the largest loss, and two at least.
+    pub(crate) fn decimals(&self) -> usize {
+        let points = self.arms.iter().flat_map(|(_, slices)| &slices.points);
+        let most = points.filter_map(|point| point.loss.mean).fold(0.0, f64::max);
+        let needed = (1.0 - (100.0 * most).log10().floor()).clamp(2.0, 6.0);
+        if most > 0.0 { needed as usize } else { 2 }
+    }
+
     /// The middles of the classes of loads, ascending.
     fn loads(&self) -> Vec<f64> {
         let mut loads: Vec<f64> =
@@ -73,6 +101,7 @@ impl Group<'_> {
     /// A row for each class of loads, a column for each arm.
     fn table(&self) -> Table {
         let loads = self.loads();
+        let decimals = self.decimals();
         let mut table = Table::default();
         let title = format!("load, {}", METRIC.unit().symbol());
         table.push(title, true, loads.iter().map(f64::to_string).collect());
@@ -80,7 +109,10 @@ impl Group<'_> {
             let mut column = Vec::new();
             for load in &loads {
                 let point = slices.points.iter().find(|point| point.load == *load);
-                column.push(point.map_or_else(|| NONE.to_owned(), describe));
+                column.push(point.map_or_else(
+                    || NONE.to_owned(),
+                    |point| format!("{} ({})", describe(point, decimals), point.loss.n),
+                ));
             }
             table.push(plain(arm), true, column);
         }
@@ -89,32 +121,34 @@ impl Group<'_> {
     }
 }
 
-/// `0.42 ± 0.11 (28)`, or `0.10 [0.00, 0.40] (8)` where the interval ends at none.
-fn describe(point: &LossPoint) -> String {
+/// `0.42 ± 0.11`, or `0.10 [0.00, 0.40]` where the interval ends at none or all.
+pub(crate) fn describe(point: &LossPoint, decimals: usize) -> String {
     let LossPoint { loss, .. } = point;
-    let mean = 100.0 * loss.mean.unwrap_or(0.0);
-    let around = match loss.interval {
-        None => String::new(),
-        Some(Interval { low, high }) if low > 0.0 || high <= 0.0 => {
-            format!(" ± {}", fixed(50.0 * (high - low), 2))
-        }
-        Some(Interval { high, .. }) => format!(" [0.00, {}]", fixed(100.0 * high, 2)),
-    };
-    format!("{}{around} ({})", fixed(mean, 2), loss.n)
+    let mean = fixed(100.0 * loss.mean.unwrap_or(0.0), decimals);
+    let Some(interval) = loss.interval else { return mean };
+    let Interval { low, high } = interval;
+    if low > 0.0 && high < 1.0 || low == high {
+        return format!("{mean} ± {}", fixed(100.0 * interval.half_width(), decimals));
+    }
+    format!("{mean} [{}, {}]", fixed(100.0 * low, decimals), fixed(100.0 * high, decimals))
 }
 
 /// `IPv4: 340 slices; 12 others (3.4 %) were left out, because the tester disturbed them`.
 pub(crate) fn count_slices(arm: &str, slices: &LossByLoad) -> String {
-    let LossByLoad { valid, disturbed, .. } = slices;
-    let counted = count(*valid, "slice");
+    let LossByLoad { valid, disturbed, .. } = *slices;
     let arm = plain(arm);
-    match disturbed {
-        0 => format!("{arm}: {counted}, none was left out"),
-        _ => {
-            let percent = 100.0 * f64::from(*disturbed) / (f64::from(*valid) + f64::from(*disturbed));
-            format!(
-                "{arm}: {counted}; {disturbed} others ({percent:.1} %) were left out, because the tester disturbed them"
-            )
-        }
+    if disturbed == 0 {
+        return format!("{arm}: {}, none was left out", count(valid, "slice"));
     }
+    if valid == 0 {
+        return format!("{arm}: the tester disturbed all of its {}", count(disturbed, "slice"));
+    }
+    let percent = 100.0 * f64::from(disturbed) / (f64::from(valid) + f64::from(disturbed));
+    let others = if disturbed == 1 { "1 other" } else { &format!("{disturbed} others") };
+    let were = if disturbed == 1 {
+        "was left out, because the tester disturbed it"
+    } else {
+        "were left out, because the tester disturbed them"
+    };
+    format!("{arm}: {}; {others} ({percent:.1} %) {were}", count(valid, "slice"))
 }

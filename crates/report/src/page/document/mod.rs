@@ -105,6 +105,8 @@ pub(crate) struct LossPointView {
     pub loss: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// The same three, rounded.
+    pub shown: String,
     pub slices: usize,
 }
 
