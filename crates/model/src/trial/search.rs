@@ -37,6 +37,24 @@ impl SearchSpec {
     /// More than any generator here can send, messages per second.
     pub const MAX_LOAD: f64 = 5_000_000.0;
 
+    /// The length of slices, nanoseconds: the one that is set, or one that holds enough messages of the slowest arm for
+    /// one more lost message to be a small part of the allowed loss. Without any allowed loss the length is part of the
+    /// question.
+    pub fn slice_ns(&self, slowest_per_second: f64) -> u64 {
+        const MIN_SLICE: f64 = 0.05;
+        const MAX_SLICE: f64 = 5.0;
+        const SLICE_WITHOUT_LOSS: f64 = 1.0;
+        /// Lost messages that make a slice bad.
+        const COUNTED: f64 = 10.0;
+        let allowed = f64::from(self.loss_ppm) / 1e6;
+        let seconds = match self.slice_ns {
+            Some(slice_ns) => return slice_ns,
+            None if self.loss_ppm == 0 => SLICE_WITHOUT_LOSS,
+            None => (COUNTED / (allowed * slowest_per_second.max(1.0))).clamp(MIN_SLICE, MAX_SLICE),
+        };
+        (seconds * 1e9) as u64
+    }
+
     pub fn highest_load(&self) -> f64 {
         self.highest.unwrap_or(SearchSpec::MAX_LOAD)
     }
@@ -133,6 +151,22 @@ pub enum SearchOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slice_holds_enough_messages() {
+        let spec = SearchSpec {
+            loss_ppm: 5000,
+            exceed_ppm: 500_000,
+            slice_ns: None,
+            highest: None,
+            device: SearchDevice::Testbed,
+        };
+        assert_eq!(spec.slice_ns(1e6), 50_000_000);
+        assert_eq!(spec.slice_ns(10_000.0), 200_000_000);
+        assert_eq!(spec.slice_ns(10.0), 5_000_000_000);
+        assert_eq!(SearchSpec { loss_ppm: 0, ..spec }.slice_ns(1e6), 1_000_000_000);
+        assert_eq!(SearchSpec { slice_ns: Some(7), ..spec }.slice_ns(1e6), 7);
+    }
 
     #[test]
     fn a_slice_has_a_share_of_lost_and_late_messages() {

@@ -125,6 +125,15 @@ pub(crate) fn share(node: &Located) -> Result<f64, ValueError> {
     ratio.ok_or_else(|| ValueError::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
 }
 
+/// A share that is kept in millionths: none of them, and all, are other questions.
+pub(crate) fn share_ppm(node: &Located) -> Result<u32, ValueError> {
+    let ppm = (share(node)? * 1e6).round() as u32;
+    if (1..1_000_000).contains(&ppm) {
+        return Ok(ppm);
+    }
+    Err(ValueError::expected("expected a share from 0.0001 % to 99.9999 %, such as \"2 %\" or 0.02"))
+}
+
 pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Located) -> Result<T, ValueError> {
     let found = node_text(node);
     T::from_str(found).map_err(|unknown| unknown_name(node, &unknown, unknown.valid))

@@ -1,8 +1,10 @@
 //! A plan as text.
 
+use crate::plan::estimate::{ASSUMED_ROUNDS, PlanEstimate};
 use crate::{Plan, Study};
 use stacklab_model::{
-    ComparisonSpec, Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, count, once_each, print_duration,
+    ComparisonSpec, Factor, Length, LinkConfig, Pacing, Probe, ProbeSpec, Topology, count, once_each,
+    print_duration,
 };
 
 impl Plan {
@@ -51,11 +53,23 @@ impl Plan {
                     .rule
                     .budget_ns
                     .map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
-                if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
+                describe_assumptions(study, &estimate)
             ),
         ];
         lines.extend(self.warn_of_budget(study).map(|warning| format!("            {warning}")));
         lines
+    }
+}
+
+/// What an estimated time rests on.
+fn describe_assumptions(study: &Study, estimate: &PlanEstimate) -> String {
+    if study.probe(Probe::Search).is_some() {
+        return format!(", if a search takes {ASSUMED_ROUNDS} rounds");
+    }
+    if estimate.assumed {
+        ", where runs end by packets: at an assumed rate".to_owned()
+    } else {
+        String::new()
     }
 }
 
@@ -97,6 +111,9 @@ fn describe_probe(probe: &ProbeSpec) -> String {
         }
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
+    if probe.probe == Probe::Search {
+        return format!("{pacing}: {}", metrics.join(", "));
+    }
     format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))
 }
 

@@ -15,7 +15,7 @@ pub const ASSUMED_LOCKSTEP_RATE: f64 = 10_000.0;
 const HELD_BYTES: u64 = 48 << 10;
 
 /// Assumed rounds of a search, and what each of its slices takes beside.
-const ASSUMED_ROUNDS: u64 = 30;
+pub(crate) const ASSUMED_ROUNDS: u64 = 30;
 const SLICE_OVERHEAD_NS: u64 = 50_000_000;
 
 /// The estimated duration of a campaign.
@@ -107,8 +107,10 @@ fn emptying_ns(study: &Study) -> u64 {
 
 /// Nanoseconds of a run's measured part, and whether they rest on an assumed rate.
 fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
-    if let (Pacing::Search(_), Length::Time(slice_ns)) = (spec.pacing, spec.length) {
-        return (slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS), true);
+    if let Pacing::Search(search) = spec.pacing {
+        let rate = study.link_config.messages_per_second(cell).unwrap_or(ASSUMED_FLOOD_RATE);
+        let slice_ns = search.slice_ns(rate);
+        return (slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS), false);
     }
     let packets = match spec.length {
         Length::Time(nanoseconds) => return (nanoseconds, false),

@@ -10,21 +10,19 @@ use stacklab_model::{
     Systems, Topology,
 };
 
-/// Millionths in one.
-const PPM: f64 = 1e6;
 /// The length of a run's interval series that has no rows.
 const INTERVAL_NS: u64 = 100_000_000;
-/// A slice in a plan that leaves its length to the block.
+/// The length of a trial whose slices have lengths that each block chooses.
 const USUAL_SLICE_NS: u64 = 100_000_000;
 
 pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
-    let loss = node.get("loss").value(leaf::share, problems).unwrap_or(0.0);
-    let exceed = node.get("exceed").value(leaf::share, problems)?;
+    let loss_ppm = node.get("loss").value(leaf::share_ppm, problems).unwrap_or(0);
+    let exceed_ppm = node.get("exceed").value(leaf::share_ppm, problems)?;
     let slice_ns = node.get("slice").value(nanoseconds, problems);
     let highest = node.get("highest").value(|node| leaf::number(node, 0.0, f64::MAX), problems);
     let search = SearchSpec {
-        loss_ppm: (loss * PPM).round() as u32,
-        exceed_ppm: (exceed * PPM).round() as u32,
+        loss_ppm,
+        exceed_ppm,
         slice_ns,
         highest,
         device: node.get("device").value(leaf::name, problems)?,

@@ -1,7 +1,6 @@
 //! What a slice of a search says of the path, and when it says nothing.
 
 use stacklab_model::{SearchOutcome, SearchSlice, print_duration};
-use stacklab_search::goal::PPM;
 use stacklab_search::paired::Slice;
 
 /// The share of a slice by which a sender may be late, in sum.
@@ -52,22 +51,6 @@ pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, limit: O
         return SearchOutcome::NotSent;
     }
     SearchOutcome::Good
-}
-
-/// The length of slices, nanoseconds, that holds enough messages of the slowest arm for one more lost message to be a
-/// small part of the allowed loss. Without any allowed loss the length is part of the question.
-pub(super) fn choose_slice_ns(loss_ppm: u32, slowest_per_second: f64) -> u64 {
-    const MIN_SLICE: f64 = 0.05;
-    const MAX_SLICE: f64 = 5.0;
-    const SLICE_WITHOUT_LOSS: f64 = 1.0;
-    /// Lost messages that make a slice bad.
-    const COUNTED: f64 = 10.0;
-    if loss_ppm == 0 {
-        return (SLICE_WITHOUT_LOSS * 1e9) as u64;
-    }
-    let allowed = f64::from(loss_ppm) / f64::from(PPM);
-    let seconds = COUNTED / (allowed * slowest_per_second.max(1.0));
-    (seconds.clamp(MIN_SLICE, MAX_SLICE) * 1e9) as u64
 }
 
 #[cfg(test)]
@@ -122,13 +105,5 @@ mod tests {
         assert_eq!(judge_slice(&full), SearchOutcome::Good);
         assert!(is_invalid(&SearchSlice { received: 9_994, lost_at_receiver: 6, ..slice() }));
         assert!(is_invalid(&SearchSlice::default()));
-    }
-
-    #[test]
-    fn a_slice_holds_enough_messages() {
-        assert_eq!(choose_slice_ns(5000, 1e6), 50_000_000);
-        assert_eq!(choose_slice_ns(5000, 10_000.0), 200_000_000);
-        assert_eq!(choose_slice_ns(5000, 10.0), 5_000_000_000);
-        assert_eq!(choose_slice_ns(0, 1e6), 1_000_000_000);
     }
 }

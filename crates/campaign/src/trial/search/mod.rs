@@ -9,7 +9,6 @@ mod slice;
 use crate::CampaignError;
 use crate::rig::Rig;
 use crate::trial::prepared::{Prepared, of_arm};
-use crate::trial::search::balance::choose_slice_ns;
 use crate::trial::search::outcome::{ArmOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
@@ -78,7 +77,7 @@ pub(super) fn run(
     let mut paired = None;
     if let Some(loads) = loads {
         let slowest = loads.iter().copied().fold(f64::INFINITY, f64::min);
-        slice_ns = search.slice_ns.unwrap_or_else(|| choose_slice_ns(search.loss_ppm, slowest));
+        slice_ns = search.slice_ns(slowest);
         paired = Some(search_loads(rigs, &mut arms, &search, &loads, slice_ns, &mut random)?);
     }
     let located = paired.as_ref().filter(|paired| paired.is_complete());
