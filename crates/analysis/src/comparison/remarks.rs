@@ -4,7 +4,7 @@
 use crate::comparison::evidence::{blocks_for_signs, tests};
 use crate::comparison::limits::{ENDED, is_too_coarse, unseen_percent};
 use crate::comparison::{Paired, back};
-use stacklab_model::{APPEARS, MIN_PAIRS, Question, Scale, StopReason, Verdict};
+use stacklab_model::{APPEARS, MIN_PAIRS, Question, Scale, StopReason, Verdict, count};
 
 /// By simulation (`bench/coverage`): 93.3 to 94.4 %.
 const PRECISE: &str =
@@ -49,7 +49,8 @@ pub(crate) fn list_remarks(
         remarks.push(format!("too few blocks ({pairs} of {needed})"));
     } else if pairs < for_signs && all_agree(paired) {
         remarks.push(format!(
-            "all {pairs} blocks agree; a claim among {comparisons} comparisons needs {for_signs} that do"
+            "all {pairs} blocks agree; a claim among {} needs {for_signs} that do",
+            count(comparisons, "comparison")
         ));
     } else {
         remarks.extend(paired.explain_open_equivalence(question.margin, "trials"));

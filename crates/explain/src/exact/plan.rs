@@ -47,7 +47,9 @@ impl ExactPlan {
                     return Err(format!("{path} does not carry {family}"));
                 }
                 if *socket == SocketKind::Ipv4Mapped && *family == Family::Ipv6 {
-                    return Err("socket ipv4-mapped is of IPv4: add --family ipv4".to_owned());
+                    return Err(
+                        "socket ipv4-mapped is of IPv4: use --family ipv4, or leave --family out".to_owned()
+                    );
                 }
                 if *rules > MAX_RULES {
                     return Err(format!("--rules {rules}: at most {MAX_RULES}"));

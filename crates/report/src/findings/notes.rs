@@ -53,11 +53,11 @@ pub(crate) fn points(findings: &Findings) -> Vec<String> {
 
 fn stop_reasons(findings: &Findings) -> Vec<String> {
     let why = [
-        (StopReason::Cap, "at the most blocks allowed: the test at the end decides them"),
-        (StopReason::Budget, "when the time allowed was used up: the test at the end decides them"),
+        (StopReason::Cap, "at the most blocks allowed: the test at the end decides"),
+        (StopReason::Budget, "when the time allowed was used up: the test at the end decides"),
         (
             StopReason::Unfinished,
-            "because the campaign ended before (interrupted, or still running): nothing is claimed of them",
+            "because the campaign ended before (interrupted, or still running): nothing is claimed of",
         ),
     ];
     let stopped = |stop_reason: StopReason| {
@@ -65,7 +65,9 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     };
     let all = count(findings.comparisons.len(), "comparison");
     let stopped = why.map(|(reason, why)| (stopped(reason), why)).into_iter().filter(|(n, _)| *n > 0);
-    stopped.map(|(n, why)| format!("{n} of {all} stopped {why}")).collect()
+    stopped
+        .map(|(n, why)| format!("{n} of {all} stopped {why} {}", if n == 1 { "it" } else { "them" }))
+        .collect()
 }
 
 /// A time whose length no longer matters: the study is too large.

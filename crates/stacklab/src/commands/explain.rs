@@ -49,7 +49,8 @@ pub(crate) struct ExplainOptions {
     /// [default: loopback]
     #[arg(long, value_name = "PATH", requires = "exact")]
     pub path: Option<ExactPath>,
-    /// The family of both arms, if they differ in another factor [default: ipv6, where both arms carry it]
+    /// The family of both arms, if they differ in another factor [default: ipv6 where both arms carry it; ipv4 for
+    /// sockets]
     #[arg(long, value_name = "FAMILY", requires = "exact")]
     pub family: Option<Family>,
     /// nftables rules that match nothing at the receiver: as many in both arms, or two numbers to compare
@@ -65,7 +66,8 @@ pub(crate) struct ExplainOptions {
     /// --exact: family, mechanism, size or socket
     #[arg(long, value_name = "FACTOR")]
     pub factor: Option<Factor>,
-    /// The factor's two levels, baseline and candidate (without a study); family, io and mechanism have defaults
+    /// The factor's two levels, baseline and candidate (without a study); family, io and mechanism have
+    /// defaults, and with --exact size and socket
     #[arg(long, value_name = "A,B", requires = "factor", value_delimiter = ',')]
     pub levels: Vec<String>,
     /// Mean time between samples of a CPU; shorter times find differences sooner and cost more

@@ -38,8 +38,8 @@ pub(crate) enum StudyCommand {
 /// Which study, and how it is changed.
 #[derive(Debug, Default, Args)]
 pub(crate) struct StudyOptions {
-    /// Study file, or built-in study: quickstart, systems, mechanisms, wifi, generators, or a published one
-    /// (see: stacklab reference list); default: quickstart
+    /// Study file, or built-in study: quickstart, systems, mechanisms and others (see: stacklab study list), or a
+    /// published one (see: stacklab reference list); default: quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,
     /// Effort: quick, standard or paper, a table of that name in the study

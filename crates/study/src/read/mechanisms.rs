@@ -182,9 +182,9 @@ fn with_routers(key: &str, topology: &Topology) -> String {
         "testbed.loss" => "packets are then lost on the link between its two routers, each way",
         "testbed.sender_link" => "this is then the link between the sender and its router",
         "testbed.receiver_link" => "this is then the link between the receiver and its router",
-        _ => "or leave this out",
+        _ => "otherwise leave this out",
     };
-    format!("write topology = \"routed\" in [testbed] (--set testbed.topology=routed): {meaning}")
+    format!("write topology = \"routed\" in [testbed] (--set testbed.topology=routed); {meaning}")
 }
 
 pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], problems: &mut Problems) {
@@ -195,6 +195,7 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     }
     check_ends(testbed, problems);
     check_systems(topology, factors, problems);
+    check_rules(all, problems);
     check_router_queue(testbed, factors, problems);
     for factors in all {
         check_translators(factors, problems);
@@ -235,6 +236,18 @@ fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Pr
                 _ => "leave the factor out",
             }));
         }
+    }
+}
+
+/// Adds a form of rules without rules, which changes nothing.
+fn check_rules(all: &[Factors], problems: &mut Problems) {
+    let Some(form) = all[0].setting_levels(Factor::RuleForm).first() else { return };
+    let mut rules = all.iter().flat_map(|factors| factors.setting_levels(Factor::Rules));
+    if rules.all(|level| level.value == "0") {
+        problems.add(
+            form.problem("`rule_form` is set, and no rules are", "measures nothing")
+                .help("add rules = [1000] to [factors], or leave rule_form out"),
+        );
     }
 }
 

@@ -134,8 +134,8 @@ fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
                 "{not_sent} slices were bad because not all was sent, and {bad} by loss or waiting"
             ),
             advice:
-                "the load is the limit of generator and path together: use router_queue = \"thread\", or a \
-                     slower path"
+                "the load is the limit of generator and path together: use routers with a thread (router_queue), or a \
+                     link with a lower rate"
                     .to_owned(),
         });
     }
