@@ -35,7 +35,7 @@ fn paths_without_a_difference_have_few_claims() {
         if noise.is_beyond_promise() {
             continue;
         }
-        let count = campaigns(400, figures);
+        let count = campaigns(200, figures);
         let wrong = simulate_path(count, (0x5eed_0300 + place as u128) << 32, noise, figures, rounds, look);
         assert!(wrong <= most(count), "{name}, {figures} figures, {rounds} rounds: {wrong}");
     }

@@ -6,7 +6,7 @@ use stacklab_simulation::resumed::{Change, Resumed, Rig, all, simulate};
 #[test]
 fn claims_of_resumed_campaigns_are_rarely_false() {
     for (place, resumed) in all().iter().enumerate() {
-        let count = (120 / resumed.effects.len()).clamp(4, 60);
+        let count = (60 / resumed.effects.len()).clamp(4, 30);
         let found = simulate(count, 0x5eed_0060 + place as u64, resumed);
         // Above 5 % by no more than the simulation's own error.
         let most = 0.05 + 2.0 * (0.05 / count as f64).sqrt();
