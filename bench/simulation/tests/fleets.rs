@@ -15,7 +15,7 @@ fn most(share: f64, count: usize) -> f64 {
 fn interval_over_pairs_covers_and_claims_are_true() {
     for (place, fleet) in all().iter().enumerate() {
         // Comparisons that stop early take many looks.
-        let count = if fleet.rule.max == fleet.rule.min { 600 } else { 2000 / (fleet.pairs * 5) };
+        let count = if fleet.rule.max == fleet.rule.min { 300 } else { 1000 / (fleet.pairs * 5) };
         let found = simulate(count, (0x5eed_0030 + place as u128) << 32, fleet);
         assert!(1.0 - found.covered <= most(0.05, count), "{fleet:?}: {found:?}");
         assert!(found.better <= most(0.025, count), "{fleet:?}: {found:?}");
@@ -42,7 +42,7 @@ fn one_claim_over_pairs_in_twenty_is_false_at_most() {
 #[test]
 fn skewed_fleets_make_few_false_claims() {
     for (place, fleet) in skewed().iter().enumerate() {
-        let count = (1500 / fleet.pairs).clamp(40, 300);
+        let count = (1500 / fleet.pairs).clamp(20, 150);
         let found = simulate_skewed(count, (0x5eed_00a0 + place as u128) << 32, fleet);
         assert!(found.wrong <= most(0.05, count), "{fleet:?}: {found:?}");
         if fleet.truths == Truths::LogNormal || fleet.pairs <= 20 {

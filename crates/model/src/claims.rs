@@ -13,4 +13,4 @@ pub const MIN_FLEET_PAIRS: usize = 7;
 
 /// Fewest pairs of hosts for a claim about their mean. With fewer, one path in ten that differs from all others makes
 /// the mean's t test wrong more often than it says (`bench/coverage`); a claim is about the typical pair then.
-pub const MIN_PAIRS_OF_MEAN: usize = 200;
+pub const MIN_PAIRS_OF_MEAN: usize = 400;

@@ -300,6 +300,6 @@ fn many_pairs_claim_their_mean() {
         let middles: Vec<f64> = (0..pairs).map(|pair| if pair % 10 == 0 { 0.5 } else { -0.01 }).collect();
         fleet_at(&middles).comparisons.remove(0).verdict
     };
-    assert_eq!(of(199), Verdict::Better("ipv4".into()));
-    assert_eq!(of(200), Verdict::Better("ipv6".into()));
+    assert_eq!(of(MIN_PAIRS_OF_MEAN - 1), Verdict::Better("ipv4".into()));
+    assert_eq!(of(MIN_PAIRS_OF_MEAN), Verdict::Better("ipv6".into()));
 }
