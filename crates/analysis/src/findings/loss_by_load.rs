@@ -51,6 +51,14 @@ impl Searched {
         }
     }
 
+    /// Whether its slices, by load, need few classes of this width.
+    fn has_few(&self, width: f64) -> bool {
+        let Some(last) = self.valid.len().checked_sub(1) else { return true };
+        let [low, high] = [last / 20, last - last / 20].map(|place| class(self.valid[place].0, width));
+        let all: BTreeSet<i64> = self.valid.iter().map(|(load, ..)| class(*load, width)).collect();
+        high - low < MAX_USUAL_CLASSES && all.len() <= MAX_CLASSES
+    }
+
     fn by_load(self, cell: &Cell, width: f64) -> LossByLoad {
         let mut classes: BTreeMap<i64, (Vec<f64>, u32)> = BTreeMap::new();
         for (load, share, is_bad) in &self.valid {
@@ -88,16 +96,6 @@ fn choose_width(searched: &mut [(&Cell, Searched)]) -> f64 {
     let [.., widest] = CLASS_WIDTHS;
     let mut widths = CLASS_WIDTHS.into_iter();
     widths.find(|width| searched.iter().all(|(_, slices)| slices.has_few(*width))).unwrap_or(widest)
-}
-
-impl Searched {
-    /// Whether its slices, by load, need few classes of this width.
-    fn has_few(&self, width: f64) -> bool {
-        let Some(last) = self.valid.len().checked_sub(1) else { return true };
-        let [low, high] = [last / 20, last - last / 20].map(|place| class(self.valid[place].0, width));
-        let all: BTreeSet<i64> = self.valid.iter().map(|(load, ..)| class(*load, width)).collect();
-        high - low < MAX_USUAL_CLASSES && all.len() <= MAX_CLASSES
-    }
 }
 
 #[cfg(test)]

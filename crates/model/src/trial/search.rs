@@ -109,21 +109,26 @@ impl SearchSlice {
         self.offered.saturating_sub(self.received.saturating_add(self.lost_at_receiver))
     }
 
+    /// Messages that count as late in a search that allows this loss. Where none may be lost, none does: the last
+    /// message is later than the least delay by chance, too, and each slice would be bad.
+    pub fn late(&self, loss_ppm: u32) -> u64 {
+        if loss_ppm > 0 { self.waiting } else { 0 }
+    }
+
     /// Messages that the load had in the time by which the sender was late.
     pub fn unsent(&self) -> u64 {
         (self.load * self.late_ns as f64 / 1e9) as u64
     }
 
     /// The share of its messages that counts as lost or late in a search that allows this loss; `None` if the slice
-    /// says nothing of the path. Without an allowed loss no message counts as late: the last one is by chance.
+    /// says nothing of the path.
     pub fn lost_share(&self, loss_ppm: u32) -> Option<f64> {
         let unsent = match self.outcome {
             SearchOutcome::Invalid(_) => return None,
             SearchOutcome::NotSent => self.unsent(),
             SearchOutcome::Good | SearchOutcome::Bad => 0,
         };
-        let waiting = if loss_ppm > 0 { self.waiting } else { 0 };
-        let lost = self.lost().saturating_add(waiting).saturating_add(unsent);
+        let lost = self.lost().saturating_add(self.late(loss_ppm)).saturating_add(unsent);
         let offered = self.offered.saturating_add(unsent);
         (offered > 0).then(|| (lost as f64 / offered as f64).min(1.0))
     }
@@ -152,15 +157,17 @@ pub enum SearchOutcome {
 mod tests {
     use super::*;
 
+    const HALF_A_PERCENT: SearchSpec = SearchSpec {
+        loss_ppm: 5000,
+        exceed_ppm: 500_000,
+        slice_ns: None,
+        highest: None,
+        device: SearchDevice::Testbed,
+    };
+
     #[test]
     fn a_slice_holds_enough_messages() {
-        let spec = SearchSpec {
-            loss_ppm: 5000,
-            exceed_ppm: 500_000,
-            slice_ns: None,
-            highest: None,
-            device: SearchDevice::Testbed,
-        };
+        let spec = HALF_A_PERCENT;
         assert_eq!(spec.slice_ns(1e6), 50_000_000);
         assert_eq!(spec.slice_ns(10_000.0), 200_000_000);
         assert_eq!(spec.slice_ns(10.0), 5_000_000_000);
@@ -188,13 +195,7 @@ mod tests {
 
     #[test]
     fn says_what_is_searched() {
-        let spec = SearchSpec {
-            loss_ppm: 5000,
-            exceed_ppm: 500_000,
-            slice_ns: None,
-            highest: None,
-            device: SearchDevice::Testbed,
-        };
+        let spec = HALF_A_PERCENT;
         assert_eq!(spec.to_string(), "the highest load with at most 0.5 % loss");
         let spec = SearchSpec { loss_ppm: 0, slice_ns: Some(1_000_000_000), ..spec };
         assert_eq!(spec.to_string(), "the highest load with at most 0 % loss in slices of 1 s");

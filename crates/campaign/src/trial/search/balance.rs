@@ -35,8 +35,7 @@ pub(super) fn judge(slice: &SearchSlice, length_ns: u64, loss_ppm: u32, limit: O
         return SearchOutcome::Invalid(format!("the receiver's socket had no room for {lost} messages"));
     }
     let lost = slice.lost();
-    // The last message is later than the least delay by chance, too: where none may be lost, each slice would be bad.
-    let waiting = if loss_ppm > 0 { slice.waiting } else { 0 };
+    let waiting = slice.late(loss_ppm);
     let carried = Slice { offered, lost, waiting };
     if carried.is_bad(loss_ppm) {
         return SearchOutcome::Bad;
