@@ -118,12 +118,14 @@ impl Stream {
         let _ = self.channel.socket.shutdown(Shutdown::Write);
     }
 
-    /// Ends both directions of a connection, so that nobody waits for it.
+    /// Ends both directions of a connection, so that nobody waits for it. What was not sent is dropped when it is
+    /// closed: for many seconds the kernel would ask a peer that is gone whether it has room.
     pub fn shut(&self) {
         if self.spec.transport == Transport::Udp {
             // Nobody waits for long, and receives of a socket that is shut give nothing without end.
             return;
         }
+        let _ = self.channel.socket.set_linger(Some(Duration::ZERO));
         let _ = self.channel.socket.shutdown(Shutdown::Both);
     }
 
