@@ -74,7 +74,8 @@ fn no_figure_is_far_from_the_rate_of_a_link() {
 }
 
 /// A path to an agent with a token bucket that counts 42 bytes of headers of a message over IPv4, and 62 over IPv6.
-/// Five per cent of the messages may be lost.
+/// Five per cent of the messages may be lost. A slice has 200 messages; those that a full bucket lets pass when a slice
+/// begins are part of the figure, for nobody knows the bucket of a path.
 #[test]
 fn measure_searches_a_path_to_an_agent() {
     let hosts = Hosts::new();
@@ -87,9 +88,11 @@ fn measure_searches_a_path_to_an_agent() {
     println!("note: {outcome}");
     let runs = runs(&hosts.program.work().join("x.stacklab"));
     for (family, frame) in [(Family::Ipv4, 1042.0), (Family::Ipv6, 1062.0)] {
-        let truth = 10e6 / 8.0 / frame;
+        let rate = 10e6 / 8.0 / frame;
+        let most = rate * (1.0 + 3000.0 / frame / 200.0) / 0.95;
+        // What disturbs slices makes some of them bad at a load that the path carries.
         for load in collect_loads(&runs, family) {
-            assert!((0.97..1.07).contains(&(load / truth)), "{family}: {load}, not {truth}");
+            assert!((0.975 * rate..1.025 * most).contains(&load), "{family}: {load}, not {rate} to {most}");
         }
     }
 }
