@@ -133,9 +133,11 @@ fn channel_is_as_asked_and_stations_sleep_if_allowed() {
         // A receiver that sleeps is told of its frames by the next beacon, up to 102.4 ms later.
         let (family, _, receiver) = ADDRESSES[0];
         let said = network.run(SENDER, &["ping", family, "-n", "-c", "4", "-i", "0.5", receiver]);
-        let mean_ms: f64 = said.split("mdev = ").nth(1).unwrap().split('/').nth(1).unwrap().parse().unwrap();
-        println!("note: power save {power_save}: mean round trip {mean_ms} ms");
-        assert!(if power_save { mean_ms > 10.0 } else { mean_ms < 5.0 }, "{power_save}: {said}");
+        let figures = said.split("mdev = ").nth(1).unwrap().split('/').take(2);
+        let figures: Vec<f64> = figures.map(|figure| figure.parse().unwrap()).collect();
+        println!("note: power save {power_save}: least and mean round trip {figures:?} ms");
+        // Other load can only lengthen some.
+        assert!(if power_save { figures[1] > 10.0 } else { figures[0] < 5.0 }, "{power_save}: {said}");
     }
 }
 
