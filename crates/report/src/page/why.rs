@@ -121,7 +121,8 @@ fn waterfall(
 ) -> Vec<WaterfallRow> {
     let whole = |arm: usize| {
         let to = rounded(costs[arm]);
-        let shown = format!("{to:.0} {unit}");
+        // Of the cost itself, as in the report: rounded twice, it may be another number.
+        let shown = format!("{:.0} {unit}", costs[arm]);
         WaterfallRow { is_whole: true, to, ..step(&arms[arm], 0.0, 0.0, false, shown) }
     };
     let mut at = costs[0];
