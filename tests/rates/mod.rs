@@ -16,6 +16,7 @@ mod iperf3_server;
 pub(super) mod known_truth;
 mod measure;
 mod metrics;
+mod programs;
 mod published;
 mod same_arm;
 mod slow;

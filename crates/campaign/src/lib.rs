@@ -3,10 +3,12 @@
 
 mod appearing;
 mod blocks;
+pub(crate) mod foreign;
 pub mod generator;
 pub mod lab;
 mod live_chart;
 pub mod notice;
+pub(crate) mod program;
 pub mod progress;
 pub mod record;
 pub mod resumed;

@@ -261,6 +261,7 @@ impl ImportedStudy {
             topology: Topology::Link,
             keeps_testbeds: true,
             hosts: Vec::new(),
+            programs: Vec::new(),
             cells,
             probes: probes(runs, &metrics),
             schedule: ArmSchedule::Alone,

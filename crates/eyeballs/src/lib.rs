@@ -41,6 +41,7 @@ pub use clauses::{Clause, ClauseVerdict};
 pub use compare::{Comparison, DelayDiff};
 pub use measure::{Settings, compare, measure};
 pub use measurement::{Measurement, ReferenceCheck};
+pub use network::authority::Credentials;
 pub use page::{comparison_to_html, to_html};
 pub use print::{comparison_to_json, describe, describe_comparison, to_json};
 pub use run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Direction, Family, Generator, LinkConfig, Mechanism, Metric, Probe,
-    ProbeSpec, Question, RoutedKind, Scale, ScopedAddr, Services, StoppingRule, System, Systems, Topology,
+    ArmSchedule, Cell, ComparisonSpec, Direction, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
+    ProgramSpec, Question, RoutedKind, Scale, ScopedAddr, Services, StoppingRule, System, Systems, Topology,
     once_each,
 };
 use std::collections::{BTreeMap, HashSet};
@@ -25,6 +25,9 @@ pub struct Study {
     /// Whether testbeds stand for the whole campaign. Otherwise those of namespaces are built anew for each block.
     #[serde(default)]
     pub keeps_testbeds: bool,
+    /// Its `[[program]]` tables; each cell names one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramSpec>,
     /// Every combination of levels, each once.
     pub cells: Vec<Cell>,
     /// How cells are measured: at least one probe, each once.
@@ -61,9 +64,10 @@ impl Study {
         once_each(self.cells.iter().map(|cell| (Systems::of(cell), Services::of(cell))))
     }
 
-    /// Whether programs that are not stacklab's drive some of its cells.
-    pub fn has_other_generators(&self) -> bool {
-        self.cells.iter().any(|cell| Generator::of(cell).is_other())
+    /// The program of a cell, if one of the study's own is measured.
+    pub fn program_of(&self, cell: &Cell) -> Option<&ProgramSpec> {
+        let name = cell.settings.program.as_ref()?;
+        self.programs.iter().find(|program| program.name == *name)
     }
 
     /// How packets cross the middle link in its cells: each mechanism once, in the order of the cells; none where there

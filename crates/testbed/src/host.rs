@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+pub mod interface_bytes;
 pub mod program;
 pub mod workdir;
 

@@ -54,7 +54,10 @@ mod uplink;
 
 pub use addressing::{BRIDGE, BSSID, INTERFACE, MIDDLE, PathEnds, Site, addresses, ends, hardware_address};
 pub use error::{AtHost, Attempt, Fault, TestbedError};
-pub use host::program::{AGENT, LOADER, Tool, bundled, find, find_in, first_line, program_in_path};
+pub use host::interface_bytes::InterfaceBytes;
+pub use host::program::{
+    AGENT, LOADER, Tool, bundled, find, find_in, first_line, is_listening, program_in_path,
+};
 pub use host::workdir::{Workdir, last_words};
 pub use host::{Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message};
 pub use kernel::capability::{Ability, FORWARDING, NAT, abilities, check_tun, kept_settings};
@@ -62,7 +65,7 @@ pub use kernel::namespace::{
     ChildCpu, Process, clear, end, in_namespace, in_new_namespace, join, spawn_in_namespace, unshare_mounts,
 };
 pub use kernel::privilege::{Privilege, enter, owns};
-pub use kernel::processes::{RunningProcess, Ticks};
+pub use kernel::processes::{NamespaceCpu, RunningProcess, Ticks};
 pub use kernel::tc::htb::burst_bytes;
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;

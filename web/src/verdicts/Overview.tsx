@@ -12,7 +12,7 @@ export function Overview({ page }: { page: Page }) {
       <section aria-labelledby="overview-title">
         <h2 id="overview-title">Verdicts</h2>
         <p class="quiet">
-          {page.answered}. Each difference over all sizes; orange where the first arm is better, blue where the second one is, grey where
+          {page.answered}. Each difference{page.matrix.columns.some((size) => size > 0) ? " over all sizes" : ""}; orange where the first arm is better, blue where the second one is, grey where
           they are equivalent (=) or neither had an event (0); ? is inconclusive. A control
           is one arm measured against itself: chance and the method make this difference, and no verdict depends on it.
         </p>

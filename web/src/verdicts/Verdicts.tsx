@@ -55,15 +55,17 @@ export function MatrixLegend() {
 /** The verdicts by size: of one pair, or of all with a heading for each. */
 export function MatrixTable({ page, pair }: Props) {
   const { columns, rows } = page.matrix;
+  // Programs have no sizes.
+  const hasSizes = columns.some((size) => size > 0);
   const pairs = page.pairs.map((_, place) => place).filter((place) => (pair === undefined || place === pair) && rows.some((row) => row.pair === place));
   if (pairs.length === 0) return null;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="All verdicts by size">
+    <div class="scroll" tabIndex={0} role="region" aria-label={hasSizes ? "All verdicts by size" : "All verdicts"}>
       <table class="matrix">
         <thead>
           <tr>
-            <th scope="col">{pairs.length === 1 ? page.pairs[pairs[0]!] : "size in bytes"}</th>
-            {columns.map((size) => <th scope="col" key={size}>{size} B</th>)}
+            <th scope="col">{pairs.length === 1 ? page.pairs[pairs[0]!] : hasSizes ? "size in bytes" : "compared"}</th>
+            {columns.map((size) => <th scope="col" key={size}>{hasSizes ? `${size} B` : "verdict"}</th>)}
           </tr>
         </thead>
         {pairs.map((place) => (
@@ -73,7 +75,7 @@ export function MatrixTable({ page, pair }: Props) {
               <Fragment key={row.label}>
                 <tr>
                   <th scope="row">{row.label}</th>
-                  {row.cells.map((cell, column) => <Verdict key={column} page={page} cell={cell} about={`${page.pairs[place]}, ${row.label}, ${columns[column]} bytes`} />)}
+                  {row.cells.map((cell, column) => <Verdict key={column} page={page} cell={cell} about={`${page.pairs[place]}, ${row.label}${hasSizes ? `, ${columns[column]} bytes` : ""}`} />)}
                 </tr>
                 {row.controls.map((control) => <Control key={control.arms} control={control} sizes={columns} />)}
               </Fragment>

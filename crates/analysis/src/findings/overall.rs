@@ -5,8 +5,7 @@ use crate::comparison::effect_of;
 use crate::records::unpaired::is_beyond;
 use crate::statistics::Student;
 use stacklab_model::{
-    Comparison, Effect, Factor, Findings, FleetComparison, Headline, Interval, Question, UnpairedRange,
-    Verdict,
+    Comparison, Effect, Findings, FleetComparison, Headline, Interval, Question, UnpairedRange, Verdict,
 };
 use std::collections::BTreeMap;
 use std::mem::discriminant;
@@ -64,7 +63,7 @@ pub(crate) fn overall<'a>(comparisons: impl Iterator<Item = Answered<'a>>) -> Ve
 fn key(comparison: Answered) -> impl Ord + use<> {
     let question = comparison.question;
     let levels = question.cells().map(|cell| cell.level(question.factor));
-    let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
+    let transport = question.transport();
     (question.factor, levels, question.metric, transport)
 }
 
@@ -78,7 +77,7 @@ fn over(group: &[Answered]) -> Headline {
         baseline: question.baseline.level(question.factor),
         candidate: question.candidate.level(question.factor),
         metric: question.metric,
-        transport: (question.factor != Factor::Transport).then_some(question.baseline.transport),
+        transport: question.transport(),
         comparisons: group.len(),
         answered: group.iter().filter(|comparison| comparison.is_answer).count(),
         verdict,

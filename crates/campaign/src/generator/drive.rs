@@ -2,7 +2,8 @@
 //! longer than it may take.
 
 use crate::CampaignError;
-use stacklab_model::{Generator, Length, ToolReport, printable_lines, printable_text};
+use crate::foreign;
+use stacklab_model::{Generator, Length, ToolReport, printable_text};
 use stacklab_protocols::generators::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_testbed::{ChildCpu, Host, Workdir, find_in};
 use std::process::ExitStatus;
@@ -83,7 +84,7 @@ pub(super) fn drive(
     let report = |line: &CommandLine, output: String| ToolReport {
         version: version.to_owned(),
         command: format!("{} {}", line.program, line.arguments.join(" ")),
-        output: kept(&output),
+        output: foreign::kept(&output),
     };
     let cpu = [sender.as_ref().and_then(Running::cpu), receiver.cpu()];
     let [sent_by, received_by] = &lines;
@@ -178,27 +179,4 @@ fn badly(end: &mut Running, what: &str) -> Ended {
     let last: String = words.chars().skip(skipped).collect();
     let said = if last.is_empty() { "it printed nothing".to_owned() } else { format!("it printed: {last}") };
     Ended::Badly(printable_text(&format!("{} {what}; {said}", end.name())))
-}
-
-fn kept(output: &str) -> String {
-    let text = printable_lines(output);
-    let mut most = text.len().min(ToolReport::MAX_OUTPUT_BYTES);
-    while !text.is_char_boundary(most) {
-        most -= 1;
-    }
-    text[..most].to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_kept_of_an_output_is_bounded_and_printable() {
-        assert_eq!(kept("a\u{1b}[2J\nb"), "a\u{fffd}[2J\nb");
-        let long = kept(&"\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES));
-        assert_eq!(long.len(), ToolReport::MAX_OUTPUT_BYTES);
-        let odd = kept(&format!("a{}", "\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES)));
-        assert_eq!(odd.len(), ToolReport::MAX_OUTPUT_BYTES - 1);
-    }
 }

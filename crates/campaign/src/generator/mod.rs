@@ -3,12 +3,13 @@
 mod drive;
 
 use crate::CampaignError;
+use crate::foreign;
 use crate::rig::Rig;
 use crate::trial::GeneratorEvidence;
 use drive::{Driven, drive};
 use stacklab_model::{
-    Cell, Counters, CpuScope, CpuSource, CpuTime, Drops, Endpoint, Ends, Factor, Family, Generator,
-    HostReport, Metric, Pacing, Probe, Role, RunStatus, TrialSpec, Value, once_each,
+    Cell, Counters, CpuScope, CpuSource, CpuTime, Drops, Ends, Factor, Family, Generator, HostReport, Metric,
+    Pacing, Probe, Role, RunStatus, TrialSpec, Value, once_each,
 };
 use stacklab_protocols::generators::{Figures as ToolFigures, Tool, Traffic, tool};
 use stacklab_study::Study;
@@ -18,15 +19,19 @@ use stacklab_traffic::host::now_unix_ns;
 use stacklab_trial::validate::Limits;
 use stacklab_trial::{Collected, Figures, Path, validate};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long packets that are under way at the end are waited for.
 const UNDER_WAY: Duration = Duration::from_millis(20);
 
-/// The programs of a study's generators that are not stacklab's own: their versions, with their folders.
-pub struct Programs(Vec<String>);
+/// The programs that a study runs beside this one.
+pub struct Programs {
+    /// Those of generators: their versions, with their folders.
+    generators: Vec<String>,
+    /// The names of its `[[program]]` tables.
+    own: Vec<String>,
+}
 
 impl Programs {
     /// Finds every program that a study needs.
@@ -42,15 +47,21 @@ impl Programs {
             let version = version(generator, folder)?;
             Ok(folder.map_or_else(|| version.clone(), |folder| format!("{version} of {folder}")))
         });
-        found.collect::<Result<Vec<_>, CampaignError>>().map(Programs)
+        let generators = found.collect::<Result<Vec<_>, CampaignError>>()?;
+        let own = study.programs.iter().map(|program| program.name.clone()).collect();
+        Ok(Programs { generators, own })
     }
 
-    /// `; generators: iperf 3.12 (cJSON 1.7.15), ..`, to be said behind the testbed; empty if there are none.
+    /// `; generators: iperf 3.12 (cJSON 1.7.15); programs: nginx, ..`, to be said behind the testbed; empty if there
+    /// are none.
     pub fn describe(&self) -> String {
-        if self.0.is_empty() {
-            return String::new();
+        let mut text = String::new();
+        for (what, names) in [("generators", &self.generators), ("programs", &self.own)] {
+            if !names.is_empty() {
+                text += &format!("; {what}: {}", names.join(", "));
+            }
         }
-        format!("; generators: {}", self.0.join(", "))
+        text
     }
 }
 
@@ -87,7 +98,7 @@ pub(crate) fn run(
     let last_ns = now_ns();
     let wall_ns = clock.elapsed().as_nanos() as u64;
     let after = rig.ends.counters()?;
-    let counted = [0, 1].map(|host| increase(&before[host], &after[host]));
+    let counted = [0, 1].map(|host| foreign::increase(&before[host], &after[host]));
     let reports = reports(path, spec, tool, &driven, counted, [first_ns, last_ns]);
     let limits = Limits::NONE;
     let collected = Collected { started_unix_ns, wall_ns, limits, reports: Ok(vec![reports]) };
@@ -112,14 +123,6 @@ fn traffic(path: &Path, spec: &TrialSpec) -> Traffic {
     }
 }
 
-fn increase(before: &Counters, after: &Counters) -> Counters {
-    let by = after.0.iter().filter_map(|(name, after)| {
-        let by = after.checked_sub(before.get(name)).filter(|by| *by > 0)?;
-        Some((name.clone(), by))
-    });
-    Counters(by.collect())
-}
-
 /// The reports of both hosts: counts by the programs' word, counters by the kernels'.
 fn reports(
     path: &Path,
@@ -130,22 +133,7 @@ fn reports(
     [first_ns, last_ns]: [u64; 2],
 ) -> Ends<HostReport> {
     let own = driven.figures.as_ref().ok().cloned().unwrap_or_default();
-    let [own_mtu, other_mtu] = path.own_mtus();
-    let endpoint = |local: SocketAddr, peer: SocketAddr, interface_mtu| Endpoint {
-        family: Family::of(local.ip()),
-        transport: spec.transport,
-        local,
-        peer,
-        interface: stacklab_testbed::INTERFACE.to_owned(),
-        interface_mtu,
-        path_mtu: None,
-        offloads: Default::default(),
-        congestion_control: None,
-        options: Default::default(),
-    };
-    let [here, there] = [path.sender.ip(), path.receiver.ip()];
-    let sender = endpoint((here, 0).into(), (path.destination(), tool.data_port).into(), own_mtu);
-    let receiver = endpoint((there, tool.data_port).into(), (path.source(), 0).into(), other_mtu);
+    let Ends { sender, receiver } = foreign::endpoints(path, spec.transport, tool.data_port);
     let messages = |bytes: Option<u64>| bytes.unwrap_or(0) / u64::from(spec.message_bytes.max(1));
     let mut sent = HostReport::new(Role::Sender, sender);
     sent.sent.bytes = own.sent_bytes.unwrap_or(0);

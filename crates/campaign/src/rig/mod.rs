@@ -26,9 +26,7 @@ use crate::trial::Evidence;
 use affinity::{CpuAffinity, Steers};
 use host_pair::{HostPair, Kernels};
 use stacklab_model::wifi::WifiConfig;
-use stacklab_model::{
-    Cell, CpuScope, Generator, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems,
-};
+use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Host, TestbedError, Ticks, burst_bytes};
@@ -117,7 +115,7 @@ impl Rig {
         let systems = &self.ends.systems.0;
         let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
         match self.is.cpu {
-            _ if Generator::of(cell).is_other() => CpuScope::Threads,
+            _ if cell.has_other_programs() => CpuScope::Threads,
             CpuCover::Outside => CpuScope::Outside,
             CpuCover::Machines if self.ends.one_machine() => CpuScope::Shared,
             CpuCover::Machines => CpuScope::Host,

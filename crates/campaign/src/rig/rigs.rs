@@ -207,7 +207,7 @@ fn cpu_scope(rig: &Rig, study: &Study) -> CpuScope {
     let Some(first) = scopes.next() else { return CpuScope::Shared };
     match scopes.all(|scope| scope == first) {
         true => first,
-        false if study.cells.iter().any(|cell| Generator::of(cell).is_other()) => CpuScope::Various,
+        false if study.cells.iter().any(Cell::has_other_programs) => CpuScope::Various,
         false => CpuScope::Shared,
     }
 }
@@ -250,6 +250,12 @@ impl RoutedPlacement {
             return Err(CampaignError::Usage(format!(
                 "generator {generator} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
                  its program is not installed: set factors.generator = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
+            )));
+        }
+        if let (Some(system), false) = (&system, study.programs.is_empty()) {
+            return Err(CampaignError::Usage(format!(
+                "programs run between namespaces of this kernel, and the study's testbeds would be in {system}, where they are not \
+                 installed: add the missing modules to this kernel (see: stacklab doctor)"
             )));
         }
         let guest = system.map(|system| match asked {

@@ -1,14 +1,15 @@
 //! Makes a run from a trial's evidence.
 
 use crate::generator::{from_generator, with_bias};
+use crate::program;
 use crate::rig::adapter;
 use crate::trial::Evidence;
 use crate::trial::clock::ClockSync;
 use crate::trial::source::{ReportSource, report_sources};
 use crate::trial::{clock, other_load, routers, wifi};
 use stacklab_model::{
-    Counters, CpuScope, CpuSource, CpuTime, Direction, MAX_NUMBER, Probe, RunRecord, Service, Trial,
-    TrialSpec, Warning,
+    Counters, CpuScope, CpuSource, CpuTime, Direction, Ends, HostReport, MAX_NUMBER, Probe, RunRecord,
+    Service, Trial, TrialSpec, Warning,
 };
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
@@ -26,14 +27,14 @@ pub fn figures(
     evidence: Evidence,
 ) -> RunRecord {
     let Evidence { collected, guest_cpu, services, routers, wifi, adapters, clocks, .. } = evidence;
-    let Evidence { other_load, generator, joint, .. } = evidence;
+    let Evidence { other_load, generator, program, joint, .. } = evidence;
     let sources = &report_sources(direction);
     let held_up = joint.held_up;
-    let mut made = match (generator, collected.reports) {
-        (Some(generator), Ok(reports)) if reports.len() == 1 => {
-            from_generator(&spec, path, generator, reports.into_iter().next().expect("there is one"))
-        }
-        (_, reports) => {
+    let mut made = match (generator, program, collected.reports.map(into_one)) {
+        (Some(generator), _, Ok(Ok(reports))) => from_generator(&spec, path, generator, reports),
+        (_, Some(program), Ok(Ok(reports))) => program::figures(path, program, reports),
+        (_, _, reports) => {
+            let reports = reports.map(|reports| reports.map_or_else(|many| many, |one| vec![one]));
             let one_way = !matches!(clocks, ClockSync::Unknown(_));
             let limits = Limits { one_way, ..collected.limits };
             reported(path, &spec, direction, reports, joint, &limits)
@@ -72,6 +73,11 @@ pub fn figures(
         host_reports,
         warnings,
     }
+}
+
+/// The reports of the only transfer of a trial, or those of all.
+fn into_one(mut reports: Vec<Ends<HostReport>>) -> Result<Ends<HostReport>, Vec<Ends<HostReport>>> {
+    if reports.len() == 1 { Ok(reports.remove(0)) } else { Err(reports) }
 }
 
 /// Maximum time for which a CPU quota may keep a host from running, as a share of a trial.

@@ -13,6 +13,7 @@ pub(crate) mod source;
 pub(crate) mod spec;
 pub(crate) mod wifi;
 
+use crate::program::ProgramEvidence;
 use clock::ClockSync;
 use other_load::OtherLoad;
 use routers::RouterEvidence;
@@ -56,6 +57,8 @@ pub struct Evidence {
     pub(crate) other_load: Option<OtherLoad>,
     /// The output of another program that drove the trial; `None` if it was stacklab's own generator.
     pub(crate) generator: Option<GeneratorEvidence>,
+    /// What was observed of a program of the study's own; `None` if the trial is of none.
+    pub(crate) program: Option<ProgramEvidence>,
     /// The joint figures of the arm of an interleaved trial; none otherwise.
     pub(crate) joint: JointFigures,
 }
@@ -73,6 +76,7 @@ impl Evidence {
             clocks: ClockSync::Same,
             other_load: None,
             generator: None,
+            program: None,
             joint: JointFigures::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::CampaignError;
 use crate::generator;
+use crate::program;
 use crate::rig::Rig;
 use crate::trial::Evidence;
 use crate::trial::other_load::LoadSample;
@@ -31,7 +32,7 @@ pub(crate) fn run(
         arms.push(Prepared::new(of_arm(rigs, place), study, plan.seed(), schedule, trial)?);
     }
     let evidence = match schedule {
-        ArmSchedule::Alone => vec![alone(rigs[0], plan.seed(), &arms[0])?],
+        ArmSchedule::Alone => vec![alone(rigs[0], study, plan.seed(), &arms[0])?],
         _ => interleaved(rigs, study, plan.seed(), schedule, &mut arms)?,
     };
     let mut runs = Vec::new();
@@ -46,11 +47,17 @@ pub(crate) fn run(
     Ok(runs)
 }
 
-fn alone(rig: &mut Rig, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, CampaignError> {
+fn alone(rig: &mut Rig, study: &Study, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, CampaignError> {
     let cell = &arm.trial.cell;
     let seed = trial_seed(seed, arm.trial);
     let mut generator = None;
+    let mut of_program = None;
     let mut evidence = observed(&mut [rig], seed, |rigs| {
+        if let Some(program) = study.program_of(cell) {
+            let (collected, found) = program::run(rigs[0], program, &arm.path, &arm.spec)?;
+            of_program = Some(found);
+            return Ok(vec![collected]);
+        }
         if Generator::of(cell).is_other() {
             let (collected, found) = generator::run(rigs[0], cell, &arm.path, &arm.spec)?;
             generator = Some(found);
@@ -59,7 +66,7 @@ fn alone(rig: &mut Rig, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, Campa
         let [sender, receiver] = rigs[0].ends.agents();
         Ok(vec![collect(sender, receiver, &arm.path, &arm.spec, Direction::of(cell))?])
     })?;
-    Ok(Evidence { generator, ..evidence.remove(0) })
+    Ok(Evidence { generator, program: of_program, ..evidence.remove(0) })
 }
 
 fn interleaved(

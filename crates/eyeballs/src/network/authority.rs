@@ -45,16 +45,18 @@ const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 const NETSCAPE_COMMENT: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x86, 0xf8, 0x42, 0x01, 0x0d];
 
 /// The authority's certificate, and the server's with its key.
-pub(super) struct Credentials {
+pub struct Credentials {
     /// The authority's certificate as PEM.
     pub authority: String,
+    /// The server's certificate and the authority's.
     pub chain: Vec<CertificateDer<'static>>,
+    /// The server's key.
     pub key: PrivateKeyDer<'static>,
 }
 
 impl Credentials {
     /// New keys and certificates.
-    pub(super) fn generate() -> Result<Credentials, Unspecified> {
+    pub fn generate() -> Result<Credentials, Unspecified> {
         let random = SystemRandom::new();
         let authority = Key::generate(&random)?;
         let server = Key::generate(&random)?;

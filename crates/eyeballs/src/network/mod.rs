@@ -11,7 +11,7 @@
 //! | `files` | `resolv.conf`, `nsswitch.conf` and trusted certificates of the client |
 
 pub(crate) mod answer;
-mod authority;
+pub(crate) mod authority;
 pub(crate) mod dns;
 mod files;
 mod http;

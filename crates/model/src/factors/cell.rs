@@ -47,9 +47,10 @@ impl Cell {
         (mss.map_or(most, |mss| mss.min(most)), true)
     }
 
-    /// The cell's level of a factor, in the spelling of reports and study files.
+    /// The cell's level of a factor, in the spelling of reports and study files; empty if it has none.
     pub fn level(&self, factor: Factor) -> String {
         match factor {
+            _ if !self.has(factor) => String::new(),
             Factor::Family => self.family.to_string(),
             Factor::Transport => self.transport.to_string(),
             Factor::SizeOf => self.size_of.to_string(),
@@ -73,6 +74,22 @@ impl Cell {
         Ok(())
     }
 
+    /// Whether programs that are not stacklab's make its traffic.
+    pub fn has_other_programs(&self) -> bool {
+        Generator::of(self).is_other() || self.settings.program.is_some()
+    }
+
+    /// The transport of its messages; `None` if it is a program's own.
+    pub fn transport_of_messages(&self) -> Option<Transport> {
+        Some(self.transport).filter(|_| self.has(Factor::Transport))
+    }
+
+    /// Whether the factor says something of it: what a program sends, and how, is its own.
+    fn has(&self, factor: Factor) -> bool {
+        let is_of_messages = matches!(factor, Factor::Transport | Factor::SizeOf | Factor::Size);
+        !is_of_messages || self.settings.program.is_none()
+    }
+
     /// Whether two cells are equal except for the factor. Equal cells count too.
     pub fn same_but(&self, other: &Cell, factor: Factor) -> bool {
         Factor::ALL.iter().all(|f| *f == factor || self.level(*f) == other.level(*f))
@@ -80,7 +97,7 @@ impl Cell {
 
     /// The cell's levels without one factor, for headings: `tcp 128 B payload`.
     pub fn context(&self, without: Factor) -> String {
-        let parts = Factor::ALL.iter().filter(|f| **f != without).filter_map(|f| match f {
+        let parts = Factor::ALL.iter().filter(|f| **f != without && self.has(**f)).filter_map(|f| match f {
             // The size says it: `128 B payload`.
             Factor::SizeOf if without != Factor::Size => None,
             Factor::Size if without != Factor::SizeOf => Some(format!("{} B {}", self.size, self.size_of)),
@@ -109,7 +126,10 @@ impl Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} B {}", self.family, self.transport, self.size, self.size_of)?;
+        write!(f, "{}", self.family)?;
+        if self.has(Factor::Transport) {
+            write!(f, " {} {} B {}", self.transport, self.size, self.size_of)?;
+        }
         if !self.replica.is_empty() {
             write!(f, " {}", self.replica)?;
         }
@@ -237,5 +257,17 @@ mod tests {
         assert_eq!(cell.label_without(Some(Factor::Family)), "UDP 128 B gvisor");
         cell.size_of = SizeOf::Frame;
         assert_eq!(cell.label(), "IPv4 UDP 128 B size of a frame gvisor");
+    }
+
+    #[test]
+    fn a_program_has_neither_transport_nor_size() {
+        let mut cell = Cell::new(Family::Ipv6, Transport::Tcp, SizeOf::Payload, 0);
+        cell.set(Factor::Program, "nginx").unwrap();
+        assert_eq!(
+            (cell.label(), cell.to_string()),
+            ("IPv6 nginx".to_owned(), "ipv6 program=nginx".to_owned())
+        );
+        assert_eq!(cell.context(Factor::Family), "program=nginx");
+        assert_eq!(cell.level(Factor::Size), "");
     }
 }

@@ -102,6 +102,8 @@ named! {
         Connect = "connect",
         /// Streams of short slices at loads that go up after a good slice and down after a bad one.
         Search = "search",
+        /// Programs of the study's own: a server, and a client that ends by itself.
+        Program = "program",
     }
 }
 
@@ -111,6 +113,8 @@ impl Probe {
             Probe::Connect => transport == Transport::Tcp,
             // TCP repairs losses and lowers its load.
             Probe::Search => transport == Transport::Udp,
+            // What the programs use is their own: the cells of a study name TCP for all of them.
+            Probe::Program => transport == Transport::Tcp,
             _ => true,
         }
     }

@@ -70,6 +70,8 @@ named! {
         WifiClock = "wifi.clock",
         Generator = "generator",
         Programs = "programs",
+        /// A `[[program]]` of the study.
+        Program = "program",
     }
 }
 
@@ -146,7 +148,15 @@ impl Factor {
         use Factor::*;
         matches!(
             self,
-            Replica | Os | Mechanism | Translator | Socket | CongestionControl | Generator | Programs
+            Replica
+                | Os
+                | Mechanism
+                | Translator
+                | Socket
+                | CongestionControl
+                | Generator
+                | Programs
+                | Program
         )
     }
 
@@ -165,7 +175,7 @@ impl Factor {
             (Factor::Family, "ipv6") => "IPv6".to_owned(),
             (Factor::Transport, transport) => transport.to_uppercase(),
             (Factor::SizeOf, part) if !part.is_empty() => format!("size of a {part}"),
-            (Factor::Size, size) => format!("{size} B"),
+            (Factor::Size, size) if !size.is_empty() => format!("{size} B"),
             (_, level) => level.to_owned(),
         }
     }

@@ -38,6 +38,8 @@ pub struct CellSettings {
     pub generator: Option<Generator>,
     /// The folder of the generator's programs; `None`: those in PATH.
     pub programs: Option<String>,
+    /// The name of the `[[program]]` that is measured.
+    pub program: Option<String>,
 }
 
 /// The table of settings: factor and field. A level's text is what the field's type prints and parses.
@@ -113,6 +115,7 @@ levels! {
     WifiClock = wifi.clock,
     Generator = generator,
     Programs = programs,
+    Program = program,
 }
 
 impl CellSettings {
@@ -190,7 +193,7 @@ mod tests {
     use crate::{Io, Service, SocketKind, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 45] = [
+    const LEVELS: [(&str, &str); 46] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -236,6 +239,7 @@ mod tests {
         ("wifi.clock", "real"),
         ("generator", "iperf3"),
         ("programs", "base/src"),
+        ("program", "nginx"),
     ];
 
     fn all() -> CellSettings {

@@ -246,6 +246,11 @@ impl Question {
     pub fn cells(&self) -> [&Cell; 2] {
         [&self.baseline, &self.candidate]
     }
+
+    /// The transport of both cells; `None` if it is compared, or a program's own.
+    pub fn transport(&self) -> Option<Transport> {
+        self.baseline.transport_of_messages().filter(|_| self.factor != Factor::Transport)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -219,6 +219,18 @@ metrics! {
     LoadAtLoss = "load_at_loss", "highest load", Search, MessagePerSecond, [Higher, UDP],
         "load, first to last message of a slice, above which more than the given share of messages is lost or late in \
          more than half of the slices (or another exceed ratio)";
+    Duration = "duration", "duration", Program, Millisecond, [],
+        "time from the start of the client to its end";
+    InterfaceThroughput = "interface_throughput", "interface throughput", Program, MegabitPerSecond, [Higher],
+        "bytes that the client's interface received or sent, whichever were more, with all headers, over the time of \
+         the middle 98 % of them";
+    CpuClient = "cpu_client", "client CPU", Program, Millisecond, [],
+        "CPU time of the client and of what it waited for, from its start to its end";
+    CpuServer = "cpu_server", "server CPU", Program, Millisecond, [],
+        "CPU time of all processes of the server's host but stacklab's, from the start of the client to its end";
+    CpuPerKilobyte = "cpu_per_kilobyte", "CPU per kilobyte", Program, Nanosecond, [OfProcess],
+        "CPU time of client and server over the kilobytes (1000 B) that the client's interface sent and received, with \
+         all headers";
 }
 
 impl Metric {

@@ -1,6 +1,7 @@
 //! One planned measurement, and its run as stored in the record.
 
 pub(crate) mod options;
+pub(crate) mod program;
 pub(crate) mod search;
 pub(crate) mod spec;
 pub(crate) mod spent;

@@ -54,7 +54,7 @@ fn part(
     table.push_optional("n", estimates.iter().map(|estimate| estimate.n.to_string()).collect());
     table.footnotes = notes;
     [
-        Block::Heading(format!("{}, {place}", metric.label())),
+        Block::Heading(format!("{}, {place}", metric.label()).trim_end_matches(", ").to_owned()),
         Block::Text(format!("in {}", definition(metric, &shown, cpu_scope))),
         Block::Table(table),
     ]

@@ -41,14 +41,15 @@ pub(crate) fn by_table<'a, T>(
     of: impl Fn(&T) -> (Metric, &Cell),
     has_many_sizes_of: bool,
 ) -> Vec<(Metric, String, Vec<&'a T>)> {
-    let mut sorted: BTreeMap<(Metric, Transport, SizeOf), Vec<&T>> = BTreeMap::new();
+    type Key = (Metric, Option<Transport>, SizeOf);
+    let mut sorted: BTreeMap<Key, Vec<&T>> = BTreeMap::new();
     for row in rows {
         let (metric, cell) = of(row);
-        sorted.entry((metric, cell.transport, cell.size_of)).or_default().push(row);
+        sorted.entry((metric, cell.transport_of_messages(), cell.size_of)).or_default().push(row);
     }
-    let table = |((metric, transport, size_of), mut rows): ((Metric, Transport, SizeOf), Vec<&'a T>)| {
+    let table = |((metric, transport, size_of), mut rows): (Key, Vec<&'a T>)| {
         rows.sort_by_key(|row| sort_key(of(row).1));
-        (metric, place(Some(transport), Some(size_of).filter(|_| has_many_sizes_of)), rows)
+        (metric, place(transport, Some(size_of).filter(|_| has_many_sizes_of)), rows)
     };
     sorted.into_iter().map(table).collect()
 }
@@ -109,7 +110,7 @@ pub(crate) fn groups_of<'a>(
             arms.push(pair);
             arms.len() - 1
         });
-        let transport = (factor != Factor::Transport).then_some(cell.transport);
+        let transport = question.transport();
         let size_of = (factor != Factor::SizeOf).then_some(cell.size_of);
         sorted.entry((arm, question.metric, transport, size_of)).or_default().push(comparison);
     }
@@ -270,13 +271,13 @@ impl Group<'_> {
 /// The factors that distinguish the rows of a table of cells: replicas only if there are any, and only those settings
 /// that the study varies.
 pub(crate) fn row_factors<'a>(
-    mut cells: impl Iterator<Item = &'a Cell>,
+    cells: impl Iterator<Item = &'a Cell> + Clone,
     varied: &[Factor],
     compared: Option<Factor>,
 ) -> Vec<Factor> {
-    let replicas = cells.any(|cell| !cell.replica.is_empty());
-    let shown = |factor: &Factor| Some(*factor) != compared && (replicas || *factor != Factor::Replica);
-    ROWS.into_iter().chain(varied.iter().copied()).filter(shown).collect()
+    // A program has no size of its messages, and most studies no replicas.
+    let named = ROWS.into_iter().filter(|factor| cells.clone().any(|cell| !cell.level(*factor).is_empty()));
+    named.chain(varied.iter().copied()).filter(|factor| Some(*factor) != compared).collect()
 }
 
 /// The order of rows; levels that are numbers by number.

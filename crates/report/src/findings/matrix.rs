@@ -94,8 +94,15 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
     let lines: Vec<Line> = groups.iter().flat_map(|group| lines(group)).collect();
     let sizes = sizes(&lines);
     let mut table = Table::default();
-    table.columns.push(("size in bytes".to_owned(), false));
-    table.columns.extend(sizes.iter().map(|size| (size.to_string(), false)));
+    // Programs have no sizes.
+    let [first, others] = match sizes.iter().all(|size| *size == 0) {
+        true => ["compared".to_owned(), "verdict".to_owned()].map(|name| vec![(name, false)]),
+        false => [
+            vec![("size in bytes".to_owned(), false)],
+            sizes.iter().map(|size| (size.to_string(), false)).collect(),
+        ],
+    };
+    table.columns = [first, others].concat();
     let mut controlled: Vec<(Metric, &Cell, String)> = Vec::new();
     for (place, Line { group, levels, rows }) in lines.iter().enumerate() {
         let mut label = vec![group.subject()];
@@ -147,8 +154,9 @@ pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
     };
     let tables = grouped(groups.iter().map(|group| (title(group), *group)));
     let plain = describe_figures(groups);
-    let legend =
-        format!("over all sizes; = equivalent, 0 none seen, ? undecided{plain}, - nothing to compare");
+    let has_sizes = groups.iter().flat_map(|group| &group.rows).any(|row| row.question.baseline.size > 0);
+    let over = if has_sizes { "over all sizes; " } else { "" };
+    let legend = format!("{over}= equivalent, 0 none seen, ? undecided{plain}, - nothing to compare");
     let block = |(title, groups): (String, Vec<&Group>)| {
         let (table, alike) = levels_table(&groups);
         let controls = control_legend(&groups);

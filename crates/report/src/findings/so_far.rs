@@ -2,9 +2,7 @@
 //! as one.
 
 use crate::findings::claims::{Claimed, range_text};
-use stacklab_model::{
-    APPEARS, Better, Comparison, Factor, Headline, Interval, Metric, StopReason, Verdict, count,
-};
+use stacklab_model::{APPEARS, Better, Comparison, Headline, Interval, Metric, StopReason, Verdict, count};
 
 /// What comes before such differences in the answer.
 pub(crate) const NOT_YET_CLAIMED: &str = "not yet claimed, as the campaign has not ended:";
@@ -38,7 +36,7 @@ pub(crate) fn list_plain<'a>(one: &Headline, comparisons: &'a [Comparison]) -> V
 
 fn is_of(one: &Headline, row: &Comparison) -> bool {
     let question = &row.question;
-    let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
+    let transport = question.transport();
     question.factor == one.factor
         && question.metric == one.metric
         && transport == one.transport
@@ -124,6 +122,7 @@ mod tests {
     use crate::tests::fixtures::no_estimate;
     use crate::tests::fixtures::{compared, findings};
     use crate::{OutputFormat, WIDTH, render};
+    use stacklab_model::Factor;
     use stacklab_model::{Estimate, Findings, Transport};
 
     fn row(size: u32, estimate: f64) -> Comparison {

@@ -128,7 +128,7 @@ pub(crate) fn sentence(group: &Group) -> String {
 pub(crate) fn explained_part(by: LimitedBy, factor: Factor, part: &str, rest: &str) -> String {
     let whose = match factor {
         Factor::Family | Factor::Os => "the stacks".to_owned(),
-        Factor::Generator | Factor::Programs | Factor::Mechanism | Factor::Translator => {
+        Factor::Generator | Factor::Programs | Factor::Program | Factor::Mechanism | Factor::Translator => {
             format!("the {}", factor.plural())
         }
         _ => "other causes".to_owned(),

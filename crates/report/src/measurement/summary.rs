@@ -15,10 +15,17 @@ pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostRepor
         Probe::Stream | Probe::Paced | Probe::Search => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => echo(run, sender, receiver),
         Probe::Connect => connect(run, sender),
+        Probe::Program => program(run),
     };
     lines.extend(schedule(sender));
     lines.extend(cpu(sender, receiver));
     lines
+}
+
+fn program(run: &RunRecord) -> Lines {
+    let rate = shown(run.values.get(&Metric::InterfaceThroughput), |mbit| scaled(mbit * 1e6, "bit/s"));
+    let duration = shown(run.values.get(&Metric::Duration), |ms| format!("{} ms", number(ms)));
+    vec![("duration", duration), ("interface throughput", rate)]
 }
 
 fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {

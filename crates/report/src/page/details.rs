@@ -48,22 +48,12 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         RunStatus::Valid => vec![],
         RunStatus::Invalid(reasons) => reasons.iter().map(|reason| format!("invalid: {reason}")).collect(),
     };
-    let lost = places(&run.drops);
     remarks.extend(run.warnings.iter().map(|w| format!("{}: {}; {}", w.code, w.text, w.advice)));
     RunDetail {
         block: run.trial.block,
         position: run.trial.position,
         label: format!("block {} {} {}", run.trial.block + 1, run.trial.probe.name(), run.trial.cell.label()),
-        facts: facts([
-            ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned()),
-            ("message", format!("{} B", spec.message_bytes)),
-            ("pacing", spec.probe.pacing.to_string()),
-            ("length", describe_length(spec.probe.length)),
-            ("flows", spec.flows.to_string()),
-            ("I/O", spec.io.to_string()),
-            ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000)),
-            ("lost", if lost.is_empty() { "none".to_owned() } else { lost }),
-        ]),
+        facts: facts(facts_of_run(run)),
         warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
         remarks,
         figures: measured.iter().map(|(metric, value)| figure(**metric, value)).collect(),
@@ -73,6 +63,26 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         slices: slices(run, beside),
         channel: channel(run),
     }
+}
+
+fn facts_of_run(run: &RunRecord) -> Vec<(&'static str, String)> {
+    let spec = &run.spec;
+    let counts = ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned());
+    let in_all = ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000));
+    if spec.probe.probe == Probe::Program {
+        return vec![counts, in_all];
+    }
+    let lost = places(&run.drops);
+    vec![
+        counts,
+        ("message", format!("{} B", spec.message_bytes)),
+        ("pacing", spec.probe.pacing.to_string()),
+        ("length", describe_length(spec.probe.length)),
+        ("flows", spec.flows.to_string()),
+        ("I/O", spec.io.to_string()),
+        in_all,
+        ("lost", if lost.is_empty() { "none".to_owned() } else { lost }),
+    ]
 }
 
 fn figure(metric: Metric, value: &Value) -> Fact {
@@ -87,9 +97,18 @@ fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {
         ("socket", format!("{family} {transport} {}", endpoint.local)),
         ("peer", endpoint.peer.to_string()),
         ("interface", format!("{}, MTU {}", endpoint.interface, endpoint.interface_mtu)),
-        ("sent", format!("{} measured, {} in the warm-up", side.sent.measured, side.sent.warmup)),
-        ("received", format!("{} measured, {} in the warm-up", side.received.measured, side.received.warmup)),
     ];
+    if run.trial.probe != Probe::Program {
+        let both = [
+            ("sent", side.sent.measured, side.sent.warmup),
+            ("received", side.received.measured, side.received.warmup),
+        ];
+        rows.extend(
+            both.map(|(name, measured, warmup)| {
+                (name, format!("{measured} measured, {warmup} in the warm-up"))
+            }),
+        );
+    }
     if detailed == Detailed::Fully {
         let offloads = endpoint.offloads.on();
         rows.push(("offloads", if offloads.is_empty() { "off".to_owned() } else { offloads.join(", ") }));

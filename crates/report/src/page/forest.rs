@@ -150,7 +150,7 @@ pub(super) fn margin(metric: Metric, margin: f64, unit: &DisplayUnit) -> [f64; 2
 
 fn is_part(one: &Headline, comparison: &Comparison) -> bool {
     let question = &comparison.question;
-    let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
+    let transport = question.transport();
     (question.factor, question.metric, transport) == (one.factor, one.metric, one.transport)
         && question.baseline.level(one.factor) == one.baseline
         && question.candidate.level(one.factor) == one.candidate

@@ -65,7 +65,7 @@ pub(crate) fn field(name: impl Into<Cow<'static, str>>, value: impl Into<FieldVa
 
 /// The columns of a cell, without its settings, and empty for a factor that has other columns because it is compared.
 pub(crate) fn cell_fields(cell: Option<&Cell>, compared: Option<Factor>) -> Vec<Field> {
-    let size = cell.filter(|_| compared != Some(Factor::Size)).map(|cell| u64::from(cell.size));
+    let size = level(cell, Factor::Size, compared).and_then(|size| size.parse::<u64>().ok());
     let text = |factor: Factor| field(factor.name(), level(cell, factor, compared));
     vec![
         text(Factor::Transport),

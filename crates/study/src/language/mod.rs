@@ -7,7 +7,7 @@ pub(crate) mod schema;
 pub(crate) mod table;
 mod wifi;
 
-use stacklab_model::{Family, Generator, Mechanism, Probe};
+use stacklab_model::{Family, Generator, Mechanism, PROGRAM_PLACEHOLDERS, Probe};
 
 #[derive(Clone, Copy)]
 pub(crate) struct KeyDef {
@@ -92,6 +92,12 @@ impl KeyDef {
             }
             "generator" => {
                 Generator::ALL.iter().map(|one| format!("{one}: {}.", one.definition().doc)).collect()
+            }
+            "server" => {
+                let placeholders =
+                    PROGRAM_PLACEHOLDERS.iter().map(|(name, is)| format!("`{{{name}}}` is {is}"));
+                let said = placeholders.collect::<Vec<_>>().join("; ");
+                return self.doc.replace("PLACEHOLDERS", &format!("In both commands {said}."));
             }
             _ => return self.doc.to_owned(),
         };

@@ -39,6 +39,11 @@ const HOST: KeyDef = optional(
     Kind::Tables(HOSTS),
     "Real machines (ssh:.. and localhost in factors.os): which of their addresses the traffic uses.",
 );
+const PROGRAM: KeyDef = optional(
+    "program",
+    Kind::Tables(PROGRAMS),
+    "Programs to be compared: a server and a client each, measured by probe.program. The study has no transport and no size then: they are the programs' own.",
+);
 const SCALE: KeyDef = optional(
     "scale",
     Kind::Table(SCALES),
@@ -53,11 +58,33 @@ const WITHOUT: KeyDef = optional(
 
 /// A whole study file.
 pub(crate) const STUDY: &[KeyDef] =
-    &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT, SCALE];
+    &[TITLE, TESTBED, HOST, PROGRAM, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
 pub(crate) const PARTIAL: &[KeyDef] =
-    &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT];
+    &[TITLE, TESTBED, HOST, PROGRAM, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT];
+
+const PROGRAMS: &[KeyDef] = &[
+    required("name", Kind::Text, "Its name, a level of factors.program."),
+    required(
+        "server",
+        Kind::Text,
+        "The command of the server, for a shell in the folder where stacklab runs. PLACEHOLDERS The server runs until it is ended (SIGTERM).",
+    ),
+    required(
+        "client",
+        Kind::Text,
+        "The command of the client, which begins when the server is ready, and ends by itself with exit code 0.",
+    ),
+    default(
+        "transport",
+        Kind::Name { set: "transport", names: Transport::NAMES },
+        "\"tcp\"",
+        "The protocol of the server's port: it is ready once a socket waits there.",
+    ),
+    default("port", Kind::Integer { least: 1, most: 65_535 }, "7000", "The server's port."),
+    default("limit", Kind::Duration { least: "1s", most: "24h" }, "\"60s\"", "How long the client may take."),
+];
 
 const SCALES: &[KeyDef] = &[
     optional("quick", Kind::Part, "Minutes."),
@@ -311,6 +338,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         Kind::List(&Kind::Text),
         "Folders of the generator's programs, such as two builds of iperf3: [\"base/src\", \"candidate/src\"], seen from the folder where stacklab runs. Absent: the programs in PATH. Generators other than stacklab only.",
     ),
+    optional(
+        "program",
+        Kind::List(&Kind::Text),
+        "Names of [[program]] tables: the programs that are measured. Absent: all of them.",
+    ),
 ];
 
 /// The keys of a table that changes some levels.
@@ -460,6 +492,19 @@ const PROBES: &[KeyDef] = &[
         ]),
         "The highest load without more than some loss: streams of short slices, each arm at its own load, which goes up after a good slice and down after a bad one. UDP, in one direction.",
     ),
+    optional(
+        "program",
+        Kind::Table(&[
+            metrics(Probe::Program),
+            default(
+                "time",
+                Kind::Duration { least: "1ms", most: "24h" },
+                "\"1s\"",
+                "What {seconds} is in the commands; the client's own end is the end of a run.",
+            ),
+        ]),
+        "Programs of the study's own ([[program]]): each run starts a server and a client.",
+    ),
 ];
 
 pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);
@@ -474,6 +519,7 @@ const fn metrics(probe: Probe) -> KeyDef {
         Probe::EchoUnderLoad => &Kind::Metric(Some(Probe::EchoUnderLoad)),
         Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
         Probe::Search => &Kind::Metric(Some(Probe::Search)),
+        Probe::Program => &Kind::Metric(Some(Probe::Program)),
     };
     required("metrics", Kind::List(list), "The metrics of the probe.")
 }

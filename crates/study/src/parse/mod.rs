@@ -1,6 +1,7 @@
 //! From text to a checked study.
 
 pub(crate) mod layers;
+mod programs;
 pub(crate) mod tree;
 mod without;
 
@@ -66,6 +67,7 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     for setting in settings {
         layers::merge(&mut tree, setting, PARTIAL);
     }
+    programs::complete(&mut tree, &mut problems);
     without::apply(&mut tree, &mut problems);
     layers::complete(&mut tree, PARTIAL, "", &Location::whole(file), &mut problems);
 

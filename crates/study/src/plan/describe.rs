@@ -3,8 +3,8 @@
 use crate::plan::estimate::{ASSUMED_ROUNDS, PlanEstimate};
 use crate::{Plan, Study};
 use stacklab_model::{
-    ComparisonSpec, Factor, Length, LinkConfig, Pacing, Probe, ProbeSpec, Topology, count, once_each,
-    print_duration,
+    ComparisonSpec, Factor, Length, LinkConfig, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, count,
+    once_each, print_duration, printable_text,
 };
 
 impl Plan {
@@ -21,6 +21,10 @@ impl Plan {
         lines.push(format!("Cells       {}", study.cells.len()));
         for probe in &study.probes {
             lines.push(format!("{:<11} {}", probe.probe.name(), describe_probe(probe)));
+        }
+        for ProgramSpec { name, server, client, .. } in &study.programs {
+            lines.push(format!("{name:<11} server: {}", printable_text(server.trim())));
+            lines.push(format!("{:<11} client: {}", "", printable_text(client.trim())));
         }
         lines.push(format!("Comparisons {}", study.questions().len()));
         for ComparisonSpec { factor, candidate, baseline, .. } in &study.comparisons {
@@ -65,6 +69,9 @@ impl Plan {
 fn describe_assumptions(study: &Study, estimate: &PlanEstimate) -> String {
     if study.probe(Probe::Search).is_some() {
         return format!(", if a search takes {ASSUMED_ROUNDS} rounds");
+    }
+    if !study.programs.is_empty() {
+        return ", if each client takes that time".to_owned();
     }
     if estimate.assumed {
         ", where runs end by packets: at an assumed rate".to_owned()
@@ -111,8 +118,10 @@ fn describe_probe(probe: &ProbeSpec) -> String {
         }
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
-    if probe.probe == Probe::Search {
-        return format!("{pacing}: {}", metrics.join(", "));
+    match probe.probe {
+        Probe::Search => return format!("{pacing}: {}", metrics.join(", ")),
+        Probe::Program => return format!("{{seconds}} is {length}: {}", metrics.join(", ")),
+        _ => {}
     }
     format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))
 }

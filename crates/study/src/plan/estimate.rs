@@ -33,7 +33,8 @@ pub struct PlanEstimate {
     pub min_ns: u64,
     /// Maximum duration, nanoseconds.
     pub max_ns: u64,
-    /// Whether a run that ends after a number of packets had to be taken at an assumed rate.
+    /// Whether a run that ends after a number of packets had to be taken at an assumed rate, or one of a program as
+    /// long as its study says.
     pub assumed: bool,
 }
 
@@ -113,7 +114,8 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         return (slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS), false);
     }
     let packets = match spec.length {
-        Length::Time(nanoseconds) => return (nanoseconds, false),
+        // A program ends by itself.
+        Length::Time(nanoseconds) => return (nanoseconds, spec.probe == Probe::Program),
         Length::Packets(packets) => packets as f64,
     };
     let limit = if spec.probe == Probe::Connect { None } else { study.link_config.messages_per_second(cell) };

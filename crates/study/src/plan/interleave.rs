@@ -58,7 +58,7 @@ pub(crate) fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
         system => factor.is_of_testbeds() || system.counts_cpu(),
     };
     probe.interleaves()
-        && !Generator::of(cell).is_other()
+        && !cell.has_other_programs()
         && Direction::of(cell) != Direction::Both
         && Systems::of(cell).0.iter().all(fits)
 }

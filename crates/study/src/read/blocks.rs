@@ -155,6 +155,9 @@ fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, Stri
     if let Some(generator) = cells.iter().map(Generator::of).find(|generator| generator.is_other()) {
         return Some((factor, format!("trials of generator {generator} have no slices")));
     }
+    if cells.iter().any(Cell::has_other_programs) {
+        return Some((factor, "runs of programs are whole".to_owned()));
+    }
     if factor.is_of_wifi() {
         return Some((factor, "each Wi-Fi network has a separate guest and clock".to_owned()));
     }

@@ -97,6 +97,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::RouterQueue => "[\"inline\", \"thread\"]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",
+        Factor::Program => "[\"nginx\", \"caddy\"]",
         Factor::Programs => "[\"base/src\", \"candidate/src\"]",
         Factor::Io => "[\"send\", \"sendmmsg\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",

@@ -9,7 +9,7 @@ use stacklab_model::{
 };
 
 /// Factors of hosts and links, which a testbed sets for whatever runs in its hosts.
-const OF_TESTBEDS: [Factor; 13] = [
+pub(super) const OF_TESTBEDS: [Factor; 13] = [
     Factor::Os,
     Factor::Services,
     Factor::Mechanism,
@@ -38,7 +38,7 @@ pub(super) fn check(
             let Ok(value) = level.value.parse::<Generator>() else { continue };
             if value.is_other() {
                 let generator = At { value, place: level.place.clone() };
-                check_hosts(&generator, topology, factors, problems);
+                check_namespaces(&generator, &format!("generator `{value}`"), topology, factors, problems);
                 check_traffic(&generator, factors, problems);
                 check_probes(&generator, probe, probes, problems);
             }
@@ -66,29 +66,29 @@ fn check_programs(factors: &Factors, problems: &mut Problems) {
 }
 
 /// Their programs are on this machine, and so in namespaces of its kernel.
-fn check_hosts(
-    generator: &At<Generator>,
+pub(super) fn check_namespaces<T>(
+    programs: &At<T>,
+    what: &str,
     topology: Option<&At<Topology>>,
     factors: &Factors,
     problems: &mut Problems,
 ) {
-    let name = generator.value;
     for level in factors.setting_levels(Factor::Os) {
         let Ok(Systems(systems)) = level.value.parse() else { continue };
         let Some(system) = systems.iter().find(|system| **system != System::Namespace) else { continue };
-        let title = format!("generator `{name}` cannot run in {system}");
+        let title = format!("{what} cannot run in {system}");
         problems.add(
-            generator
-                .problem(title, "its program is installed on this machine, and not in that system")
+            programs
+                .problem(title, "what it runs is installed on this machine, and not in that system")
                 .related(&level.place, "together with this")
-                .help("generators other than stacklab run in namespaces: leave it or the system out"),
+                .help("programs that are not stacklab's run in namespaces: leave them or the system out"),
         );
         return;
     }
     if let Some(topology) = topology.filter(|topology| matches!(topology.value, Topology::Wifi(_))) {
-        let title = format!("generator `{name}` cannot run on Wi-Fi");
+        let title = format!("{what} cannot run on Wi-Fi");
         let label = "the network is inside a guest, where its program is not installed";
-        problems.add(generator.problem(title, label).related(&topology.place, "together with this"));
+        problems.add(programs.problem(title, label).related(&topology.place, "together with this"));
     }
 }
 

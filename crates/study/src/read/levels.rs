@@ -19,7 +19,10 @@ const TCP_HEADER_BYTES: u32 = 20;
 const TIMESTAMP_BYTES: u32 = 12;
 
 pub(super) fn check(factors: &Factors, problems: &mut Problems) {
-    check_sizes(factors, problems);
+    // What a program sends is its own.
+    if factors.setting(Factor::Program).is_none() {
+        check_sizes(factors, problems);
+    }
     for setting in &factors.settings {
         check_needs(setting, factors, problems);
     }

@@ -11,6 +11,7 @@ mod hosts;
 mod levels;
 mod mechanisms;
 mod probes;
+mod programs;
 mod search;
 mod wifi;
 
@@ -102,6 +103,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }
     generators::check(probe, topology.as_ref(), &all, &probes, problems);
+    let programs = programs::read(key("program"), probe, topology.as_ref(), &all, problems);
     let rule = blocks::rule(blocks, problems);
     let comparisons = comparisons::read(key("comparison"), &all, &probes, problems);
     let round_trip_ns = topology.as_ref().map_or(0, |topology| topology.value.round_trip_ns());
@@ -114,6 +116,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         topology: topology?.value,
         keeps_testbeds: testbed.get("rebuild").value(leaf::boolean, problems) == Some(false),
         hosts,
+        programs,
         cells,
         probes,
         schedule,

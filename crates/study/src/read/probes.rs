@@ -4,7 +4,7 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::plan::{Plan, interleave};
 use crate::read::factors::Factors;
-use crate::read::{Node, nanoseconds, search};
+use crate::read::{Node, nanoseconds, programs, search};
 use crate::study::Study;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, Transport, print_duration};
 
@@ -41,8 +41,10 @@ pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Pr
 }
 
 fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
-    if probe == Probe::Search {
-        return search::read(node, problems);
+    match probe {
+        Probe::Search => return search::read(node, problems),
+        Probe::Program => return programs::read_probe(node, problems),
+        _ => {}
     }
     let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
     let rate = node.get("message_rate").value(read, problems);
@@ -55,7 +57,7 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
         pacing: match probe {
             Probe::Stream | Probe::EchoUnderLoad => rate.unwrap_or(Pacing::Flood),
             Probe::Paced | Probe::EchoOpenLoop => rate?,
-            Probe::Echo | Probe::Connect | Probe::Search => Pacing::Lockstep,
+            Probe::Echo | Probe::Connect | Probe::Search | Probe::Program => Pacing::Lockstep,
         },
         length: packets.map(Length::Packets).or(time.map(Length::Time))?,
         warmup_ns: node.get("warmup").value(nanoseconds, problems)?,

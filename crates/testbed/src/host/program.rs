@@ -5,16 +5,20 @@ use crate::kernel::cpus;
 use crate::kernel::namespace::ChildCpu;
 use crate::kernel::sys::{kill_group, limit};
 use crate::services::program::with_own_libraries;
-use crate::{AtHost, Attempt, Fault, Host, Node, Process, TestbedError, Workdir, spawn_in_namespace};
+use crate::{AtHost, Host, Node, Process, TestbedError, Workdir, spawn_in_namespace};
 use nix::sys::resource::Resource;
 use nix::sys::signal::Signal;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 use stacklab_model::Transport;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -72,31 +76,44 @@ impl Workdir {
         file: &Path,
         arguments: &[String],
     ) -> Result<Tool, TestbedError> {
+        let own = self.for_host(&host.node().to_string())?;
+        let mut command = Command::new(file);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("LC_ALL", "C")
+            .env("TMPDIR", &own)
+            .current_dir(&own);
+        with_own_libraries(&mut command, file);
+        limit(&mut command, Resource::RLIMIT_NOFILE, 1024);
+        limit(&mut command, Resource::RLIMIT_FSIZE, 1 << 30);
+        self.spawn(host, program, command)
+    }
+
+    /// Starts a command of the user's own in a host as [`Workdir::start`] does, but in this process's folder and
+    /// environment; it is read by a shell. TMPDIR is a folder that is removed with this one.
+    pub fn start_command(
+        &self,
+        host: &Host,
+        called: &'static str,
+        command: &str,
+    ) -> Result<Tool, TestbedError> {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]).env("TMPDIR", self.for_host(&host.node().to_string())?);
+        limit(&mut shell, Resource::RLIMIT_FSIZE, 1 << 30);
+        self.spawn(host, called, shell)
+    }
+
+    fn spawn(&self, host: &Host, called: &'static str, mut command: Command) -> Result<Tool, TestbedError> {
         let node = host.node();
         let own = self.for_host(&node.to_string())?;
-        let start = || -> Result<Tool, Fault> {
-            let printed = own.join(program);
-            let output = File::create(&printed).attempt(format!("write {}", printed.display()))?;
-            let complained = own.join(format!("{program}.errors"));
-            let errors = File::create(&complained).attempt(format!("write {}", complained.display()))?;
-            let mut command = Command::new(file);
-            command
-                .args(arguments)
-                .env_clear()
-                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-                .env("LC_ALL", "C")
-                .env("TMPDIR", &own)
-                .current_dir(&own)
-                .stdin(Stdio::null())
-                .stdout(output)
-                .stderr(errors);
-            with_own_libraries(&mut command, file);
-            limit(&mut command, Resource::RLIMIT_NOFILE, 1024);
-            limit(&mut command, Resource::RLIMIT_FSIZE, 1 << 30);
-            let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
-            Ok(Tool { node, program, process, printed, complained })
-        };
-        start().at(node)
+        let [printed, complained] = [own.join(called), own.join(format!("{called}.errors"))];
+        let output = File::create(&printed).map_err(TestbedError::file(&printed))?;
+        let errors = File::create(&complained).map_err(TestbedError::file(&complained))?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid())).at(node)?;
+        Ok(Tool { node, program: called, process, printed, complained })
     }
 }
 
@@ -162,6 +179,47 @@ impl Tool {
         self.process.signal(Signal::SIGINT)
     }
 
+    /// Asks it and the processes that it started to end (SIGTERM), as a service is asked.
+    pub fn terminate(&mut self) -> io::Result<()> {
+        self.process.signal(Signal::SIGTERM)
+    }
+
+    /// Calls `watch` every `interval` until the program has ended, which the kernel tells at once, and gives the time
+    /// of its end. `None` if `watch` said so or it is `until` before: it is killed then.
+    pub fn watch(
+        &mut self,
+        until: Instant,
+        interval: Duration,
+        mut watch: impl FnMut() -> ControlFlow<()>,
+    ) -> io::Result<Option<Instant>> {
+        let pid = Pid::from_raw(self.process.id() as i32);
+        let ended: OnceLock<nix::Result<Instant>> = OnceLock::new();
+        let mut is_killed = false;
+        thread::scope(|scope| {
+            let watching = thread::current();
+            let ended = &ended;
+            scope.spawn(move || {
+                // It stays a child that can be waited for.
+                let waited = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+                let _ = ended.set(waited.map(|_| Instant::now()));
+                watching.unpark();
+            });
+            while ended.get().is_none() && Instant::now() < until && watch().is_continue() {
+                thread::park_timeout(interval);
+            }
+            is_killed = ended.get().is_none();
+            if is_killed {
+                // Else the thread above would wait for it.
+                let _ = self.process.signal(Signal::SIGKILL);
+            }
+        });
+        match ended.into_inner() {
+            Some(Err(error)) => Err(error.into()),
+            Some(Ok(at)) if !is_killed => Ok(Some(at)),
+            _ => Ok(None),
+        }
+    }
+
     /// Kills it and the processes that it started.
     pub fn kill(&mut self) {
         let _ = self.process.kill();
@@ -169,13 +227,7 @@ impl Tool {
 
     /// Whether a socket of its namespace waits for connections or datagrams on a port.
     pub fn is_listening(&self, transport: Transport, port: u16) -> bool {
-        let (name, state) = match transport {
-            Transport::Tcp => ("tcp", "0A"),
-            Transport::Udp => ("udp", "07"),
-        };
-        let tables = [name.to_owned(), format!("{name}6")];
-        let read = |table: &String| fs::read_to_string(format!("/proc/{}/net/{table}", self.process.id()));
-        tables.iter().any(|table| listens(&read(table).unwrap_or_default(), state, port))
+        is_listening(self.process.id(), transport, port)
     }
 
     /// What it has printed so far, at most `most` bytes.
@@ -187,6 +239,34 @@ impl Tool {
     pub fn errors(&self, most: usize) -> String {
         start_of(&self.complained, most)
     }
+
+    /// The end of what it has printed so far, and then of its errors, at most `most` bytes each.
+    pub fn printed_last(&self, most: usize) -> String {
+        [&self.printed, &self.complained].map(|file| end_of(file, most)).concat()
+    }
+}
+
+/// Whether a socket waits for connections or datagrams on a port, in the network namespace of a living process.
+pub fn is_listening(pid: u32, transport: Transport, port: u16) -> bool {
+    let (name, state) = match transport {
+        Transport::Tcp => ("tcp", "0A"),
+        Transport::Udp => ("udp", "07"),
+    };
+    [name.to_owned(), format!("{name}6")].iter().any(|table| {
+        let sockets = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
+        listens(&sockets, state, port)
+    })
+}
+
+fn end_of(file: &Path, most: usize) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = File::open(file)
+        && let Ok(length) = file.seek(SeekFrom::End(0))
+    {
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(most as u64)));
+        let _ = file.take(most as u64).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn start_of(file: &Path, most: usize) -> String {

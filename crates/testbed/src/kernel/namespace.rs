@@ -62,6 +62,19 @@ pub struct ChildCpu {
 }
 
 impl ChildCpu {
+    /// Both, nanoseconds.
+    pub fn total_ns(self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
+    /// What was used since.
+    pub fn since(self, before: Self) -> Self {
+        ChildCpu {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+        }
+    }
+
     /// Of all children that this process has waited for.
     fn so_far() -> io::Result<Self> {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
@@ -86,11 +99,7 @@ impl Process {
             let before = ChildCpu::so_far()?;
             self.status = self.child.try_wait()?;
             if self.status.is_some() {
-                let after = ChildCpu::so_far()?;
-                self.cpu = Some(ChildCpu {
-                    user_ns: after.user_ns.saturating_sub(before.user_ns),
-                    system_ns: after.system_ns.saturating_sub(before.system_ns),
-                });
+                self.cpu = Some(ChildCpu::so_far()?.since(before));
             }
         }
         Ok(self.status)

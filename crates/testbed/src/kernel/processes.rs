@@ -1,10 +1,13 @@
 //! What /proc says of processes: whether one is still the same, and CPU time as this machine's kernel counts it. That
 //! is for guests whose own kernel counts no CPU time or not all of it.
 
-use crate::kernel::namespace::join;
+use crate::kernel::namespace::{ChildCpu, join};
+use nix::time::ClockId;
+use nix::unistd::{Pid, SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 use std::{fs, io};
 
 /// A process, and not another one that has its number later.
@@ -22,8 +25,7 @@ impl RunningProcess {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         let stat =
             parse(&stat).ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))?;
-        let network = fs::metadata(format!("/proc/{pid}/ns/net"))?.ino();
-        Ok(RunningProcess { pid, started: stat.started, network })
+        Ok(RunningProcess { pid, started: stat.started, network: network_of(pid)? })
     }
 
     /// Moves this process into its network namespace, as [`join`] does.
@@ -51,10 +53,87 @@ pub struct Ticks {
     pub system: u64,
 }
 
+impl Ticks {
+    fn total(self) -> u64 {
+        self.user + self.system
+    }
+}
+
+/// The CPU time so far of all processes in a host's network namespace but the one that holds it: a program and whatever
+/// it has started, also what has left its group.
+#[derive(Debug, Default)]
+pub struct NamespaceCpu {
+    /// Of each process, nanoseconds with those of the children that it has waited for.
+    by_process: BTreeMap<u32, u64>,
+    /// The same in ticks, by which the time is divided into that of programs and that of the kernel.
+    ticks: Ticks,
+    /// Of children that were waited for: exact to a tick.
+    waited_for_ns: u64,
+}
+
+impl NamespaceCpu {
+    /// In the namespace of this process.
+    pub fn of(holder: u32) -> io::Result<Self> {
+        let host = network_of(holder)?;
+        let tick_ns = 1_000_000_000 / ticks_per_second()?;
+        let mut found = NamespaceCpu::default();
+        for pid in list_processes() {
+            // A process may end at any moment.
+            let is_inside = pid != holder && network_of(pid).is_ok_and(|network| network == host);
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let Some(Stat { ticks, waited_for, .. }) = parse(&stat).filter(|_| is_inside) else { continue };
+            // Exact, where /proc has it in ticks.
+            let own_ns = ClockId::pid_cpu_clock_id(Pid::from_raw(pid as i32))
+                .and_then(ClockId::now)
+                .map_or(ticks.total() * tick_ns, |time| Duration::from(time).as_nanos() as u64);
+            found.by_process.insert(pid, own_ns + waited_for.total() * tick_ns);
+            found.ticks.user += ticks.user + waited_for.user;
+            found.ticks.system += ticks.system + waited_for.system;
+            found.waited_for_ns += waited_for.total() * tick_ns;
+        }
+        Ok(found)
+    }
+
+    /// What was used since an earlier time. `None` if a process has ended since and nobody has waited for it: then
+    /// its time is lost.
+    pub fn since(&self, before: &NamespaceCpu) -> Option<ChildCpu> {
+        let ended = before.by_process.iter().filter(|(pid, _)| !self.by_process.contains_key(pid));
+        let ended_ns: u64 = ended.map(|(_, ns)| ns).sum();
+        let waited_for_ns = self.waited_for_ns.saturating_sub(before.waited_for_ns);
+        // A tick is 10 ms at most.
+        if ended_ns > waited_for_ns + 10_000_000 {
+            return None;
+        }
+        let [now_ns, before_ns] = [self, before].map(|one| one.by_process.values().sum::<u64>());
+        let used_ns = now_ns.checked_sub(before_ns)?;
+        let user = self.ticks.user.saturating_sub(before.ticks.user);
+        let system = self.ticks.system.saturating_sub(before.ticks.system);
+        let user_ns = (used_ns as f64 * user as f64 / (user + system).max(1) as f64) as u64;
+        Some(ChildCpu { user_ns, system_ns: used_ns - user_ns })
+    }
+}
+
+/// Identifies the network namespace of a process.
+fn network_of(pid: u32) -> io::Result<u64> {
+    Ok(fs::metadata(format!("/proc/{pid}/ns/net"))?.ino())
+}
+
+fn ticks_per_second() -> io::Result<u64> {
+    let ticks = sysconf(SysconfVar::CLK_TCK)?.and_then(|ticks| u64::try_from(ticks).ok());
+    ticks.filter(|ticks| *ticks > 0).ok_or_else(|| io::Error::other("the system has no clock ticks"))
+}
+
+fn list_processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     parent: u32,
     ticks: Ticks,
+    /// Of children that have ended and were waited for.
+    waited_for: Ticks,
     /// Clock ticks since boot.
     started: u64,
 }
@@ -63,11 +142,8 @@ impl Ticks {
     /// The CPU time of a process and its descendants, without those that have been waited for.
     pub fn of(root: u32) -> Self {
         let mut processes = HashMap::new();
-        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-                continue;
-            };
-            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        for number in list_processes() {
+            let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
             if let Some(process) = parse(&stat) {
                 processes.insert(number, process);
             }
@@ -76,13 +152,14 @@ impl Ticks {
     }
 }
 
-/// Parses `PID (NAME) STATE PARENT ..`. The name may hold any characters. User time, system time and start are fields
-/// 14, 15 and 22.
+/// Parses `PID (NAME) STATE PARENT ..`. The name may hold any characters. User time, system time, those of children and
+/// start are fields 14 to 17 and 22.
 pub(crate) fn parse(stat: &str) -> Option<Stat> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     let ticks = Ticks { user: number(11)?, system: number(12)? };
-    Some(Stat { parent: number(1)? as u32, ticks, started: number(19)? })
+    let waited_for = Ticks { user: number(13)?, system: number(14)? };
+    Some(Stat { parent: number(1)? as u32, ticks, waited_for, started: number(19)? })
 }
 
 fn sum(root: u32, processes: &HashMap<u32, Stat>) -> Ticks {
@@ -110,6 +187,9 @@ fn sum(root: u32, processes: &HashMap<u32, Stat>) -> Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::in_new_namespace;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_is_not_another_one_with_its_number() {
@@ -122,14 +202,65 @@ mod tests {
 
     #[test]
     fn a_tree_is_its_root_and_all_below() {
-        let stat = "7 (a) b) c) S 1 7 7 0 -1 0 0 0 0 0 30 4 0 0 20 0 1 0 5";
+        let stat = "7 (a) b) c) S 1 7 7 0 -1 0 0 0 0 0 30 4 2 1 20 0 1 0 5";
         let root = parse(stat).unwrap();
-        assert_eq!(root, Stat { parent: 1, ticks: Ticks { user: 30, system: 4 }, started: 5 });
-        let of = |parent, user| Stat { parent, ticks: Ticks { user, system: 1 }, started: 5 };
+        let waited_for = Ticks { user: 2, system: 1 };
+        assert_eq!(root, Stat { parent: 1, ticks: Ticks { user: 30, system: 4 }, waited_for, started: 5 });
+        let of = |parent, user| Stat { parent, ticks: Ticks { user, system: 1 }, waited_for, started: 5 };
         let all =
             HashMap::from([(1, of(0, 999)), (7, root), (8, of(7, 10)), (9, of(8, 100)), (10, of(1, 999))]);
         assert_eq!(sum(7, &all), Ticks { user: 140, system: 6 });
         assert_eq!(sum(77, &all), Ticks::default());
+    }
+
+    #[test]
+    fn a_namespace_has_the_time_of_all_its_processes() {
+        let count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let script = format!("echo begin; {count}; sh -c '{count}; {count}'; echo end; exec sleep 60");
+        in_new_namespace(|| {
+            let mut holder = Command::new("sleep").arg("60").spawn().unwrap();
+            let mut worker = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+            let mut lines = BufReader::new(worker.stdout.take().unwrap()).lines();
+            assert_eq!(lines.next().unwrap().unwrap(), "begin");
+            let before = NamespaceCpu::of(holder.id()).unwrap();
+            assert_eq!(lines.next().unwrap().unwrap(), "end");
+            let used_ns = NamespaceCpu::of(holder.id()).unwrap().since(&before).unwrap().total_ns();
+            let stat = parse(&fs::read_to_string(format!("/proc/{}/stat", worker.id())).unwrap()).unwrap();
+            let [own, waited_for] = [stat.ticks, stat.waited_for].map(|ticks| ticks.total() * 10_000_000);
+            assert!(waited_for > own / 2 && own > 0, "{own} {waited_for}");
+            let all = (own + waited_for) as f64;
+            assert!((used_ns as f64 / all - 1.0).abs() < 0.2, "{used_ns} of {all}");
+            for process in [&mut holder, &mut worker] {
+                process.kill().unwrap();
+                process.wait().unwrap();
+            }
+        })
+        .unwrap();
+    }
+
+    fn cpu(by_process: &[(u32, u64)], [user, system]: [u64; 2], waited_for_ns: u64) -> NamespaceCpu {
+        let by_process = by_process.iter().copied().collect();
+        NamespaceCpu { by_process, ticks: Ticks { user, system }, waited_for_ns }
+    }
+
+    #[test]
+    fn time_is_exact_though_its_parts_are_in_ticks() {
+        // 8 ms before the first tick, and 100 ms in the program since.
+        let before = cpu(&[(7, 8_000_000)], [0, 0], 0);
+        let after = cpu(&[(7, 108_000_000)], [10, 0], 0);
+        let used = ChildCpu { user_ns: 100_000_000, system_ns: 0 };
+        assert_eq!(after.since(&before), Some(used));
+        let mixed = cpu(&[(7, 108_000_000)], [6, 4], 0).since(&before).unwrap();
+        assert_eq!(mixed, ChildCpu { user_ns: 60_000_000, system_ns: 40_000_000 });
+    }
+
+    #[test]
+    fn time_of_a_process_that_nobody_waited_for_is_lost() {
+        let before = cpu(&[(7, 50_000_000), (8, 300_000_000)], [35, 0], 0);
+        // Its parent has waited for it, and has its time.
+        let waited_for = cpu(&[(7, 460_000_000)], [46, 0], 400_000_000);
+        assert_eq!(waited_for.since(&before).unwrap().total_ns(), 110_000_000);
+        assert_eq!(cpu(&[(7, 900_000_000)], [90, 0], 0).since(&before), None);
     }
 
     #[test]

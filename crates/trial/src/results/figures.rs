@@ -268,6 +268,10 @@ fn reason_without_source(metric: Metric) -> &'static str {
         | QueueDropsReceiver => "the path is not a Wi-Fi network",
         // The coordinator compares the generator's counts with the interfaces'.
         GeneratorTxError | GeneratorRxError => "it needs a study with factors.generator",
+        // Those of programs are observed from outside.
+        Duration | InterfaceThroughput | CpuClient | CpuServer | CpuPerKilobyte => {
+            "it needs a study with probe.program"
+        }
         // The search itself knows it.
         LoadAtLoss => "it needs a study with probe.search",
         _ => NO_SOURCE,

@@ -18,7 +18,7 @@ mod peer;
 pub(crate) use numbers::MAX_PROCESSORS;
 pub use numbers::{Limits, finished_run, numbers};
 pub(crate) use packets::arms;
-pub use packets::{ArmReports, counted_payload, generator};
+pub use packets::{ArmReports, counted_payload, generator, program};
 pub use peer::{PeerCounts, peer};
 
 use crate::path::Path;

@@ -161,6 +161,28 @@ pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends
     broken(family_rules(path, sender, receiver).into_iter().chain(sizes))
 }
 
+/// What a run of a program breaks, by what the kernels counted: the family, and that anything was carried at all. What
+/// it sends is its own, and it may be few packets.
+pub fn program(path: &Path, Ends { sender, receiver }: &Ends<HostReport>) -> Vec<String> {
+    let carried = ["rx_bytes", "tx_bytes"].map(|name| sender.counters.get(&format!("interface.{name}")));
+    let is_carried = (
+        carried.iter().all(|bytes| *bytes > 0),
+        "the client's interface carried nothing both ways".to_owned(),
+    );
+    let ends = [(sender, path.sender.ip()), (receiver, path.receiver.ip())];
+    let families = ends.map(|(report, at)| {
+        let family = Family::of(at);
+        let [ipv4, ipv6] = ["ip", "ip6"].map(|ip| report.counters.get(&format!("{ip}.InReceives")));
+        let [own, other] = if family == Family::Ipv4 { [ipv4, ipv6] } else { [ipv6, ipv4] };
+        let name = report.role;
+        (
+            own > other,
+            format!("the {name} received {own} packets of {family} and {other} of the other family"),
+        )
+    });
+    broken(family_rules(path, sender, receiver).into_iter().chain(families).chain([is_carried]))
+}
+
 /// Payload bytes in the packets that an interface counted (`tx` or `rx`), if all have the headers of the model's
 /// packets of a family.
 pub fn counted_payload(counters: &Counters, way: &str, spec: &TrialSpec, family: Family, mtu: u32) -> f64 {

@@ -8,7 +8,7 @@ use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::runs::read_runs;
 use stacklab_campaign::schedule::Schedule;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
-use stacklab_model::{CpuScope, Metric, Probe};
+use stacklab_model::{CpuScope, Metric, Probe, quote_file};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,17 @@ impl CampaignRequest {
             )));
         }
         let study = study_of(&campaign)?;
+        // Settings of the record may change the commands of its study, too.
+        if !study.programs.is_empty()
+            && (asked.study.is_none() || asked.check()?.1.programs != study.programs)
+        {
+            return Err(Failure::usage(format!(
+                "{} would run the commands that it holds: name their study too, `stacklab run STUDY --resume --out {}`, with the --set \
+                 and --scale of the record, which must have the same commands",
+                path.display(),
+                quote_file(&path)
+            )));
+        }
         Ok(CampaignRequest { study, campaign, record: Some(record), path })
     }
 }

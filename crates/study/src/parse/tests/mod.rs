@@ -8,6 +8,7 @@ mod fuzz;
 mod generators;
 mod layers;
 mod probes;
+mod programs;
 mod renamed;
 mod search;
 mod sizes;

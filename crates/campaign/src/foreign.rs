@@ -1,0 +1,64 @@
+//! What is alike in all trials that programs of others drive: the sockets are theirs, and the kernels of the hosts say
+//! what they carried.
+
+use stacklab_model::{Counters, Endpoint, Ends, Family, ToolReport, Transport, printable_lines};
+use stacklab_trial::Path;
+use std::net::SocketAddr;
+
+/// How much counters have grown.
+pub(crate) fn increase(before: &Counters, after: &Counters) -> Counters {
+    let by = after.0.iter().filter_map(|(name, after)| {
+        let by = after.checked_sub(before.get(name)).filter(|by| *by > 0)?;
+        Some((name.clone(), by))
+    });
+    Counters(by.collect())
+}
+
+/// The ends of a path as far as they are known: the addresses, and the receiver's port.
+pub(crate) fn endpoints(path: &Path, transport: Transport, port: u16) -> Ends<Endpoint> {
+    let [own_mtu, other_mtu] = path.own_mtus();
+    let [here, there] = [path.sender.ip(), path.receiver.ip()];
+    Ends {
+        sender: endpoint(transport, (here, 0).into(), (path.destination(), port).into(), own_mtu),
+        receiver: endpoint(transport, (there, port).into(), (path.source(), 0).into(), other_mtu),
+    }
+}
+
+fn endpoint(transport: Transport, local: SocketAddr, peer: SocketAddr, interface_mtu: u32) -> Endpoint {
+    Endpoint {
+        family: Family::of(local.ip()),
+        transport,
+        local,
+        peer,
+        interface: stacklab_testbed::INTERFACE.to_owned(),
+        interface_mtu,
+        path_mtu: None,
+        offloads: Default::default(),
+        congestion_control: None,
+        options: Default::default(),
+    }
+}
+
+/// What is kept of a program's output: its start, without control characters.
+pub(crate) fn kept(output: &str) -> String {
+    let text = printable_lines(output);
+    let mut most = text.len().min(ToolReport::MAX_OUTPUT_BYTES);
+    while !text.is_char_boundary(most) {
+        most -= 1;
+    }
+    text[..most].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_an_output_is_bounded_and_printable() {
+        assert_eq!(kept("a\u{1b}[2J\nb"), "a\u{fffd}[2J\nb");
+        let long = kept(&"\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES));
+        assert_eq!(long.len(), ToolReport::MAX_OUTPUT_BYTES);
+        let odd = kept(&format!("a{}", "\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES)));
+        assert_eq!(odd.len(), ToolReport::MAX_OUTPUT_BYTES - 1);
+    }
+}

@@ -1,0 +1,217 @@
+//! Drives a program in the two hosts of a testbed: the server first, then the client, whose end is the end of the run.
+
+use crate::CampaignError;
+use crate::program::rate::Samples;
+use stacklab_model::{ProgramArguments, ProgramSpec, print_duration, printable_text};
+use stacklab_testbed::{ChildCpu, Host, InterfaceBytes, NamespaceCpu, Tool, Workdir, clear, is_listening};
+use stacklab_traffic::foreign::now_ns;
+use stacklab_traffic::protocol::AgentError;
+use std::io;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// How often the bytes of the client's interface are read.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// How long the server may take until it is ready, and until it has ended when it should.
+const READY_LIMIT: Duration = Duration::from_secs(10);
+const END_LIMIT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long packets that are under way at the end are waited for.
+const UNDER_WAY: Duration = Duration::from_millis(20);
+/// Most bytes that are kept of what a program printed, and of its errors.
+const MAX_OUTPUT_BYTES: usize = 32 << 10;
+/// How much of what a program printed last an error quotes, characters.
+const QUOTED_CHARS: usize = 200;
+
+/// What was observed from the start of the client to its end.
+#[derive(Debug)]
+pub(super) struct Observed {
+    pub duration_ns: u64,
+    /// Of the client's interface.
+    pub samples: Samples,
+    pub client_cpu: ChildCpu,
+    /// `None` if a process of the server has ended, and nobody waited for it.
+    pub server_cpu: Option<ChildCpu>,
+}
+
+/// A run of a program.
+pub(super) struct Driven {
+    /// What was observed, or why the run says nothing.
+    pub observed: Result<Observed, String>,
+    /// What client and server printed; `None` if it was not started.
+    pub printed: [Option<String>; 2],
+}
+
+/// Why a run did not become one.
+enum Failed {
+    /// A program did not do what it should.
+    Program(String),
+    /// The system refused something, or the user has interrupted.
+    System(CampaignError),
+}
+
+impl<E: Into<CampaignError>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Failed::System(error.into())
+    }
+}
+
+/// Ends whatever a run has left in its hosts, also what has left its process group.
+struct Cleared([u32; 2]);
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        clear(&self.0);
+    }
+}
+
+/// Runs a program between two hosts, the client's first, and leaves nothing of it behind. `stop` says whether the user
+/// has interrupted, which is an error.
+pub(super) fn drive(
+    hosts: [&Host; 2],
+    program: &ProgramSpec,
+    [of_client, of_server]: [ProgramArguments; 2],
+    stop: impl Fn() -> bool + Copy,
+) -> Result<Driven, CampaignError> {
+    let [at_client, at_server] = hosts;
+    let folder = Workdir::create()?;
+    let _cleared = Cleared(hosts.map(Host::pid));
+    let mut server = folder.start_command(at_server, "server", &of_server.fill(&program.server))?;
+    let mut client = None;
+    let run = await_ready(&mut server, at_server, program, stop).and_then(|()| {
+        let mut bytes = InterfaceBytes::of(at_client).map_err(explain("read the counts of an interface"))?;
+        let mut samples = Samples::new(INTERVAL);
+        samples.add(now_ns(), read(&mut bytes)?);
+        let before = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
+        let began = Instant::now();
+        let client =
+            client.insert(folder.start_command(at_client, "client", &of_client.fill(&program.client))?);
+        let ended = await_end(client, began, program, &mut bytes, &mut samples, stop);
+        if let Err(Failed::Program(reason)) = ended {
+            // It may be the server's fault.
+            let server = describe_end(&mut server, stop)?.map_or_else(String::new, |end| format!("; {end}"));
+            return Err(Failed::Program(reason + &server));
+        }
+        let ended = ended?;
+        let after = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
+        if let Some(end) = describe_end(&mut server, stop)? {
+            return Err(Failed::Program(end));
+        }
+        let client_cpu =
+            client.cpu().ok_or_else(|| Failed::Program("the client has no CPU time".to_owned()))?;
+        std::thread::sleep(UNDER_WAY);
+        samples.add(now_ns(), read(&mut bytes)?);
+        let duration_ns = ended.duration_since(began).as_nanos() as u64;
+        Ok(Observed { duration_ns, samples, client_cpu, server_cpu: after.since(&before) })
+    });
+    end_server(&mut server, stop)?;
+    if stop() {
+        return Err(CampaignError::Agent(AgentError::Interrupted));
+    }
+    let observed = match run {
+        Ok(observed) => Ok(observed),
+        Err(Failed::Program(reason)) => Err(reason),
+        Err(Failed::System(error)) => return Err(error),
+    };
+    Ok(Driven { observed, printed: [client.as_ref().map(read_output), Some(read_output(&server))] })
+}
+
+fn explain(attempted: &'static str) -> impl Fn(io::Error) -> Failed {
+    move |reason| Failed::System(CampaignError::System { attempted, reason })
+}
+
+/// Waits until a socket of the host waits at the server's port. A server that goes into the background may end well
+/// before that.
+fn await_ready(
+    server: &mut Tool,
+    host: &Host,
+    program: &ProgramSpec,
+    stop: impl Fn() -> bool + Copy,
+) -> Result<(), Failed> {
+    let until = Instant::now() + READY_LIMIT;
+    let ProgramSpec { transport, port, .. } = *program;
+    while !is_listening(host.pid(), transport, port) {
+        if stop() {
+            return Err(Failed::System(CampaignError::Agent(AgentError::Interrupted)));
+        }
+        if let Some(end) = describe_end(server, stop)? {
+            return Err(Failed::Program(format!("{end}; it had not listened on {transport} port {port}")));
+        }
+        if Instant::now() > until {
+            let late =
+                format!("did not listen on {transport} port {port} within {} s", READY_LIMIT.as_secs());
+            return Err(Failed::Program(say_of(server, &late)));
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+/// How a server has ended, if it has, and badly.
+fn describe_end(server: &mut Tool, stop: impl Fn() -> bool) -> Result<Option<String>, Failed> {
+    let status = server.wait(Instant::now(), stop).map_err(explain("wait for a server"))?;
+    let failed = status.filter(|status| !status.success());
+    Ok(failed.map(|status| say_of(server, &format!("ended with an error ({status})"))))
+}
+
+/// Waits for the client, reads the counts of its interface meanwhile, and gives the time of its end.
+fn await_end(
+    client: &mut Tool,
+    began: Instant,
+    program: &ProgramSpec,
+    bytes: &mut InterfaceBytes,
+    samples: &mut Samples,
+    stop: impl Fn() -> bool + Copy,
+) -> Result<Instant, Failed> {
+    let until = began + Duration::from_nanos(program.limit_ns);
+    let mut unread = None;
+    let ended = client.watch(until, INTERVAL, || {
+        match read(bytes) {
+            Ok(bytes) => samples.add(now_ns(), bytes),
+            Err(error) => unread = Some(error),
+        }
+        if stop() || unread.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let ended = ended.map_err(explain("wait for a client"))?;
+    if let Some(error) = unread {
+        return Err(error);
+    }
+    // What arrived since the last look: later ones would spread it over the time until then.
+    samples.add(now_ns(), read(bytes)?);
+    let status = client.wait(Instant::now(), stop).map_err(explain("wait for a client"))?;
+    match (ended, status) {
+        (Some(at), Some(status)) if status.success() => Ok(at),
+        (Some(_), Some(status)) => {
+            Err(Failed::Program(say_of(client, &format!("ended with an error ({status})"))))
+        }
+        _ => {
+            let limit = print_duration(program.limit_ns);
+            Err(Failed::Program(say_of(client, &format!("did not end within {limit} and was killed"))))
+        }
+    }
+}
+
+fn read(bytes: &mut InterfaceBytes) -> Result<[u64; 2], Failed> {
+    bytes.now().map_err(explain("read the counts of an interface"))
+}
+
+/// Asks a server to end, and kills it if it does not.
+fn end_server(server: &mut Tool, stop: impl Fn() -> bool + Copy) -> Result<(), CampaignError> {
+    let ended = server.terminate().and_then(|()| server.wait(Instant::now() + END_LIMIT, stop));
+    server.kill();
+    ended.map(drop).map_err(|reason| CampaignError::System { attempted: "end a server", reason })
+}
+
+fn read_output(of: &Tool) -> String {
+    of.printed(MAX_OUTPUT_BYTES) + &of.errors(MAX_OUTPUT_BYTES)
+}
+
+/// What became of a program, with what it printed last.
+fn say_of(of: &Tool, what: &str) -> String {
+    let said = of.printed_last(4 * QUOTED_CHARS);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let skipped = words.chars().count().saturating_sub(QUOTED_CHARS);
+    let last: String = words.chars().skip(skipped).collect();
+    let said = if last.is_empty() { "it printed nothing".to_owned() } else { format!("it printed: {last}") };
+    printable_text(&format!("the {} {what}; {said}", of.name()))
+}

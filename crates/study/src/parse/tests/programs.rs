@@ -1,0 +1,94 @@
+//! `[[program]]` and `probe.program`.
+
+use crate::parse::tests::{assert_mistakes, study};
+use crate::plan::Plan;
+use stacklab_model::{Factor, Length, Probe, Transport};
+
+const TWO: &str = r#"
+title = "Two servers"
+[[program]]
+name = "one"
+server = "one {host} {port}"
+client = "get {url_host}"
+[[program]]
+name = "other"
+server = "other {host} {port}"
+client = "get {url_host}"
+transport = "udp"
+port = 4433
+limit = "5s"
+[factors]
+family = ["ipv4", "ipv6"]
+[probe.program]
+metrics = ["duration"]
+time = "2s"
+[[comparison]]
+factor = "program"
+baseline = "one"
+candidate = "other"
+"#;
+
+#[test]
+fn all_programs_are_measured_unless_some_are_named() {
+    let read = study(TWO);
+    let labels: Vec<String> = read.cells.iter().map(|cell| cell.label()).collect();
+    assert_eq!(labels, ["IPv4 one", "IPv4 other", "IPv6 one", "IPv6 other"]);
+    assert!(read.schedule.is_alone());
+    assert_eq!(read.questions().len(), 2);
+    assert_eq!(Plan::new(&read, 1).block(0).len(), 4);
+    assert_eq!(read.probe(Probe::Program).unwrap().length, Length::Time(2_000_000_000));
+    let other = read.program_of(&read.cells[1]).unwrap();
+    assert_eq!((other.transport, other.port, other.limit_ns), (Transport::Udp, 4433, 5_000_000_000));
+    let one = read.program_of(&read.cells[0]).unwrap();
+    assert_eq!((one.transport, one.port, one.limit_ns), (Transport::Tcp, 7000, 60_000_000_000));
+    let [comparisons, first] = [TWO.find("[[comparison]]").unwrap(), TWO.find("[probe").unwrap()];
+    let named = TWO[..comparisons].replace("[probe", "program = [\"other\"]\n[probe");
+    assert!(first < comparisons);
+    assert_eq!(study(&named).cells.len(), 2);
+    assert_eq!(study(&named).cells[0].level(Factor::Program), "other");
+}
+
+fn with(what: &str, instead: &str) -> String {
+    TWO.replacen(what, instead, 1)
+}
+
+#[test]
+fn what_programs_do_not_have_is_said_at_its_place() {
+    assert_mistakes(&[
+        (
+            with("\"one {host}", "\"one {hots}"),
+            &["there is no placeholder `{hots}`", "did you mean `{host}`"],
+        ),
+        (
+            with("[factors]", "[[program]]\nname = \"one\"\nserver = \"a\"\nclient = \"b\"\n[factors]"),
+            &["there are two programs `one`"],
+        ),
+        (
+            with("[probe.", "transport = [\"udp\"]\n[probe."),
+            &["has no factor `transport`", "the programs' own"],
+        ),
+        (with("[probe.", "size = [64]\n[probe."), &["has no factor `size`"]),
+        (with("[probe.", "[[include]]\ntransport = [\"udp\"]\n[probe."), &["has no factor `transport`"]),
+        (with("[probe.", "services = [\"dns\"]\n[probe."), &["`services` cannot be set for programs"]),
+        (
+            with("[factors]", "[[program]]\nname = \"a, b\"\nserver = \"a\"\nclient = \"b\"\n[factors]"),
+            &["this cannot be the name of a program"],
+        ),
+        (with("[probe.", "flows = [2]\n[probe."), &["`flows` cannot be set for programs"]),
+        (with("[probe.", "os = [\"gvisor\"]\n[probe."), &["a program cannot run in gvisor"]),
+        (
+            with("[probe.", "program = [\"one\", \"other\", \"none\"]\n[probe."),
+            &["there is no [[program]] `none`", "one, other"],
+        ),
+        (
+            with("[probe.", "[probe.echo]\nmetrics = [\"rtt\"]\n[probe."),
+            &["programs are measured by probe.program alone"],
+        ),
+        (with("[factors]", "[testbed]\ntopology = \"wifi\"\n[factors]"), &["a program cannot run on Wi-Fi"]),
+        (with("port = 4433", "port = 70000"), &["program.port", "65535"]),
+        (with("server = \"one {host} {port}\"", ""), &["`program.server` is missing"]),
+    ]);
+    let without = TWO[TWO.find("[factors]").unwrap()..TWO.find("[[comparison]]").unwrap()]
+        .replace("[probe.", "transport = [\"tcp\"]\nsize = [64]\n[probe.");
+    assert_mistakes(&[(format!("title = \"None\"\n{without}"), &["probe program needs programs"])]);
+}

@@ -1,0 +1,206 @@
+//! Programs of a study's own: a server that is slower is found, and those that fail say so. The tests need root.
+
+use crate::support;
+
+use serde_json::Value;
+use stacklab_model::{Factor, Family, Metric, Role, RunRecord};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use support::leftovers::Scene;
+use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool, signal};
+use support::records::{figure, runs, side};
+
+const SERVER: &str = include_str!("../support/answers/server.pl");
+const CLIENT: &str = include_str!("../support/answers/client.pl");
+const STUDY: &str = include_str!("../support/answers/study.toml");
+
+fn with_files() -> Program {
+    require_root();
+    require_tool("perl", "perl");
+    let program = Program::new();
+    program.write("server.pl", SERVER);
+    program.write("client.pl", CLIENT);
+    program.write("study.toml", STUDY);
+    program
+}
+
+#[test]
+fn a_server_that_takes_longer_is_found() {
+    let program = with_files();
+    let outcome = program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    let record = program.work().join("x.stacklab");
+    let all = runs(&record);
+    assert_eq!(all.len(), 3 * 2 * 16);
+    for run in &all {
+        check_run(run);
+    }
+    let report = program.run(&["report", "x.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let compared = report["comparisons"].as_array().unwrap().iter();
+    let mut found = 0;
+    for one in compared.filter(|one| one["factor"] == "program") {
+        let ratio = one["effect"]["estimate"].as_f64().unwrap_or_else(|| panic!("{one}"));
+        if one["candidate"]["settings"]["program"] == "slower" {
+            assert!(one["verdict"].to_string().contains("plain") && ratio > 1.1, "{one}");
+        } else {
+            assert!((0.8..1.25).contains(&ratio), "{one}");
+        }
+        found += 1;
+    }
+    assert_eq!(found, 4, "{outcome}");
+    // What a program has not is not shown.
+    let mut shown = vec![outcome.stdout, program.run(&["plan", "study.toml"]).expect(code::DONE).stdout];
+    for format in ["csv", "markdown", "latex"] {
+        shown.push(program.run(&["report", "x.stacklab", "--format", format]).expect(code::DONE).stdout);
+    }
+    for text in shown {
+        for word in ["TCP", " 0 B", "payload", "size in bytes"] {
+            assert!(!text.contains(word), "`{word}` in {text}");
+        }
+        assert!(text.contains("slower"), "{text}");
+    }
+}
+
+fn check_run(run: &RunRecord) {
+    let delay_ms = if run.trial.cell.level(Factor::Program) == "slower" { 400.0 * 0.1 } else { 0.0 };
+    let duration = figure(run, Metric::Duration);
+    let [of_client, of_server] = [Metric::CpuClient, Metric::CpuServer].map(|metric| figure(run, metric));
+    assert!(duration > delay_ms + 5.0, "{duration} ms");
+    // Each answer takes its CPU time, and little more.
+    assert!((delay_ms..delay_ms + 200.0).contains(&of_server), "{of_server} ms, {delay_ms} of delay");
+    assert!(of_client > 1.0 && of_client < duration + 20.0, "{of_client} of {duration} ms");
+    let client = side(run, Role::Sender).tool.clone().expect("what it said is kept");
+    assert_eq!(client.output, "400 answers\n");
+    let host = if run.trial.cell.family == Family::Ipv4 { "198.18." } else { "2001:2:" };
+    assert!(client.command.starts_with(&format!("perl client.pl {host}")), "{}", client.command);
+}
+
+#[test]
+fn quic_costs_more_than_tls_over_tcp() {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", include_str!("../../bench/quic/study.toml"));
+    // Beside this program, as the workspace builds both.
+    let folder = Path::new(env!("CARGO_BIN_EXE_stacklab")).parent().unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let words =
+        ["run", "study.toml", "--out", "x.stacklab", "--set", "blocks.min=9", "--set", "blocks.max=12"];
+    let mut command = program.command(&words);
+    command.env("PATH", path);
+    let outcome = Outcome::of(command).expect(code::DONE);
+    for run in runs(&program.work().join("x.stacklab")) {
+        let [client, server] = [Role::Sender, Role::Receiver].map(|role| side(&run, role));
+        // 100 MB, and some per cent of headers.
+        let bytes = client.counters.get("interface.rx_bytes") as f64;
+        assert!((1.0e8..1.2e8).contains(&bytes), "{}: {bytes} bytes", run.trial);
+        let of_udp = server.counters.get("udp.OutDatagrams") + server.counters.get("udp6.OutDatagrams");
+        let is_quic = run.trial.cell.level(Factor::Program) == "quic";
+        assert_eq!(of_udp > 1000, is_quic, "{}: {of_udp} datagrams", run.trial);
+    }
+    assert!(outcome.stdout.contains("quic has "), "{outcome}");
+}
+
+/// Runs a study of one program with these lines; gives the outcome, the record's reasons, and how many runs are valid.
+fn run_one(lines: &str) -> (Outcome, String, u64) {
+    let program = with_files();
+    let study = format!(
+        "title = \"One\"\n[[program]]\nname = \"one\"\n{lines}\n[factors]\nfamily = [\"ipv4\"]\n[probe.program]\n\
+         metrics = [\"duration\"]\n[blocks]\nmin = 2\nmax = 2\n"
+    );
+    program.write("one.toml", &study);
+    let before = Scene::now();
+    let outcome = program.run(&["run", "one.toml", "--out", "one.stacklab"]);
+    let files = ["client.pl", "one.stacklab", "one.toml", "server.pl", "study.toml"];
+    before.assert_restored(&program, &files, Duration::from_secs(5));
+    let record = program.work().join("one.stacklab");
+    (outcome, invalid(&record).join("\n"), count(&record, "status = 'valid'"))
+}
+
+const GOOD_SERVER: &str = "server = \"perl server.pl {host} {port} 0\"\n";
+const GOOD_CLIENT: &str = "client = \"perl client.pl {host} {port} 10\"\n";
+
+#[test]
+fn programs_that_fail_say_why_and_leave_nothing() {
+    for (lines, words) in [
+        (
+            format!("server = \"echo no such thing; exit 3\"\n{GOOD_CLIENT}"),
+            "no such thing; it had not listened on tcp port 7000",
+        ),
+        (format!("server = \"sleep 100\"\n{GOOD_CLIENT}"), "did not listen on tcp port 7000 within 10 s"),
+        (format!("{GOOD_SERVER}client = \"echo I give up; exit 2\""), "it printed: I give up"),
+        (
+            format!("{GOOD_SERVER}client = \"sleep 100 & sleep 100\"\nlimit = \"1s\""),
+            "did not end within 1 s",
+        ),
+        (format!("{GOOD_SERVER}client = \"true\""), "carried nothing both ways"),
+        (
+            "server = \"perl server.pl {host} {port} 0 & sleep 0.3; exit 4\"\nclient = \"sleep 0.6\""
+                .to_owned(),
+            "the server on receiver ended with an error (exit status: 4)",
+        ),
+    ] {
+        let (outcome, reasons, valid) = run_one(&lines);
+        assert_eq!(valid, 0, "{lines}: {outcome}");
+        assert!(reasons.contains(words), "{lines}: {reasons}");
+    }
+}
+
+#[test]
+fn what_programs_leave_behind_is_ended() {
+    let stubborn = "(trap '' TERM; exec perl server.pl {host} {port} 0) & wait";
+    for lines in [
+        // In the background, as a daemon goes: the next run needs its port.
+        format!("server = \"perl server.pl {{host}} {{port}} 0 & sleep 0.2\"\n{GOOD_CLIENT}"),
+        format!("server = \"setsid perl server.pl {{host}} {{port}} 0 & true\"\n{GOOD_CLIENT}"),
+        format!("server = \"{stubborn}\"\n{GOOD_CLIENT}"),
+        format!("{GOOD_SERVER}client = \"sleep 1000 & perl client.pl {{host}} {{port}} 10\""),
+        format!("{GOOD_SERVER}client = \"timeout 20 perl client.pl {{host}} {{port}} 10\""),
+    ] {
+        let (outcome, reasons, valid) = run_one(&lines);
+        assert_eq!((valid, reasons.as_str()), (2, ""), "{lines}: {outcome}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_of_a_program_leaves_nothing() {
+    let program = with_files();
+    let study = STUDY.replace("perl client.pl {host} {port} 400", "touch begun; timeout 100 sleep 100");
+    program.write("study.toml", study);
+    let before = Scene::now();
+    let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);
+    let began = Instant::now();
+    while !program.work().join("begun").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20) && running.is_running());
+        sleep(Duration::from_millis(20));
+    }
+    signal(running.pid(), "INT");
+    running.end(Duration::from_secs(10)).expect(code::INTERRUPTED);
+    let files = ["begun", "client.pl", "server.pl", "study.toml", "x.stacklab"];
+    before.assert_restored(&program, &files, Duration::from_secs(5));
+}
+
+fn run_into(program: &Program, words: &[&str]) -> Outcome {
+    program.run(&[&["run"], words, &["--out", "x.stacklab"]].concat())
+}
+
+#[test]
+fn a_record_with_commands_is_not_resumed_by_itself() {
+    let program = with_files();
+    let fewer = ["--set", "blocks.min=2", "--set", "blocks.max=2"];
+    // Settings that change the commands are the record's own, too.
+    let other =
+        "program=[{name=\"plain\",server=\"touch here; perl server.pl {host} {port} 0\",client=\"true\"}]";
+    let study = &STUDY[..STUDY.find("[[comparison]]").unwrap()];
+    program.write("study.toml", study);
+    let all = [&["study.toml", "--set", other][..], &fewer].concat();
+    run_into(&program, &all).expect(code::NOTHING_VALID);
+    std::fs::remove_file(program.work().join("here")).unwrap();
+    for words in [&["--resume"][..], &["study.toml", "--resume"]] {
+        run_into(&program, words)
+            .expect(code::REQUEST)
+            .says(&["would run the commands that it holds", "run STUDY --resume"]);
+    }
+    assert!(!program.work().join("here").exists());
+    run_into(&program, &[&all[..], &["--resume"]].concat()).expect(code::NOTHING_VALID);
+}
