@@ -158,10 +158,12 @@ fn full(shares: &[f64]) -> bool {
 }
 
 #[test]
-fn udp_fills_100_mbit_and_headers_explain_the_rest() {
+fn udp_fills_20_mbit_and_headers_explain_the_rest() {
     require_root();
-    let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
-    let (outcome, _, cells) = filled(("100 Mbit/s", 0.1), "udp", &sizes, (3, 300), |_| true);
+    let sizes = [64, 128, 512, 1408, 1536];
+    // Slow enough for a machine of which others have most: 64 bytes need 19 thousand packets per second. What the token
+    // bucket has saved while a sender waited for a processor is half a per cent of a second.
+    let (outcome, _, cells) = filled(("20 Mbit/s", 0.02), "udp", &sizes, (3, 1000), |_| true);
     for size in sizes {
         // If every run filled the link, the report's means leave no part for the stacks. A run that missed it by some
         // part makes that part of the difference, in the worst case.
@@ -214,7 +216,7 @@ fn reported(outcome: &Outcome, size: u32, column: &str) -> Option<(f64, f64)> {
 fn tcp_fills_a_link_of_20_mbit() {
     require_root();
     let sizes = [128, 1408];
-    filled(("20 Mbit/s", 0.02), "tcp", &sizes, (5, 500), |_| true);
+    filled(("20 Mbit/s", 0.02), "tcp", &sizes, (4, 1000), |_| true);
 }
 
 #[test]
