@@ -184,7 +184,7 @@ impl Tool {
         self.process.signal(Signal::SIGTERM)
     }
 
-    /// Calls `watch` every `interval` until the program has ended, which the kernel tells at once, and gives the time
+    /// Calls `watch` every `interval` until the program has ended, which the kernel reports at once, and gives the time
     /// of its end. `None` if `watch` said so or it is `until` before: it is killed then.
     pub fn watch(
         &mut self,

@@ -189,19 +189,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Ends all other processes in the network namespaces of these processes, but not in the machine's own.
 pub fn clear(processes: &[u32]) {
-    let own = namespace_of("self");
+    let own = namespace_of("self").ok();
     let spaces: Vec<PathBuf> = processes
         .iter()
-        .filter_map(|pid| namespace_of(&pid.to_string()))
+        .filter_map(|pid| namespace_of(&pid.to_string()).ok())
         .filter(|space| Some(space) != own.as_ref())
         .collect();
-    let others = || {
-        let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let pids = names.filter_map(|name| name.to_str()?.parse::<u32>().ok());
-        let others = pids.filter(|pid| !processes.contains(pid));
-        let inside = |pid: &u32| namespace_of(&pid.to_string()).is_some_and(|space| spaces.contains(&space));
-        others.filter(inside).collect::<Vec<u32>>()
-    };
+    let others = || list_others(&spaces, processes);
     let start = Instant::now();
     for pid in others() {
         let _ = end(pid);
@@ -214,8 +208,20 @@ pub fn clear(processes: &[u32]) {
     }
 }
 
-fn namespace_of(process: &str) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{process}/ns/net")).ok()
+/// The processes in these network namespaces, without some.
+pub(crate) fn list_others(spaces: &[PathBuf], without: &[u32]) -> Vec<u32> {
+    let others = list_processes().filter(|pid| !without.contains(pid));
+    others.filter(|pid| namespace_of(&pid.to_string()).is_ok_and(|space| spaces.contains(&space))).collect()
+}
+
+pub(crate) fn list_processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Identifies the network namespace of a process.
+pub(crate) fn namespace_of(process: &str) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/{process}/ns/net"))
 }
 
 /// Runs `work` on a new thread in a new network namespace, which vanishes with the thread, and with the sockets and

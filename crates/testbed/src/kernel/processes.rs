@@ -1,7 +1,7 @@
 //! What /proc says of processes: whether one is still the same, and CPU time as this machine's kernel counts it. That
 //! is for guests whose own kernel counts no CPU time or not all of it.
 
-use crate::kernel::namespace::{ChildCpu, join};
+use crate::kernel::namespace::{ChildCpu, join, list_others, list_processes, namespace_of};
 use nix::time::ClockId;
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,8 @@ impl RunningProcess {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         let stat =
             parse(&stat).ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))?;
-        Ok(RunningProcess { pid, started: stat.started, network: network_of(pid)? })
+        let network = fs::metadata(format!("/proc/{pid}/ns/net"))?.ino();
+        Ok(RunningProcess { pid, started: stat.started, network })
     }
 
     /// Moves this process into its network namespace, as [`join`] does.
@@ -74,14 +75,15 @@ pub struct NamespaceCpu {
 impl NamespaceCpu {
     /// In the namespace of this process.
     pub fn of(holder: u32) -> io::Result<Self> {
-        let host = network_of(holder)?;
+        let host = namespace_of(&holder.to_string())?;
         let tick_ns = 1_000_000_000 / ticks_per_second()?;
         let mut found = NamespaceCpu::default();
-        for pid in list_processes() {
-            // A process may end at any moment.
-            let is_inside = pid != holder && network_of(pid).is_ok_and(|network| network == host);
+        for pid in list_others(&[host], &[holder]) {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let Some(Stat { ticks, waited_for, .. }) = parse(&stat).filter(|_| is_inside) else { continue };
+            let Some(Stat { ticks, waited_for, .. }) = parse(&stat) else {
+                // A process may end at any moment.
+                continue;
+            };
             // Exact, where /proc has it in ticks.
             let own_ns = ClockId::pid_cpu_clock_id(Pid::from_raw(pid as i32))
                 .and_then(ClockId::now)
@@ -113,19 +115,9 @@ impl NamespaceCpu {
     }
 }
 
-/// Identifies the network namespace of a process.
-fn network_of(pid: u32) -> io::Result<u64> {
-    Ok(fs::metadata(format!("/proc/{pid}/ns/net"))?.ino())
-}
-
 fn ticks_per_second() -> io::Result<u64> {
     let ticks = sysconf(SysconfVar::CLK_TCK)?.and_then(|ticks| u64::try_from(ticks).ok());
     ticks.filter(|ticks| *ticks > 0).ok_or_else(|| io::Error::other("the system has no clock ticks"))
-}
-
-fn list_processes() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
