@@ -1,9 +1,57 @@
 //! What is alike in all trials that programs of others drive: the sockets are theirs, and the kernels of the hosts say
 //! what they carried.
 
-use stacklab_model::{Counters, Endpoint, Ends, Family, ToolReport, Transport, printable_lines};
+use crate::CampaignError;
+use stacklab_model::{
+    Counters, Endpoint, Ends, Family, ToolReport, Transport, printable_lines, printable_text,
+};
 use stacklab_trial::Path;
+use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long packets that are under way at the end are waited for.
+pub(crate) const UNDER_WAY: Duration = Duration::from_millis(20);
+/// How much of what a program printed last an error quotes, characters.
+const QUOTED_CHARS: usize = 200;
+
+/// Why a run has no figures.
+pub(crate) enum Ended {
+    /// A program did not do what it should.
+    Badly(String),
+    /// The system refused something, or the user has interrupted.
+    Failed(CampaignError),
+}
+
+impl<E: Into<CampaignError>> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Ended::Failed(error.into())
+    }
+}
+
+impl Ended {
+    /// The reason for which the run is invalid; an error if there is no run at all.
+    pub(crate) fn into_reason(self) -> Result<String, CampaignError> {
+        match self {
+            Ended::Badly(reason) => Ok(reason),
+            Ended::Failed(error) => Err(error),
+        }
+    }
+}
+
+/// Names the step that the system refused.
+pub(crate) fn explain(attempted: &'static str) -> impl Fn(io::Error) -> Ended {
+    move |reason| Ended::Failed(CampaignError::System { attempted, reason })
+}
+
+/// What became of a program, with the end of what it printed.
+pub(crate) fn quote_end(what: &str, printed: &str) -> String {
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    let skipped = words.chars().count().saturating_sub(QUOTED_CHARS);
+    let last: String = words.chars().skip(skipped).collect();
+    let said = if last.is_empty() { "it printed nothing".to_owned() } else { format!("it printed: {last}") };
+    printable_text(&format!("{what}; {said}"))
+}
 
 /// How much counters have grown.
 pub(crate) fn increase(before: &Counters, after: &Counters) -> Counters {

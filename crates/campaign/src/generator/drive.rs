@@ -2,8 +2,8 @@
 //! longer than it may take.
 
 use crate::CampaignError;
-use crate::foreign;
-use stacklab_model::{Generator, Length, ToolReport, printable_text};
+use crate::foreign::{Ended, explain, kept, quote_end};
+use stacklab_model::{Generator, Length, ToolReport};
 use stacklab_protocols::generators::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_testbed::{ChildCpu, Host, Workdir, find_in};
 use std::process::ExitStatus;
@@ -24,8 +24,8 @@ const SLOWEST: f64 = 1000.0;
 const DECODE_LIMIT: Duration = Duration::from_secs(120);
 /// Most bytes of output that are read.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
-/// How much of what a program printed last an error quotes, characters.
-const QUOTED_CHARS: usize = 200;
+/// The step that fails where the system does not say how a program has ended.
+const WAIT: &str = "wait for another program";
 
 pub(super) struct Driven {
     /// What each end printed, the sender's first; `None` if it was not started.
@@ -78,32 +78,18 @@ pub(super) fn drive(
         Ok(()) => tool
             .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
             .map_err(|reason| format!("{generator}: {reason}")),
-        Err(Ended::Badly(reason)) => Err(reason),
-        Err(Ended::Failed(failure)) => return Err(failure),
+        Err(ended) => Err(ended.into_reason()?),
     };
     let report = |line: &CommandLine, output: String| ToolReport {
         version: version.to_owned(),
         command: format!("{} {}", line.program, line.arguments.join(" ")),
-        output: foreign::kept(&output),
+        output: kept(&output),
     };
     let cpu = [sender.as_ref().and_then(Running::cpu), receiver.cpu()];
     let [sent_by, received_by] = &lines;
     let reports =
         [sender.is_some().then(|| report(sent_by, sent)), Some(report(received_by, received + &decoded))];
     Ok(Driven { reports, cpu, figures })
-}
-
-enum Ended {
-    /// They did not do what they should.
-    Badly(String),
-    /// One could not be started or looked at.
-    Failed(CampaignError),
-}
-
-impl<E: Into<CampaignError>> From<E> for Ended {
-    fn from(error: E) -> Self {
-        Ended::Failed(error.into())
-    }
 }
 
 struct Ends<'a, S> {
@@ -133,7 +119,7 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
         let limit = self.traffic_time() + SENDER_EXTRA;
         self.end(sender, limit, &format!("did not end within {} s and was killed", limit.as_secs()), false)?;
         if !self.tool.ends_itself && wait(receiver, Instant::now() + LAST_WORDS, self.stop)?.is_none() {
-            receiver.interrupt().map_err(failed)?;
+            receiver.interrupt().map_err(explain(WAIT))?;
         }
         // Some end with an error when they are interrupted.
         let late = "did not end after the sender's end, and was killed";
@@ -161,22 +147,13 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
     }
 }
 
-fn failed(reason: std::io::Error) -> Ended {
-    Ended::Failed(CampaignError::System { attempted: "wait for another program", reason })
-}
-
 fn wait(end: &mut Running, until: Instant, stop: impl Fn() -> bool) -> Result<Option<ExitStatus>, Ended> {
-    end.wait(until, stop).map_err(failed)
+    end.wait(until, stop).map_err(explain(WAIT))
 }
 
 /// The reason that a program gave no figures, with what it printed last. It is killed.
 fn badly(end: &mut Running, what: &str) -> Ended {
     end.kill();
     let said = end.printed(MAX_OUTPUT_BYTES) + &end.errors(MAX_OUTPUT_BYTES);
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let words = words.join(" ");
-    let skipped = words.chars().count().saturating_sub(QUOTED_CHARS);
-    let last: String = words.chars().skip(skipped).collect();
-    let said = if last.is_empty() { "it printed nothing".to_owned() } else { format!("it printed: {last}") };
-    Ended::Badly(printable_text(&format!("{} {what}; {said}", end.name())))
+    Ended::Badly(quote_end(&format!("{} {what}", end.name()), &said))
 }

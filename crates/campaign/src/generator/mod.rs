@@ -20,10 +20,7 @@ use stacklab_trial::validate::Limits;
 use stacklab_trial::{Collected, Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long packets that are under way at the end are waited for.
-const UNDER_WAY: Duration = Duration::from_millis(20);
+use std::time::Instant;
 
 /// The programs that a study runs beside this one.
 pub struct Programs {
@@ -94,7 +91,7 @@ pub(crate) fn run(
     let clock = Instant::now();
     let first_ns = now_ns();
     let driven = drive(hosts, generator, (tool, &version, programs), &traffic, || rig.ends.is_interrupted())?;
-    thread::sleep(UNDER_WAY);
+    thread::sleep(foreign::UNDER_WAY);
     let last_ns = now_ns();
     let wall_ns = clock.elapsed().as_nanos() as u64;
     let after = rig.ends.counters()?;

@@ -1,13 +1,14 @@
 //! Drives a program in the two hosts of a testbed: the server first, then the client, whose end is the end of the run.
 
 use crate::CampaignError;
+use crate::foreign::{Ended, UNDER_WAY, explain, quote_end};
 use crate::program::rate::Samples;
-use stacklab_model::{ProgramArguments, ProgramSpec, print_duration, printable_text};
+use stacklab_model::{ProgramArguments, ProgramSpec, print_duration};
 use stacklab_testbed::{ChildCpu, Host, InterfaceBytes, NamespaceCpu, Tool, Workdir, clear, is_listening};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::protocol::AgentError;
-use std::io;
 use std::ops::ControlFlow;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often the bytes of the client's interface are read.
@@ -16,12 +17,10 @@ const INTERVAL: Duration = Duration::from_millis(2);
 const READY_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How long packets that are under way at the end are waited for.
-const UNDER_WAY: Duration = Duration::from_millis(20);
 /// Most bytes that are kept of what a program printed, and of its errors.
 const MAX_OUTPUT_BYTES: usize = 32 << 10;
-/// How much of what a program printed last an error quotes, characters.
-const QUOTED_CHARS: usize = 200;
+/// Bytes of the end of each of them that an error may quote.
+const LAST_BYTES: usize = 800;
 
 /// What was observed from the start of the client to its end.
 #[derive(Debug)]
@@ -42,20 +41,6 @@ pub(super) struct Driven {
     pub printed: [Option<String>; 2],
 }
 
-/// Why a run did not become one.
-enum Failed {
-    /// A program did not do what it should.
-    Program(String),
-    /// The system refused something, or the user has interrupted.
-    System(CampaignError),
-}
-
-impl<E: Into<CampaignError>> From<E> for Failed {
-    fn from(error: E) -> Self {
-        Failed::System(error.into())
-    }
-}
-
 /// Ends whatever a run has left in its hosts, also what has left its process group.
 struct Cleared([u32; 2]);
 
@@ -73,51 +58,56 @@ pub(super) fn drive(
     [of_client, of_server]: [ProgramArguments; 2],
     stop: impl Fn() -> bool + Copy,
 ) -> Result<Driven, CampaignError> {
-    let [at_client, at_server] = hosts;
     let folder = Workdir::create()?;
     let _cleared = Cleared(hosts.map(Host::pid));
-    let mut server = folder.start_command(at_server, "server", &of_server.fill(&program.server))?;
+    let mut server = folder.start_command(hosts[1], "server", &of_server.fill(&program.server))?;
     let mut client = None;
-    let run = await_ready(&mut server, at_server, program, stop).and_then(|()| {
-        let mut bytes = InterfaceBytes::of(at_client).map_err(explain("read the counts of an interface"))?;
-        let mut samples = Samples::new(INTERVAL);
-        samples.add(now_ns(), read(&mut bytes)?);
-        let before = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
-        let began = Instant::now();
-        let client =
-            client.insert(folder.start_command(at_client, "client", &of_client.fill(&program.client))?);
-        let ended = await_end(client, began, program, &mut bytes, &mut samples, stop);
-        if let Err(Failed::Program(reason)) = ended {
-            // It may be the server's fault.
-            let server = describe_end(&mut server, stop)?.map_or_else(String::new, |end| format!("; {end}"));
-            return Err(Failed::Program(reason + &server));
-        }
-        let ended = ended?;
-        let after = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
-        if let Some(end) = describe_end(&mut server, stop)? {
-            return Err(Failed::Program(end));
-        }
-        let client_cpu =
-            client.cpu().ok_or_else(|| Failed::Program("the client has no CPU time".to_owned()))?;
-        std::thread::sleep(UNDER_WAY);
-        samples.add(now_ns(), read(&mut bytes)?);
-        let duration_ns = ended.duration_since(began).as_nanos() as u64;
-        Ok(Observed { duration_ns, samples, client_cpu, server_cpu: after.since(&before) })
-    });
+    let command = of_client.fill(&program.client);
+    let run = await_ready(&mut server, hosts[1], program, stop)
+        .and_then(|()| observe(hosts, program, (&folder, &command), &mut server, &mut client, stop));
     end_server(&mut server, stop)?;
     if stop() {
         return Err(CampaignError::Agent(AgentError::Interrupted));
     }
     let observed = match run {
         Ok(observed) => Ok(observed),
-        Err(Failed::Program(reason)) => Err(reason),
-        Err(Failed::System(error)) => return Err(error),
+        Err(ended) => Err(ended.into_reason()?),
     };
     Ok(Driven { observed, printed: [client.as_ref().map(read_output), Some(read_output(&server))] })
 }
 
-fn explain(attempted: &'static str) -> impl Fn(io::Error) -> Failed {
-    move |reason| Failed::System(CampaignError::System { attempted, reason })
+/// Starts the client of a server that is ready, and watches both until the client has ended.
+fn observe(
+    [at_client, at_server]: [&Host; 2],
+    program: &ProgramSpec,
+    (folder, command): (&Workdir, &str),
+    server: &mut Tool,
+    client: &mut Option<Tool>,
+    stop: impl Fn() -> bool + Copy,
+) -> Result<Observed, Ended> {
+    let mut bytes = InterfaceBytes::of(at_client).map_err(explain("read the counts of an interface"))?;
+    let mut samples = Samples::new(INTERVAL);
+    samples.add(now_ns(), read(&mut bytes)?);
+    let before = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
+    let began = Instant::now();
+    let client = client.insert(folder.start_command(at_client, "client", command)?);
+    let ended = match await_end(client, began, program, &mut bytes, &mut samples, stop) {
+        Err(Ended::Badly(reason)) => {
+            // It may be the server's fault.
+            let server = describe_end(server, stop)?.map_or_else(String::new, |end| format!("; {end}"));
+            return Err(Ended::Badly(reason + &server));
+        }
+        ended => ended?,
+    };
+    let after = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
+    if let Some(end) = describe_end(server, stop)? {
+        return Err(Ended::Badly(end));
+    }
+    let client_cpu = client.cpu().ok_or_else(|| Ended::Badly("the client has no CPU time".to_owned()))?;
+    thread::sleep(UNDER_WAY);
+    samples.add(now_ns(), read(&mut bytes)?);
+    let duration_ns = ended.duration_since(began).as_nanos() as u64;
+    Ok(Observed { duration_ns, samples, client_cpu, server_cpu: after.since(&before) })
 }
 
 /// Waits until a socket of the host waits at the server's port. A server that goes into the background may end well
@@ -127,28 +117,28 @@ fn await_ready(
     host: &Host,
     program: &ProgramSpec,
     stop: impl Fn() -> bool + Copy,
-) -> Result<(), Failed> {
+) -> Result<(), Ended> {
     let until = Instant::now() + READY_LIMIT;
     let ProgramSpec { transport, port, .. } = *program;
     while !is_listening(host.pid(), transport, port) {
         if stop() {
-            return Err(Failed::System(CampaignError::Agent(AgentError::Interrupted)));
+            return Err(Ended::Failed(CampaignError::Agent(AgentError::Interrupted)));
         }
         if let Some(end) = describe_end(server, stop)? {
-            return Err(Failed::Program(format!("{end}; it had not listened on {transport} port {port}")));
+            return Err(Ended::Badly(format!("{end}; it had not listened on {transport} port {port}")));
         }
         if Instant::now() > until {
             let late =
                 format!("did not listen on {transport} port {port} within {} s", READY_LIMIT.as_secs());
-            return Err(Failed::Program(say_of(server, &late)));
+            return Err(Ended::Badly(say_of(server, &late)));
         }
-        std::thread::sleep(POLL_INTERVAL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
 /// How a server has ended, if it has, and badly.
-fn describe_end(server: &mut Tool, stop: impl Fn() -> bool) -> Result<Option<String>, Failed> {
+fn describe_end(server: &mut Tool, stop: impl Fn() -> bool) -> Result<Option<String>, Ended> {
     let status = server.wait(Instant::now(), stop).map_err(explain("wait for a server"))?;
     let failed = status.filter(|status| !status.success());
     Ok(failed.map(|status| say_of(server, &format!("ended with an error ({status})"))))
@@ -162,7 +152,7 @@ fn await_end(
     bytes: &mut InterfaceBytes,
     samples: &mut Samples,
     stop: impl Fn() -> bool + Copy,
-) -> Result<Instant, Failed> {
+) -> Result<Instant, Ended> {
     let until = began + Duration::from_nanos(program.limit_ns);
     let mut unread = None;
     let ended = client.watch(until, INTERVAL, || {
@@ -182,16 +172,16 @@ fn await_end(
     match (ended, status) {
         (Some(at), Some(status)) if status.success() => Ok(at),
         (Some(_), Some(status)) => {
-            Err(Failed::Program(say_of(client, &format!("ended with an error ({status})"))))
+            Err(Ended::Badly(say_of(client, &format!("ended with an error ({status})"))))
         }
         _ => {
             let limit = print_duration(program.limit_ns);
-            Err(Failed::Program(say_of(client, &format!("did not end within {limit} and was killed"))))
+            Err(Ended::Badly(say_of(client, &format!("did not end within {limit} and was killed"))))
         }
     }
 }
 
-fn read(bytes: &mut InterfaceBytes) -> Result<[u64; 2], Failed> {
+fn read(bytes: &mut InterfaceBytes) -> Result<[u64; 2], Ended> {
     bytes.now().map_err(explain("read the counts of an interface"))
 }
 
@@ -208,10 +198,5 @@ fn read_output(of: &Tool) -> String {
 
 /// What became of a program, with what it printed last.
 fn say_of(of: &Tool, what: &str) -> String {
-    let said = of.printed_last(4 * QUOTED_CHARS);
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let skipped = words.chars().count().saturating_sub(QUOTED_CHARS);
-    let last: String = words.chars().skip(skipped).collect();
-    let said = if last.is_empty() { "it printed nothing".to_owned() } else { format!("it printed: {last}") };
-    printable_text(&format!("the {} {what}; {said}", of.name()))
+    quote_end(&format!("the {} {what}", of.name()), &of.printed_last(LAST_BYTES))
 }

@@ -7,6 +7,7 @@ mod rate;
 use crate::CampaignError;
 use crate::foreign;
 use crate::rig::Rig;
+use crate::trial::ProgramFigures;
 use drive::{Driven, Observed, drive};
 use stacklab_model::{
     Counters, CpuScope, CpuSource, CpuTime, Drops, Ends, HostReport, Length, Metric, ProgramArguments,
@@ -19,17 +20,13 @@ use stacklab_trial::validate::Limits;
 use stacklab_trial::{Collected, Figures, Path, validate};
 use std::collections::BTreeMap;
 
-/// What was observed of a program's run, or why it says nothing.
-#[derive(Debug)]
-pub(crate) struct ProgramEvidence(Result<Observed, String>);
-
-/// Runs a program on a rig that is prepared, and gives what was observed.
+/// Runs a program on a rig that is prepared, and gives what the kernels counted and the program's figures.
 pub(crate) fn run(
     rig: &mut Rig,
     program: &ProgramSpec,
     path: &Path,
     spec: &TrialSpec,
-) -> Result<(Collected, ProgramEvidence), CampaignError> {
+) -> Result<(Collected, ProgramFigures), CampaignError> {
     let Some(hosts) = rig.network.tool_hosts() else {
         return Err(CampaignError::Usage(
             "programs run between namespaces of this kernel, and this testbed is inside a guest, where they are not installed: add the \
@@ -56,7 +53,7 @@ pub(crate) fn run(
     let reports = reports(path, program, arguments, &driven, counters, [first_ns, last_ns]);
     let wall_ns = last_ns.saturating_sub(first_ns);
     let collected = Collected { started_unix_ns, wall_ns, limits: Limits::NONE, reports: Ok(vec![reports]) };
-    Ok((collected, ProgramEvidence(driven.observed)))
+    Ok((collected, driven.observed.as_ref().map(figures_of).map_err(String::clone)))
 }
 
 /// The reports of both hosts: what their kernels counted, and what the programs printed.
@@ -100,19 +97,15 @@ fn reports(
     Ends { sender, receiver }
 }
 
-/// The figures of a program's run.
-pub(crate) fn figures(path: &Path, evidence: ProgramEvidence, reports: Ends<HostReport>) -> Figures {
-    let mut values = BTreeMap::new();
-    let reasons = match evidence.0 {
-        Ok(observed) => {
-            values = figures_of(&observed);
-            validate::program(path, &reports)
-        }
-        Err(reason) => vec![reason],
+/// The run of a program from its figures, unless the kernels' counts break a rule.
+pub(crate) fn figures(path: &Path, own: ProgramFigures, reports: Ends<HostReport>) -> Figures {
+    let reasons = match &own {
+        Ok(_) => validate::program(path, &reports),
+        Err(reason) => vec![reason.clone()],
     };
     Figures {
         status: RunStatus::of(reasons),
-        values,
+        values: own.unwrap_or_default(),
         drops: Drops::default(),
         warnings: Vec::new(),
         host_reports: reports.into_iter().collect(),

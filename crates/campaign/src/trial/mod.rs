@@ -13,11 +13,10 @@ pub(crate) mod source;
 pub(crate) mod spec;
 pub(crate) mod wifi;
 
-use crate::program::ProgramEvidence;
 use clock::ClockSync;
 use other_load::OtherLoad;
 use routers::RouterEvidence;
-use stacklab_model::{Generator, Service, Station};
+use stacklab_model::{Generator, Metric, Service, Station, Value};
 use stacklab_protocols::generators::Figures as ToolFigures;
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
@@ -28,6 +27,9 @@ use wifi::WifiEvidence;
 
 /// An adapter before and after a trial: its state, or a sentence that says why it has none.
 pub(crate) type AdapterEvidence = [Result<Station, String>; 2];
+
+/// The figures of a program, or why there are none.
+pub(crate) type ProgramFigures = Result<BTreeMap<Metric, Value>, String>;
 
 #[derive(Debug)]
 pub(crate) struct GeneratorEvidence {
@@ -57,8 +59,8 @@ pub struct Evidence {
     pub(crate) other_load: Option<OtherLoad>,
     /// The output of another program that drove the trial; `None` if it was stacklab's own generator.
     pub(crate) generator: Option<GeneratorEvidence>,
-    /// What was observed of a program of the study's own; `None` if the trial is of none.
-    pub(crate) program: Option<ProgramEvidence>,
+    /// The figures of a program of the study's own; `None` if the trial is of none.
+    pub(crate) program: Option<ProgramFigures>,
     /// The joint figures of the arm of an interleaved trial; none otherwise.
     pub(crate) joint: JointFigures,
 }
