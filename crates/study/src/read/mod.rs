@@ -20,7 +20,10 @@ use crate::language::leaf::{self, ValueError};
 use crate::parse::tree::{Located, Table};
 use crate::study::Study;
 use factors::Factors;
-use stacklab_model::{LinkConfig, Topology};
+use stacklab_model::{LinkConfig, Metric, Topology};
+
+/// The length of a row of a run that has none.
+const NO_ROWS_NS: u64 = 100_000_000;
 
 #[derive(Clone)]
 struct At<T> {
@@ -73,6 +76,11 @@ fn whole(node: &Located) -> Result<u32, ValueError> {
 /// Nanoseconds; the bounds have been checked.
 fn nanoseconds(node: &Located) -> Result<u64, ValueError> {
     leaf::duration(node, "0s", "100000h")
+}
+
+/// The metrics of a probe.
+fn read_metrics(node: Node, problems: &Problems) -> Vec<Metric> {
+    node.get("metrics").items().filter_map(|item| item.value(leaf::any_metric, problems)).collect()
 }
 
 /// Reads a study; `None` if it has an error. The problems contain the error.

@@ -4,7 +4,7 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::plan::{Plan, interleave};
 use crate::read::factors::Factors;
-use crate::read::{Node, nanoseconds, programs, search};
+use crate::read::{Node, nanoseconds, programs, read_metrics, search};
 use crate::study::Study;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, Transport, print_duration};
 
@@ -48,7 +48,6 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
     }
     let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
     let rate = node.get("message_rate").value(read, problems);
-    let metrics = node.get("metrics");
     let length = node.get("length");
     let packets = length.get("packets").value(|node| leaf::integer(node, 0, i64::MAX), problems);
     let time = length.get("time").value(nanoseconds, problems);
@@ -62,7 +61,7 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
         length: packets.map(Length::Packets).or(time.map(Length::Time))?,
         warmup_ns: node.get("warmup").value(nanoseconds, problems)?,
         interval_ns: node.get("interval").value(nanoseconds, problems)?,
-        metrics: metrics.items().filter_map(|item| item.value(leaf::any_metric, problems)).collect(),
+        metrics: read_metrics(node, problems),
     })
 }
 

@@ -4,25 +4,22 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::read::factors::Factors;
 use crate::read::generators::{OF_TESTBEDS, check_namespaces};
-use crate::read::{At, Node, nanoseconds, whole};
+use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics, whole};
 use stacklab_model::{
     Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, misspelt_placeholder, printable_text,
 };
 
-/// The length of a run's interval series, which has no rows.
-const INTERVAL_NS: u64 = 100_000_000;
 /// Longest name of a program, characters.
 const MAX_NAME_CHARS: usize = 40;
 
 pub(super) fn read_probe(node: Node, problems: &Problems) -> Option<ProbeSpec> {
-    let metrics = node.get("metrics").items();
     Some(ProbeSpec {
         probe: Probe::Program,
         pacing: Pacing::Lockstep,
         length: Length::Time(node.get("time").value(nanoseconds, problems)?),
         warmup_ns: 0,
-        interval_ns: INTERVAL_NS,
-        metrics: metrics.filter_map(|item| item.value(leaf::any_metric, problems)).collect(),
+        interval_ns: NO_ROWS_NS,
+        metrics: read_metrics(node, problems),
     })
 }
 

@@ -4,14 +4,12 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::read::factors::Factors;
 use crate::read::mechanisms::has_guest;
-use crate::read::{At, Node, nanoseconds};
+use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics};
 use stacklab_model::{
     Cell, Direction, Factor, Length, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice, SearchSpec,
     Systems, Topology,
 };
 
-/// The length of a run's interval series that has no rows.
-const INTERVAL_NS: u64 = 100_000_000;
 /// The length of a trial whose slices have lengths that each block chooses.
 const USUAL_SLICE_NS: u64 = 100_000_000;
 
@@ -32,12 +30,8 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
         pacing: Pacing::Search(search),
         length: Length::Time(slice_ns.unwrap_or(USUAL_SLICE_NS)),
         warmup_ns: 0,
-        interval_ns: INTERVAL_NS,
-        metrics: node
-            .get("metrics")
-            .items()
-            .filter_map(|item| item.value(leaf::any_metric, problems))
-            .collect(),
+        interval_ns: NO_ROWS_NS,
+        metrics: read_metrics(node, problems),
     })
 }
 
