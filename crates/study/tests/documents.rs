@@ -73,7 +73,7 @@ fn documented_examples_of_studies_are_accepted() {
         for block in find_blocks(&text).iter().filter(|block| is_study(block)) {
             examples += 1;
             let study = block.parse::<Table>().map(|mut study| {
-                // A study of programs is told whole: it has other factors, and another probe.
+                // An example with programs is a whole study: it has other factors, and another probe.
                 let title = Table::from_iter([("title".to_owned(), "an example".into())]);
                 let is_whole = study.contains_key("program");
                 complete(&mut study, if is_whole { &title } else { &rest });
