@@ -167,7 +167,7 @@ fn plan_shows_delays_and_missing_image_is_said_first() {
         "{plan}"
     );
     // A cache without images: namespaces alone can run.
-    let mut command = program.command(&["run", "systems", "--out", "a.stacklab"]);
+    let mut command = program.command(&["run", "stacks", "--out", "a.stacklab"]);
     command.env("STACKLAB_CACHE", program.work().join("empty"));
     let outcome = Outcome::of(command).expect(code::TESTBED).says(&[
         "no image of it",
@@ -180,11 +180,11 @@ fn plan_shows_delays_and_missing_image_is_said_first() {
 #[test]
 fn a_level_is_left_out_with_its_comparisons() {
     let program = Program::new();
-    let plan = program.run(&["plan", "systems", "--without", "linux-6.12"]).expect(code::DONE).stdout;
-    assert!(plan.contains("Cells       24") && plan.contains("Comparisons"), "{plan}");
+    let plan = program.run(&["plan", "stacks", "--without", "linux-6.12"]).expect(code::DONE).stdout;
+    assert!(plan.contains("Cells       32") && plan.contains("Comparisons"), "{plan}");
     assert!(plan.contains("os linux-6.1 beside namespace") && !plan.contains("linux-6.12"), "{plan}");
     program
-        .run(&["plan", "systems", "--without", "linux-6.2"])
+        .run(&["plan", "stacks", "--without", "linux-6.2"])
         .expect(code::REQUEST)
         .says(&["the study has no level `linux-6.2`", "did you mean `linux-6.1`"]);
 }

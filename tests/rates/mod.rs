@@ -20,6 +20,7 @@ mod programs;
 mod published;
 mod same_arm;
 mod slow;
+mod smoltcp;
 mod strays;
 mod tables;
 mod truth;

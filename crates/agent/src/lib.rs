@@ -110,6 +110,10 @@ pub struct AgentOptions {
     /// The addresses at which the coordinator reached the agent
     #[arg(long, hide = true, requires = "stdio")]
     pub own: Vec<ScopedAddr>,
+    /// The end of a link, as JSON, for a TCP/IP stack whose sockets the agent has instead of the kernel's; stacklab
+    /// itself starts such agents in a testbed
+    #[arg(long, hide = true, requires = "stdio")]
+    pub stack: Option<String>,
 }
 
 /// Names the present flag in the error of a command line that has an old one.
@@ -197,6 +201,9 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     if let Some(reflectors) = reflectors {
         return reflectors.wait();
     }
+    if let Some(stack) = &options.stack {
+        attach_stack(stack).map_err(|reason| format!("could not attach a stack: {reason}"))?;
+    }
     // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
     let end = |reason: &str| {
         say!("stacklab: ended: {reason}");
@@ -204,6 +211,16 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     };
     stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout(), options.permission(), end)
         .map_err(|reason| format!("could not write an answer: {reason}"))
+}
+
+#[cfg(target_os = "linux")]
+fn attach_stack(stack: &str) -> io::Result<()> {
+    stacklab_traffic::use_stack(&serde_json::from_str(stack)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn attach_stack(_: &str) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has packet sockets"))
 }
 
 /// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once, as does the first one

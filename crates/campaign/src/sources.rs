@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 /// Built-in studies, which run by name from any folder: all files of studies/.
 pub const PRESETS: [(&str, &str); 18] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
-    ("systems", include_str!("../studies/systems.toml")),
+    ("stacks", include_str!("../studies/stacks.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
     ("nat", include_str!("../studies/nat.toml")),
     ("overlays", include_str!("../studies/overlays.toml")),
@@ -172,6 +172,6 @@ mod tests {
             Ok(source) => panic!("{}", source.name),
         };
         assert!(error("mechanism").ends_with("; did you mean the built-in study `mechanisms`?"));
-        assert!(error("no-such.toml").contains("quickstart, systems, mechanisms"));
+        assert!(error("no-such.toml").contains("quickstart, stacks, mechanisms"));
     }
 }

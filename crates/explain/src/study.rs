@@ -104,7 +104,9 @@ const APART: &str = "its arms are not interleaved, and machine drift exceeds the
 pub fn check_study(study: &Study, name: &str, inside: &Placement) -> Result<(), ExplainError> {
     let refuse = |why: String| Err(ExplainError::Study(format!("{name} cannot be explained: {why}")));
     if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
-        return refuse(format!("with os = {systems} a host has a separate kernel, which is not sampled"));
+        return refuse(format!(
+            "with os = {systems} a host has another stack than this kernel's, which is not sampled"
+        ));
     }
     let routed = RoutedPlacement::of(study, inside)?;
     if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {

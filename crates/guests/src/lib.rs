@@ -1,5 +1,5 @@
-//! Hosts with another network stack than this kernel's: virtual machines, user-mode Linux and gVisor, the images that
-//! they boot from, and testbeds inside a guest.
+//! Hosts with another network stack than this kernel's: virtual machines, user-mode Linux, gVisor and smoltcp, the
+//! images that they boot from, and testbeds inside a guest.
 
 mod command;
 pub mod fuzzing;
@@ -12,6 +12,7 @@ mod kind {
     pub(crate) mod prepare;
     pub(crate) mod progress;
     pub(crate) mod running;
+    mod smoltcp;
     mod uml;
     pub(crate) mod vm;
 }

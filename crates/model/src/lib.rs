@@ -37,7 +37,7 @@ pub use factors::programs::{Generator, GeneratorDef, NoServices, SERVICES, Servi
 pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
-pub use factors::system::{SYSTEMS, System, Systems};
+pub use factors::system::{SMOLTCP, SYSTEMS, System, Systems};
 pub use factors::tables::{MAX_CONNECTIONS, MAX_ROUTES, Tables, Tracking};
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,

@@ -257,12 +257,13 @@ mod tests {
 
     #[test]
     fn every_system_has_a_row_of_two_hosts() {
-        let rows = rows(include_str!("../../../studies/systems.toml"));
+        let rows = rows(include_str!("../../../studies/stacks.toml"));
         let names: Vec<String> = rows.iter().map(|row| row.names.join(" - ")).collect();
         assert_eq!(
             names,
             [
                 "sender - receiver",
+                "sender (smoltcp) - receiver (smoltcp)",
                 "sender (gvisor) - receiver (gvisor)",
                 "sender (linux-6.1) - receiver (linux-6.1)",
                 "sender (linux-6.12) - receiver (linux-6.12)"

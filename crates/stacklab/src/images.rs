@@ -35,7 +35,7 @@ fn without(study: &Study, system: &System) -> Option<String> {
 /// The systems of hosts that boot, each once.
 pub(crate) fn guests(study: &Study) -> Vec<System> {
     let hosts = study.systems().into_iter().flat_map(|systems| systems.0);
-    once_each(hosts.filter(|system| system.is_built() && *system != System::Namespace))
+    once_each(hosts.filter(System::boots))
 }
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_missing_image_names_the_way_without_it() {
-        let source = StudySource::read(Some(Path::new("systems"))).unwrap();
+        let source = StudySource::read(Some(Path::new("stacks"))).unwrap();
         let of = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
             without(&source.check(None, &settings).unwrap(), &System::Linux("6.12".to_owned()))

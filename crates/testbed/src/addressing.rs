@@ -33,7 +33,8 @@ const NPT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 1);
 /// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
 
-pub(crate) fn prefix_bits(family: Family) -> u8 {
+/// The length of the prefix of each network of a testbed, bits.
+pub fn prefix_bits(family: Family) -> u8 {
     match family {
         Family::Ipv4 => 24,
         Family::Ipv6 => 64,
@@ -102,7 +103,8 @@ pub fn bridged_address(own: [u8; 6]) -> [u8; 6] {
     other
 }
 
-pub(crate) fn peer(role: Role) -> Role {
+/// The other host of a direct link.
+pub fn peer(role: Role) -> Role {
     match role {
         Role::Sender => Role::Receiver,
         Role::Receiver => Role::Sender,

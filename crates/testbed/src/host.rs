@@ -135,10 +135,21 @@ impl Host {
     }
 }
 
+/// How a guest is attached to the end of its link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// By a tap device that is bridged to the link's end.
+    Tap,
+    /// It takes over the interface, with the addresses that the namespace has given it.
+    Interface,
+    /// It sends and receives frames at the interface, which has no addresses.
+    Frames,
+}
+
 /// A kind of guest. Its network stack replaces its namespace's end of the link.
 pub trait Guest: fmt::Debug {
-    /// Whether it uses a tap device that is bridged to the link's end. If not, it takes over the namespace's interface.
-    fn wants_a_tap(&self) -> bool;
+    /// How it is attached to its link.
+    fn attachment(&self) -> Attachment;
 
     /// Starts the guest in a role. Does not wait until it accepts messages.
     fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault>;

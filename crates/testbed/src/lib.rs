@@ -59,7 +59,9 @@ pub use host::program::{
     AGENT, LOADER, Tool, bundled, find, find_in, first_line, is_listening, program_in_path,
 };
 pub use host::workdir::{Workdir, last_words};
-pub use host::{Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message};
+pub use host::{
+    Attachment, Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message,
+};
 pub use kernel::capability::{Ability, FORWARDING, NAT, abilities, check_tun, kept_settings};
 pub use kernel::namespace::{
     ChildCpu, Process, clear, end, in_namespace, in_new_namespace, join, spawn_in_namespace, unshare_mounts,

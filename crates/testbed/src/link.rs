@@ -111,6 +111,12 @@ pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Faul
     Ok(())
 }
 
+/// Sets a link's end up in the calling thread's namespace, for a guest that sends and receives its frames.
+pub(crate) fn leave_to_frames(link: &str, mtu: u32) -> Result<(), Fault> {
+    disable_ipv6(link)?;
+    change(link, "raise", |link| link.mtu(mtu).up())
+}
+
 fn disable_ipv6(interface: &str) -> Result<(), Fault> {
     sysctl::write(&format!("ipv6/conf/{interface}/disable_ipv6"), "1")
 }

@@ -33,6 +33,9 @@ mod engine;
 mod fixtures;
 mod sys;
 
+#[cfg(target_os = "linux")]
+pub use sys::stack::{StackConfig, use_stack};
+
 use std::io;
 
 /// An operation of the engine that failed.

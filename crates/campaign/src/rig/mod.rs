@@ -113,14 +113,13 @@ impl Rig {
 
     pub(crate) fn cpu_scope(&self, cell: &Cell) -> CpuScope {
         let systems = &self.ends.systems.0;
-        let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
         match self.is.cpu {
             _ if cell.has_other_programs() => CpuScope::Threads,
             CpuCover::Outside => CpuScope::Outside,
             CpuCover::Machines if self.ends.one_machine() => CpuScope::Shared,
             CpuCover::Machines => CpuScope::Host,
             CpuCover::BySystem if !systems.iter().any(System::counts_cpu) => CpuScope::Outside,
-            CpuCover::BySystem if systems.iter().all(own_kernel) => CpuScope::Host,
+            CpuCover::BySystem if systems.iter().all(System::counts_own_cpu) => CpuScope::Host,
             CpuCover::BySystem => affinity::cpu_scope(cell, self.is.steers),
         }
     }

@@ -157,7 +157,7 @@ pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
         System::Uml if need == NAT => true,
         System::Uml => device.is_some_and(|device| !device.in_debian_uml),
         System::Linux(_) | System::Disk(_) => false,
-        System::Namespace | System::Gvisor | System::Localhost | System::Ssh(_) => true,
+        System::Namespace | System::Gvisor | System::Smoltcp | System::Localhost | System::Ssh(_) => true,
     }
 }
 
@@ -166,7 +166,7 @@ fn translator_on(system: &System, asked: Option<Translator>, forward_only: bool)
     let jool = || match system {
         System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
         System::Uml | System::OwnUml(_) | System::Linux(_) => Image::find(system).ok()?.jool,
-        System::Gvisor | System::Disk(_) | System::Localhost | System::Ssh(_) => None,
+        System::Gvisor | System::Smoltcp | System::Disk(_) | System::Localhost | System::Ssh(_) => None,
     };
     Translates::choose(jool(), asked, forward_only)
 }

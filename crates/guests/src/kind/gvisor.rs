@@ -4,7 +4,7 @@
 use crate::{Boot, GuestRole, Image, Running};
 use serde_json::json;
 use stacklab_testbed::kernel::sys::mount_unseen;
-use stacklab_testbed::{AGENT, Attempt, Fault, GuestSpec};
+use stacklab_testbed::{AGENT, Attachment, Attempt, Fault, GuestSpec};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,8 +17,8 @@ impl Boot for Gvisor {
         format!("gVisor {}", self.0.version)
     }
 
-    fn wants_a_tap(&self) -> bool {
-        false
+    fn attachment(&self) -> Attachment {
+        Attachment::Interface
     }
 
     fn boot(&self, spec: &GuestSpec<'_>, _: GuestRole) -> Result<Running, Fault> {

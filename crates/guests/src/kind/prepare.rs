@@ -7,6 +7,7 @@ use crate::image::tree::SEEDED;
 use crate::image::{GET_QEMU, QUICKEST_IMAGE, emulator, known};
 use crate::kernel::{Kernel, open_at_once};
 use crate::kind::gvisor::Gvisor;
+use crate::kind::smoltcp::Smoltcp;
 use crate::kind::uml::Uml;
 use crate::kind::vm::{Accelerator, Boots, DEVICE, Vm, accelerator_that_works, known_accelerator};
 use crate::{Boot, Image, no_image};
@@ -37,6 +38,7 @@ pub(crate) fn prepared(
     Ok(Some(match system {
         System::Namespace => return Ok(None),
         System::Gvisor => Box::new(Gvisor(Image::to_boot(system)?)),
+        System::Smoltcp => Box::new(Smoltcp),
         System::Linux(_) => {
             let image = Image::to_boot(system)?;
             let initramfs = ramdisk(system, program, others, folder, &[image.file("modules.cpio")])?;
@@ -172,6 +174,12 @@ pub fn kinds() -> Vec<Ability> {
             &System::Gvisor,
             "stacklab image get gvisor (some minutes)",
         )),
+        Ability {
+            name: "smoltcp",
+            what_for: "the stack of that library, within the agent",
+            result: Ok(()),
+            remedy: "",
+        },
         needs_tap(machines()),
         needs_tap(image(
             "uml",

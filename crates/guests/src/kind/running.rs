@@ -5,8 +5,8 @@ use crate::inside::protocol::read_line;
 use crate::kind::progress::{Progress, Seen};
 use crate::{Greeting, GuestRole};
 use stacklab_testbed::{
-    Attempt, Fault, Guest, GuestSpec, PathRole, Process, RunningGuest, Streams, Ticks, last_words,
-    write_message,
+    Attachment, Attempt, Fault, Guest, GuestSpec, PathRole, Process, RunningGuest, Streams, Ticks,
+    last_words, write_message,
 };
 use std::fmt;
 use std::io::{self, Read};
@@ -20,8 +20,8 @@ const BUILDING: Duration = Duration::from_secs(30);
 pub(crate) trait Boot: fmt::Debug {
     fn version(&self) -> String;
 
-    fn wants_a_tap(&self) -> bool {
-        true
+    fn attachment(&self) -> Attachment {
+        Attachment::Tap
     }
 
     /// Starts the guest. Does not wait until it accepts messages.
@@ -29,8 +29,8 @@ pub(crate) trait Boot: fmt::Debug {
 }
 
 impl Guest for Box<dyn Boot> {
-    fn wants_a_tap(&self) -> bool {
-        (**self).wants_a_tap()
+    fn attachment(&self) -> Attachment {
+        (**self).attachment()
     }
 
     fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {

@@ -12,6 +12,8 @@ pub enum System {
     Namespace,
     /// `gvisor`: gVisor's user-space stack, attached to the link of a namespace.
     Gvisor,
+    /// `smoltcp`: the stack of that library, within the agent, which sends and receives the link's frames.
+    Smoltcp,
     /// `linux-6.1` and the like: Debian's kernel of that series in a virtual machine.
     Linux(String),
     /// `disk:PATH`: a disk image of the user's own in a virtual machine, which starts `stacklab guest` by itself.
@@ -27,16 +29,28 @@ pub enum System {
     Ssh(String),
 }
 
+/// The stack of `smoltcp` with its version: a test compares it with the lock file.
+pub const SMOLTCP: &str = "smoltcp 0.14.0";
+
 /// The valid names, for messages.
-pub const SYSTEMS: &str = "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, localhost or ssh:USER@HOST";
+pub const SYSTEMS: &str = "namespace, gvisor, smoltcp, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, localhost or ssh:USER@HOST";
 
 /// The error of a name that is not a system.
 fn unknown(found: &str) -> String {
     if let Some(new) = renamed("system", found) {
         return format!("system `{found}` was renamed to `{new}`");
     }
-    let names =
-        ["namespace", "gvisor", "linux-6.1", "linux-6.12", "linux-5.10", "linux-7.2", "uml", "localhost"];
+    let names = [
+        "namespace",
+        "gvisor",
+        "smoltcp",
+        "linux-6.1",
+        "linux-6.12",
+        "linux-5.10",
+        "linux-7.2",
+        "uml",
+        "localhost",
+    ];
     let hint = nearest(found, names).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     format!("there is no system `{found}`: expected {SYSTEMS}{hint}")
 }
@@ -52,16 +66,32 @@ impl System {
         matches!(self, System::Uml | System::OwnUml(_))
     }
 
+    /// Whether the system boots from an image, or from a disk of the user's own.
+    pub fn boots(&self) -> bool {
+        self.is_built() && !self.is_of_this_kernel()
+    }
+
+    /// Whether its processes are this kernel's, which counts their CPU time: the agent does all that smoltcp does.
+    pub fn is_of_this_kernel(&self) -> bool {
+        matches!(self, System::Namespace | System::Smoltcp)
+    }
+
     /// Whether its kernel reports its own processor time. gVisor does not. User-mode Linux counts packet processing as
     /// idle time while no process runs: a fully loaded router reports that it is idle.
     pub fn counts_cpu(&self) -> bool {
         !matches!(self, System::Gvisor | System::Uml | System::OwnUml(_))
     }
 
+    /// Whether it has a separate kernel, which does so.
+    pub fn counts_own_cpu(&self) -> bool {
+        !self.is_of_this_kernel() && self.counts_cpu()
+    }
+
     pub fn kind(&self) -> &'static str {
         match self {
             System::Namespace => "namespace",
             System::Gvisor => "gvisor",
+            System::Smoltcp => "smoltcp",
             System::Linux(_) | System::Disk(_) => "vm",
             System::Uml | System::OwnUml(_) => "uml",
             System::Localhost => "localhost",
@@ -92,6 +122,7 @@ impl FromStr for System {
         Ok(match text {
             "namespace" => System::Namespace,
             "gvisor" => System::Gvisor,
+            "smoltcp" => System::Smoltcp,
             "uml" => System::Uml,
             "localhost" => System::Localhost,
             _ if after("ssh:").is_some_and(names_a_machine) => System::Ssh(text[4..].to_owned()),
@@ -179,10 +210,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn version_of_smoltcp_is_that_of_the_lock_file() {
+        let (name, version) = SMOLTCP.split_once(' ').unwrap();
+        let locked = format!("name = \"{name}\"\nversion = \"{version}\"");
+        assert!(include_str!("../../../../Cargo.lock").contains(&locked));
+    }
+
+    #[test]
     fn systems_print_as_they_are_written() {
         for text in [
             "namespace",
             "gvisor",
+            "smoltcp",
             "linux-6.12",
             "uml",
             "uml-my_tree-7.2",

@@ -10,7 +10,7 @@ use stacklab_traffic::EngineError;
 use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Way, now_ns};
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::waiting::WaitNotice;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -203,7 +203,7 @@ impl<'a> ClientSession<'a> {
         let stream = Stream::connect(&spec, format(parameters), from, *to)?;
         match parameters.transport {
             Transport::Tcp => {
-                (&mut stream.socket()).write_all(&self.cookie).map_err(self.test.failed("open a stream"))?;
+                stream.send_first(&self.cookie).map_err(self.test.failed("open a stream"))?;
             }
             Transport::Udp => greet(&stream).map_err(self.test.failed("open a stream"))?,
         }
@@ -346,12 +346,11 @@ impl<'a> ClientSession<'a> {
 }
 
 fn greet(stream: &Stream) -> io::Result<()> {
-    let socket = stream.socket();
-    socket.send(&greeting())?;
+    stream.send_first(&greeting())?;
     let deadline = Instant::now() + GREETING_LIMIT;
     let mut room = [0; GREETING_BYTES + 1];
     while Instant::now() < deadline {
-        match (&mut &*socket).read(&mut room) {
+        match stream.receive_first(&mut room) {
             Ok(count) if is_answer(&room[..count]) => return Ok(()),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}

@@ -204,7 +204,7 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "os",
         Kind::List(&Kind::System),
-        "The system of the hosts: namespace (this kernel, the default), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (your disk image), ssh:USER@HOST and localhost (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is the system of the two clients, without real machines; factors.router_os is that of the routers.",
+        "The system of the hosts: namespace (this kernel, the default), gvisor, smoltcp (that library's stack, within the agent), linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (your disk image), ssh:USER@HOST and localhost (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is the system of the two clients, without real machines; factors.router_os is that of the routers.",
     ),
     optional(
         "services",

@@ -74,6 +74,8 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
             let Ok(Systems(systems)) = level.value.parse() else { continue };
             let refused = systems.iter().find_map(|system| match system {
                 System::Localhost | System::Ssh(_) => Some((system, "a real machine is on another network")),
+                System::Smoltcp if factor == Factor::RouterOs => Some((system, "its stack forwards nothing")),
+                System::Smoltcp => Some((system, "its stack discovers no path MTU")),
                 System::Gvisor if factor == Factor::RouterOs => Some((system, "its stack has no tunnels")),
                 _ => None,
             });

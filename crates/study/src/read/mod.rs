@@ -13,6 +13,7 @@ mod mechanisms;
 mod probes;
 mod programs;
 mod search;
+mod user_stacks;
 mod wifi;
 
 use crate::diagnostics::{Location, Problem, Problems};
@@ -118,6 +119,9 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let schedule = blocks::schedule(blocks, &probes, &comparisons, &cells, round_trip_ns, problems);
     let is_of_hosts = topology.as_ref().is_none_or(|topology| topology.value == Topology::Link);
     let hosts = hosts::read(key("host"), is_of_hosts, &all, problems);
+    for factors in all.iter().filter(|_| is_of_hosts) {
+        user_stacks::check(testbed, factors, problems);
+    }
     let study = Study {
         title: title?,
         link_config: link_config?,

@@ -8,7 +8,9 @@ use crate::kernel::tc::tbf::Bucket;
 use crate::link::{MTU_LIMITS, configure_end};
 use crate::services::{ServiceEnds, Serving};
 use crate::testbed::network::{Link, Network};
-use crate::{AtHost, Attempt, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses};
+use crate::{
+    AtHost, Attachment, Attempt, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses,
+};
 use stacklab_model::{LinkConfig, Role, Services, System, Systems};
 use std::ffi::OsStr;
 use std::io;
@@ -81,9 +83,11 @@ impl Testbed {
             Some([open(&network.hosts[0], near)?, open(&network.hosts[1], far)?])
         });
         for (place, role) in ROLES.into_iter().enumerate() {
-            match guests[place].as_deref().filter(|guest| guest.wants_a_tap()) {
-                Some(guest) => network.hand_over(place, guest, &guest_role(place, link_config))?,
-                None => network.hosts[place].inside(|| {
+            match guests[place].as_deref() {
+                Some(guest) if guest.attachment() != Attachment::Interface => {
+                    network.hand_over(place, guest, &guest_role(place, link_config))?;
+                }
+                _ => network.hosts[place].inside(|| {
                     raise(INTERFACE, link_config.mtu)?;
                     configure_end(role)
                 })?,

@@ -5,10 +5,10 @@ use crate::kernel::netlink::{raise, wait_until_quiet, without_link_local};
 use crate::kernel::tc::queue::{Impairment, Queue};
 use crate::kernel::tc::tbf::Bucket;
 use crate::kernel::{cpus, sysctl};
-use crate::link::{create_veth, hand_over, switch_off_all, vacate};
+use crate::link::{create_veth, hand_over, leave_to_frames, switch_off_all, vacate};
 use crate::{
-    Fault, Guest, GuestSpec, Host, INTERFACE, Interface, MIDDLE, Node, PathRole, TestbedError, Workdir,
-    hardware_address,
+    Attachment, Fault, Guest, GuestSpec, Host, INTERFACE, Interface, MIDDLE, Node, PathRole, TestbedError,
+    Workdir, hardware_address,
 };
 use stacklab_model::{LinkConfig, Links, Role};
 use std::ffi::OsStr;
@@ -54,8 +54,8 @@ impl Link {
 pub(crate) struct Network<const N: usize> {
     pub hosts: [Host; N],
     pub links: Vec<Link>,
-    /// Whether each host's interface is bridged to a guest and has no address.
-    bridged: [bool; N],
+    /// Whether each host's interface is a guest's and has no address.
+    vacated: [bool; N],
     /// The processors of the path's near half and of its far half, if they are divided.
     pub processors: Option<[Vec<usize>; 2]>,
     /// Whether discovered path MTUs stay valid as long as the hosts run.
@@ -100,8 +100,8 @@ impl<const N: usize> Network<N> {
                 host.inside(|| without_link_local(link.interface))?;
             }
         }
-        let bridged = [false; N];
-        let network = Network { hosts, links, bridged, processors, keeps_path_mtus, offloads };
+        let vacated = [false; N];
+        let network = Network { hosts, links, vacated, processors, keeps_path_mtus, offloads };
         network.at_link_ends(|link| {
             if !offloads {
                 switch_off_all(link.interface)?;
@@ -127,23 +127,28 @@ impl<const N: usize> Network<N> {
         self.processors.as_ref().map_or(&[], |halves| &halves[half_of::<N>(place)])
     }
 
-    /// Bridges a host's link ends to tap devices, if the guest uses them. The ends lose their addresses.
+    /// Leaves a host's link ends to its guest, unless that takes them over itself. The ends lose their addresses.
     pub(crate) fn hand_over(
         &mut self,
         place: usize,
         guest: &dyn Guest,
         role: &PathRole,
     ) -> Result<(), TestbedError> {
-        if guest.wants_a_tap() {
-            let offloads = self.offloads;
-            self.hosts[place].inside(|| {
-                role.interfaces().into_iter().try_for_each(|Interface { link, hardware, mtu }| {
-                    vacate(link, hardware)?;
-                    hand_over(link, mtu, offloads)
-                })
-            })?;
-            self.bridged[place] = true;
+        let attachment = guest.attachment();
+        if attachment == Attachment::Interface {
+            return Ok(());
         }
+        let offloads = self.offloads;
+        self.hosts[place].inside(|| {
+            role.interfaces().into_iter().try_for_each(|Interface { link, hardware, mtu }| {
+                vacate(link, hardware)?;
+                match attachment {
+                    Attachment::Tap => hand_over(link, mtu, offloads),
+                    _ => leave_to_frames(link, mtu),
+                }
+            })
+        })?;
+        self.vacated[place] = true;
         Ok(())
     }
 
@@ -171,9 +176,9 @@ impl<const N: usize> Network<N> {
     }
 
     pub(crate) fn wait_until_quiet(&self) -> Result<(), TestbedError> {
-        for (host, bridged) in self.hosts.iter().zip(self.bridged) {
+        for (host, vacated) in self.hosts.iter().zip(self.vacated) {
             let addresses = host.addresses();
-            host.inside(|| wait_until_quiet(INTERFACE, if bridged { &[] } else { &addresses }))?;
+            host.inside(|| wait_until_quiet(INTERFACE, if vacated { &[] } else { &addresses }))?;
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ use crate::testbed::network::{Link, Network};
 use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
 use crate::testbed::routed_spec::RoutedSpec;
 use crate::{
-    AtHost, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router, Site,
-    Streams, TestbedError, Ticks, Workdir, ends, last_words,
+    AtHost, Attachment, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router,
+    Site, Streams, TestbedError, Ticks, Workdir, ends, last_words,
 };
 use stacklab_model::{Family, Mechanism, RouterQueue, Rules, Systems, Tables, Tracking};
 use std::ffi::OsStr;
@@ -204,7 +204,7 @@ impl Routed {
         for (number, ((site, place), guest)) in CLIENTS.into_iter().zip(guests).enumerate() {
             let guest = guest.as_ref();
             let has_a_route = !mechanism.reports_path_mtu();
-            if !has_a_route && !guest.is_some_and(|guest| guest.wants_a_tap()) {
+            if !has_a_route && guest.is_none_or(|guest| guest.attachment() == Attachment::Interface) {
                 let fix = || fix_path_mtus(site, mechanism, middle_mtu);
                 self.network.hosts[place].inside(fix)?;
             }

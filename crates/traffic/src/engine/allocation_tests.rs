@@ -10,8 +10,8 @@ use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::{self, Channel};
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
-use crate::{fixtures, sys};
-use socket2::Socket;
+use crate::fixtures;
+use crate::sys::{self, Socket};
 use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -50,7 +50,7 @@ fn asked(spec: &TrialSpec) -> [u64; 2] {
 }
 
 fn accept(spec: &TrialSpec, socket: &Socket) -> Channel {
-    Channel::new(spec, socket.accept().unwrap().0).unwrap()
+    Channel::new(spec, sys::accept(socket).unwrap().0).unwrap()
 }
 
 fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> u64 {

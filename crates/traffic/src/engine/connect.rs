@@ -6,8 +6,8 @@ use crate::engine::pacer::Pacer;
 use crate::engine::{mapped, socket_options};
 use crate::host::cpu::CpuWindow;
 use crate::stats::flow::FlowDelays;
-use crate::{Attempt, EngineError, host, sys};
-use socket2::Socket;
+use crate::sys::{self, Socket};
+use crate::{Attempt, EngineError, host};
 use stacklab_model::{
     Counters, DelayPoints, HostReport, Length, Pacing, Point, Received, Role, ScopedAddr, Sent, TrialSpec,
 };

@@ -1,7 +1,8 @@
 //! IPv4 addresses at IPv6 sockets for both families: `::ffff:192.0.2.1` (RFC 4291, section 2.5.5.2). Everything else of
 //! the engine has the IPv4 address, which is what packets carry.
 
-use socket2::{SockAddr, Socket};
+use crate::sys::Socket;
+use socket2::SockAddr;
 use stacklab_model::{SocketKind, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
 

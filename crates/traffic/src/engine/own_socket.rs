@@ -2,8 +2,9 @@
 
 use crate::engine::peers::DataPorts;
 use crate::engine::{mapped, socket_options};
-use crate::{Attempt, EngineError, sys};
-use socket2::{Domain, Protocol, Socket, Type};
+use crate::sys::{self, Socket};
+use crate::{Attempt, EngineError};
+use socket2::{Domain, Protocol, Type};
 use stacklab_model::{Endpoint, Family, ScopedAddr, Transport, TrialSpec};
 use std::io;
 use std::net::SocketAddr;

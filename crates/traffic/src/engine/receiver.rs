@@ -15,9 +15,8 @@ use crate::engine::threads::{self, Ender};
 use crate::host::cpu::{self, CpuWindow};
 use crate::host::{self, SocketMemory, zone};
 use crate::stats::flow::{Arrival, SequenceWindow};
-use crate::sys::{self, Nanos};
+use crate::sys::{self, Nanos, Socket};
 use crate::{Attempt, EngineError};
-use socket2::Socket;
 use stacklab_model::{
     Compared, Counters, DelayPoints, Endpoint, HostReport, Point, Probe, Received, Role, ScopedAddr, Sent,
     Transport, TrialSpec,

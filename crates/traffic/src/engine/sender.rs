@@ -110,7 +110,7 @@ fn guarded<T>(
                 if watched.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return false;
                 }
-                let all_wait = channels.iter().all(|channel| sys::is_unacknowledged(&channel.socket));
+                let all_wait = channels.iter().all(|channel| sys::lacks_acknowledgement(&channel.socket));
                 looks = if all_wait { looks + 1 } else { 0 };
             }
             for channel in channels {

@@ -3,9 +3,8 @@
 use crate::engine::header::{ForeignFormat, Header};
 use crate::engine::own_socket;
 use crate::engine::socket_options;
-use crate::sys::{self, Batch, Nanos, SEND_LIMIT, SocketOption};
+use crate::sys::{self, Batch, Nanos, SEND_LIMIT, Socket, SocketOption};
 use crate::{Attempt, EngineError, timing};
-use socket2::Socket;
 use stacklab_model::{Io, Pacing, Probe, ScopedAddr, SizeOf, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
 use std::io;

@@ -1,8 +1,8 @@
 //! Socket options of a trial ([`Tuning`]): setting them and reading them back.
 
 use crate::engine::mapped;
-use crate::sys::{self, SocketOption};
-use socket2::{SockAddr, Socket};
+use crate::sys::{self, Socket, SocketOption};
+use socket2::SockAddr;
 use stacklab_model::{Family, Io, SizeOf, SocketOptions, Transport, TrialSpec, Tuning};
 use std::fmt::Display;
 use std::io;
@@ -46,6 +46,9 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         if let Some(bytes) = receive_buffer {
             socket.set_recv_buffer_size(*bytes as usize).named("SO_RCVBUF", bytes)?;
         }
+    }
+    if spec.transport == Transport::Tcp && spec.size_of != SizeOf::Write {
+        sys::set(socket, SocketOption::WholeMessages(spec.message_bytes as usize))?;
     }
     if let Some(bytes) = mss {
         set(SocketOption::Mss(*bytes), "TCP_MAXSEG", bytes)?;

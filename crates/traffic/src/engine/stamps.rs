@@ -4,8 +4,7 @@
 use crate::engine::header::Phase;
 use crate::engine::socket::Channel;
 use crate::stats::flow::FlowDelays;
-use crate::sys::{self, Nanos, RealtimeOffset, RecvMeta, SocketOption, TxTimestamp};
-use socket2::Socket;
+use crate::sys::{self, Nanos, RealtimeOffset, RecvMeta, Socket, SocketOption, TxTimestamp};
 use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
 use std::io;
 use std::time::Duration;

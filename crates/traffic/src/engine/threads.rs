@@ -15,9 +15,9 @@ impl Drop for Ender {
     }
 }
 
-/// Distributes the flows over threads: one thread per flow, up to the number of processors.
+/// Distributes the flows over threads: one thread per flow, up to the number of processors that work for sockets.
 pub(crate) fn groups(flows: usize) -> Vec<Range<usize>> {
-    let threads = flows.min(sys::allowed_processors().count()).max(1);
+    let threads = flows.min(sys::processors_of_sockets()).max(1);
     (0..threads).map(|thread| thread * flows / threads..(thread + 1) * flows / threads).collect()
 }
 

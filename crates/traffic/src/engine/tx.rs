@@ -3,8 +3,7 @@
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::header::Header;
 use crate::engine::socket::{Channel, Taken};
-use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready};
-use socket2::Socket;
+use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, Socket};
 use stacklab_model::{Io, Pacing};
 use std::io;
 use std::sync::atomic::AtomicBool;

@@ -13,9 +13,9 @@ use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
 use crate::host::cpu::CpuWindow;
 use crate::host::{self, zone};
-use crate::sys::{self, Nanos, SocketOption};
+use crate::sys::{self, Nanos, Socket, SocketOption};
 use crate::{Attempt, EngineError};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Type};
 use stacklab_model::{
     Counters, CpuScope, Endpoint, HostReport, Length, Received, Role, ScopedAddr, Sent, Transport, TrialSpec,
 };
@@ -75,7 +75,12 @@ impl Stream {
     }
 
     /// Takes a socket that a peer connected, and sets its options but the segment size, which was agreed on then.
-    pub fn accepted(spec: &TrialSpec, format: ForeignFormat, socket: Socket) -> Result<Self, EngineError> {
+    pub fn accepted(
+        spec: &TrialSpec,
+        format: ForeignFormat,
+        socket: socket2::Socket,
+    ) -> Result<Self, EngineError> {
+        let socket = Socket::from(socket);
         let mut spec = spec.clone();
         (spec.tuning.mss, spec.tuning.flow_label) = (None, None);
         socket_options::set(&socket, &spec).attempt(|| "set the options of a stream's socket".to_owned())?;
@@ -84,9 +89,22 @@ impl Stream {
         Ok(Stream { channel, spec, clock: StampClock::new() })
     }
 
-    /// The socket.
-    pub fn socket(&self) -> &Socket {
+    fn socket(&self) -> &Socket {
         &self.channel.socket
+    }
+
+    /// Sends what a program says before its messages.
+    pub fn send_first(&self, mut words: &[u8]) -> io::Result<()> {
+        while !words.is_empty() {
+            let sent = self.socket().send(words)?;
+            words = &words[sent..];
+        }
+        Ok(())
+    }
+
+    /// Receives what a program answers before its messages; `WouldBlock` after some milliseconds.
+    pub fn receive_first(&self, room: &mut [u8]) -> io::Result<usize> {
+        sys::receive(self.socket(), room)
     }
 
     /// The socket as the kernel reports it.

@@ -1,8 +1,8 @@
 //! Properties and capabilities of this host, each of which is tested, and its noise floor: what its clock, timers and
 //! sockets add to every figure.
 
-use crate::sys::{self, Batch, Nanos, SocketOption};
-use socket2::{Domain, Socket, Type};
+use crate::sys::{self, Batch, Nanos, Socket, SocketOption};
+use socket2::{Domain, Type};
 use stacklab_model::{EchoFloor, Family, HostFacts, NoiseFloor, Spread, Transport};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -61,8 +61,12 @@ fn segment_framing(family: Family) -> io::Result<()> {
     }
 }
 
+fn kernel_socket(domain: Domain, kind: Type) -> io::Result<Socket> {
+    Ok(Socket::from(socket2::Socket::new(domain, kind, None)?))
+}
+
 fn socket_drop_count() -> io::Result<()> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    let socket = kernel_socket(Domain::IPV4, Type::DGRAM)?;
     sys::socket_drops(&socket).map(drop)
 }
 
@@ -105,7 +109,7 @@ fn transmit_stamps() -> io::Result<()> {
 }
 
 fn hardware_stamps() -> io::Result<()> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    let socket = kernel_socket(Domain::IPV4, Type::DGRAM)?;
     let names: Vec<String> = sys::interface_indices()?.into_iter().map(|(_, name)| name).collect();
     if names.iter().any(|name| sys::has_hardware_timestamps(&socket, name).unwrap_or(false)) {
         return Ok(());
@@ -269,7 +273,7 @@ mod tests {
         }
         assert!(!all["hardware_stamps"].is_empty());
         // No loopback interface is hardware.
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+        let socket = kernel_socket(Domain::IPV4, Type::DGRAM).unwrap();
         assert!(!sys::has_hardware_timestamps(&socket, "lo").unwrap_or(false));
     }
 

@@ -11,8 +11,8 @@ pub mod zone;
 #[cfg(target_os = "linux")]
 pub use crate::sys::{CpuLimit, cpu_limit};
 
-use crate::sys::{self, Nanos};
-use socket2::{Socket, TcpKeepalive};
+use crate::sys::{self, Nanos, Socket};
+use socket2::TcpKeepalive;
 use stacklab_model::{Counters, Metric, TrialSpec};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -43,7 +43,7 @@ pub(crate) fn counters_since(before: &Counters, interface: &str, sockets: &[&Soc
 }
 
 /// Enables TCP keepalive, so that the kernel closes a connection whose peer is gone.
-pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
+pub fn notice_a_dead_peer(socket: &socket2::Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
     // Where packets are lost, what is lost is soon sent again, and not after a time that doubles.
@@ -56,9 +56,12 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
 
 /// Has both ends of a control connection send small segments: its messages then also arrive where large packets are
 /// lost on the way and nobody says so. Before it is connected, or listens.
-pub fn limit_segments(socket: &Socket) {
+pub fn limit_segments(socket: &socket2::Socket) {
     // With headers the least MTU of IPv6, 1280 bytes. Where a system refuses, one end is enough.
-    let _ = sys::set(socket, sys::SocketOption::Mss(1220));
+    #[cfg(unix)]
+    let _ = socket.set_tcp_mss(1220);
+    #[cfg(windows)]
+    let _ = socket;
 }
 
 const PERIOD: Duration = Duration::from_millis(10);
@@ -169,7 +172,7 @@ mod tests {
         let memory = SocketMemory::watch(&spec);
         // More than the 1 MiB that a kernel reserves for each processor without counting it.
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let socket: socket2::Socket = receiver.try_clone().unwrap().into();
+        let socket = Socket::from(receiver.try_clone().unwrap());
         sys::set(&socket, SocketOption::ReceiveBuffer(16 << 20)).unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use crate::sys::{self, Nanos};
 use crate::{Attempt, EngineError};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Family, ScopedAddr};
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ impl Ping {
                 return Ok(Echo::Silent);
             };
             self.socket.set_read_timeout(Some(left))?;
-            match sys::receive(&self.socket, &mut room) {
+            match (&self.socket).read(&mut room) {
                 Ok(length) if self.is_answer(&room[..length]) => {
                     return Ok(Echo::Answered(sys::now_ns() - began));
                 }

@@ -2,8 +2,9 @@
 //! the route to another host; and where a program listens, as its user writes it.
 
 use crate::engine::own_socket;
-use crate::{Attempt, EngineError, sys};
-use socket2::{Domain, Socket, Type};
+use crate::sys::{self, Socket};
+use crate::{Attempt, EngineError};
+use socket2::{Domain, Type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::str::FromStr;
 use std::{fmt, io};

@@ -1,16 +1,17 @@
 //! The interface to the operating system: all platform code and all `unsafe` of the engine is in this module.
 //!
 //! Both systems have the same names. `linux` is complete; `windows` uses Winsock, with `plain` (one message per call)
-//! and errors for what only Linux has.
+//! and errors for what only Linux has. On Linux a process may carry a TCP/IP stack itself (`stack`), whose sockets
+//! then stand in place of the kernel's.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
 pub(crate) mod fixtures;
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
-// On Linux for tests only.
-#[cfg(any(test, windows))]
 mod plain;
+#[cfg(target_os = "linux")]
+pub(crate) mod stack;
 #[cfg(windows)]
 mod windows;
 
@@ -21,7 +22,9 @@ pub(crate) use plain::{Batch, Ready};
 #[cfg(windows)]
 pub(crate) use windows::*;
 
-use socket2::Socket;
+/// A trial's socket.
+#[cfg(windows)]
+pub(crate) use socket2::Socket;
 use stacklab_model::Family;
 use std::io;
 use std::mem::MaybeUninit;
@@ -62,6 +65,9 @@ pub(crate) enum SocketOption<'a> {
     SendBuffer(usize),
     /// Bytes, above net.core.rmem_max if permitted (SO_RCVBUF).
     ReceiveBuffer(usize),
+    /// Bytes of each message, which shares no segment. Kernels need not know; a stack whose buffer is a ring splits
+    /// what lies across its end.
+    WholeMessages(usize),
     /// Maximum segment size of a future connection, in both directions.
     Mss(u32),
     CongestionControl(&'a str),

@@ -1,18 +1,22 @@
 //! One call per message, and poll for readiness, where there are no batched calls and no epoll.
 
-use crate::sys::{self, Interest, PollEntry, RecvMeta, poll_sockets};
-use socket2::Socket;
+#[cfg(any(test, windows))]
+use crate::sys::{self, RecvMeta};
+use crate::sys::{Interest, PollEntry, Socket, poll_sockets};
 use std::collections::VecDeque;
+#[cfg(any(test, windows))]
 use std::ffi::c_int;
 use std::io;
 use std::time::Duration;
 
+#[cfg(any(test, windows))]
 pub(crate) struct Batch {
     room: Box<[u8]>,
     each: usize,
     lengths: Box<[usize]>,
 }
 
+#[cfg(any(test, windows))]
 impl Batch {
     pub(crate) fn new(count: usize, each: usize) -> Self {
         let room = vec![0; count * each].into_boxed_slice();
@@ -136,10 +140,13 @@ impl Ready {
         poll_sockets(&mut self.entries, limit)?;
         let mut entries = self.entries.iter();
         let found = &mut self.found;
+        let mut new = 0;
         self.watched.retain(|(_, place)| {
             let ready = entries.next().is_some_and(PollEntry::is_ready);
             if ready {
-                found.push_back(*place);
+                // Before those that were returned already: they may share what there is room for.
+                found.insert(new, *place);
+                new += 1;
             }
             !ready
         });
@@ -233,7 +240,8 @@ mod tests {
         writing.again(0);
         assert_eq!(
             (1..4).map(|_| writing.next(Duration::ZERO).unwrap()).collect::<Vec<_>>(),
-            [Some(1), Some(2), Some(0)]
+            // Those that were polled come before one that was returned again.
+            [Some(1), Some(2), Some(1)]
         );
         // None was returned with `again`: they are polled, and are writable.
         let mut left: Vec<_> = (0..3).map(|_| writing.next(Duration::from_secs(5)).unwrap()).collect();

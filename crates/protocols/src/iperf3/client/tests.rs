@@ -1,7 +1,7 @@
 //! How a test begins.
 
 use super::*;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
 
 #[test]

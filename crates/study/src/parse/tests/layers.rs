@@ -117,16 +117,16 @@ fn scales_are_checked_even_where_none_is_asked_for() {
 
 #[test]
 fn leaves_out_levels_and_their_comparisons() {
-    let systems = include_str!("../../../../../studies/systems.toml");
+    let systems = include_str!("../../../../../studies/stacks.toml");
     let without = adjusted(systems, None, &["without=['linux-6.12', '128']"]).unwrap();
     let all = adjusted(systems, None, &[]).unwrap();
-    assert_eq!((all.cells.len(), without.cells.len()), (32, 12));
+    assert_eq!((all.cells.len(), without.cells.len()), (40, 16));
     assert!(without.cells.iter().all(|cell| cell.size == 1408));
     let candidates = |study: &Study| -> Vec<String> {
         study.comparisons.iter().map(|comparison| comparison.candidate.clone()).collect()
     };
-    assert_eq!(candidates(&all), ["ipv6", "gvisor", "linux-6.1", "linux-6.12"]);
-    assert_eq!(candidates(&without), ["ipv6", "gvisor", "linux-6.1"]);
+    assert_eq!(candidates(&all), ["ipv6", "smoltcp", "gvisor", "linux-6.1", "linux-6.12"]);
+    assert_eq!(candidates(&without), ["ipv6", "smoltcp", "gvisor", "linux-6.1"]);
     // Without a baseline, what is compared with it is left out too.
     assert_eq!(candidates(&adjusted(systems, None, &["without=['namespace']"]).unwrap()), ["ipv6"]);
 }

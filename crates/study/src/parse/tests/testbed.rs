@@ -188,3 +188,71 @@ fn option_named_for_a_delayed_link_works() {
     };
     assert_eq!(links.middle.delay_ns, 10_000_000);
 }
+
+#[test]
+fn what_smoltcp_lacks_is_refused() {
+    let text = adjusted(
+        STUDY,
+        None,
+        &[
+            "factors.os=['smoltcp']",
+            "factors.dscp=[46]",
+            "factors.size=[128, 1473]",
+            "factors.size_of=['write']",
+        ],
+    );
+    assert_snapshot!(text.unwrap_err().to_string(), @r"
+    error: smoltcp has no `dscp`
+     --> --set:1:15
+      |
+    1 | factors.dscp=[46]
+      |               ^^ not possible here
+      |
+     ::: --set:1:13
+      |
+    1 | factors.os=['smoltcp']
+      |             --------- together with this system
+      |
+      = help: leave the factor out, or the system
+
+    error: smoltcp does not fragment, and this takes a packet of 1521 bytes
+     --> --set:1:20
+      |
+    1 | factors.size=[128, 1473]
+      |                    ^^^^ more than the link's MTU of 1500
+      |
+     ::: --set:1:13
+      |
+    1 | factors.os=['smoltcp']
+      |             --------- together with this system
+      |
+      = help: use smaller datagrams, or TCP alone
+    ");
+}
+
+#[test]
+fn smoltcp_takes_levels_that_ask_for_nothing() {
+    let pair = "factors.os=['namespace -> smoltcp']";
+    for (settings, expected) in [
+        (["factors.flows=[257]", "factors.dscp=[0]"], "smoltcp has at most 256 flows"),
+        (["factors.congestion_control=['none']", "factors.io=['send']"], "has no congestion control `none`"),
+        (["testbed.offloads=true", "factors.io=['auto']"], "not with offloads"),
+    ] {
+        let errors = adjusted(STUDY, None, &[pair, settings[0], settings[1]]).unwrap_err().to_string();
+        assert!(errors.contains(expected) && errors.matches("error: ").count() == 1, "{errors}");
+    }
+    let settings = [pair, "factors.flows=[4]", "factors.io=['sendmmsg']", "factors.busy_poll=[0]"];
+    assert!(adjusted(STUDY, None, &settings).is_ok());
+    assert_snapshot!(errors(&routed("os = [\"smoltcp\"]")), @r#"
+    error: `smoltcp` cannot be a client behind routers
+     --> study.toml:9:7
+      |
+    3 | topology = "routed"
+      |            -------- together with this
+    ...
+    9 | os = ["smoltcp"]
+      |       ^^^^^^^^^ its stack discovers no path MTU
+      |
+      = help: leave it out; clients are namespace, gvisor, uml, uml-NAME, linux-SERIES or disk:PATH, or a pair
+    "#);
+}

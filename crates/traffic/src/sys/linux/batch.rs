@@ -1,9 +1,11 @@
 //! Several messages per call (sendmmsg, recvmmsg), on memory that a type owns, and readiness of many sockets (epoll).
 
 use super::messages::parse_cmsg;
+use crate::sys::linux::socket::Socket;
+use crate::sys::stack::StackSocket;
 use crate::sys::{DONTWAIT, Interest, RecvMeta};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Type};
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
@@ -22,8 +24,11 @@ const CONTROL_WORDS: usize = 16;
 pub(crate) fn skips_bytes() -> bool {
     static SKIPS: OnceLock<bool> = OnceLock::new();
     *SKIPS.get_or_init(|| {
-        let Ok((socket, _peer)) = Socket::pair(Domain::UNIX, Type::STREAM, None) else { return false };
+        let Ok((socket, _peer)) = socket2::Socket::pair(Domain::UNIX, Type::STREAM, None) else {
+            return false;
+        };
         let _ = socket.set_send_buffer_size(PROBE_BUFFER);
+        let socket = Socket::from(socket);
         let mut probe = Batch::new(2, PROBE_MESSAGE);
         probe.vectors[1].iov_len = 0;
         matches!(probe.send(&socket, 0, 2, libc::MSG_NOSIGNAL | DONTWAIT), Ok((2, _)))
@@ -86,6 +91,10 @@ impl Batch {
         to: usize,
         flags: c_int,
     ) -> io::Result<(usize, usize)> {
+        let socket = match socket {
+            Socket::Kernel(socket) => socket,
+            Socket::Stack(socket) => return self.send_singly(socket, from, to, flags),
+        };
         let headers = &mut self.headers[from..to];
         for header in headers.iter_mut() {
             header.msg_hdr.msg_controllen = 0;
@@ -105,6 +114,10 @@ impl Batch {
     /// Receives available messages, up to the capacity. With `wait`, the first receive blocks up to the socket's
     /// timeout. Returns the number of messages.
     pub(crate) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
+        let socket = match socket {
+            Socket::Kernel(socket) => socket,
+            Socket::Stack(socket) => return self.receive_singly(socket, wait),
+        };
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
@@ -131,6 +144,44 @@ impl Batch {
         Ok(1 + receive_several(socket, others, flags | libc::MSG_DONTWAIT).unwrap_or(0))
     }
 
+    /// As [`Batch::send`], over a stack, which has no call for several messages.
+    fn send_singly(
+        &self,
+        socket: &StackSocket,
+        from: usize,
+        to: usize,
+        flags: c_int,
+    ) -> io::Result<(usize, usize)> {
+        let mut limit = if flags & DONTWAIT == 0 { socket.timeouts().1 } else { Duration::ZERO };
+        for place in from..to {
+            match socket.send(self.slots(place, place + 1), flags, limit) {
+                Ok(bytes) if bytes < self.each => return Ok((place - from + 1, bytes)),
+                Ok(_) => limit = Duration::ZERO,
+                Err(_) if place > from => return Ok((place - from, self.each)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((to - from, self.each))
+    }
+
+    /// As [`Batch::receive`], over a stack.
+    fn receive_singly(&mut self, socket: &StackSocket, wait: bool) -> io::Result<usize> {
+        let mut limit = if wait { socket.timeouts().0 } else { Duration::ZERO };
+        for place in 0..self.count() {
+            match socket.receive(self.slot(place), limit) {
+                Ok(length) => {
+                    let header = &mut self.headers[place];
+                    header.msg_len = length as u32;
+                    header.msg_hdr.msg_controllen = 0;
+                    limit = Duration::ZERO;
+                }
+                Err(_) if place > 0 => return Ok(place),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.count())
+    }
+
     /// Length of a received message, including bytes beyond its buffer.
     pub(crate) fn length(&self, place: usize) -> usize {
         self.headers[place].msg_len as usize
@@ -144,7 +195,11 @@ impl Batch {
     }
 }
 
-fn receive_several(socket: &Socket, headers: &mut [libc::mmsghdr], flags: c_int) -> io::Result<usize> {
+fn receive_several(
+    socket: &socket2::Socket,
+    headers: &mut [libc::mmsghdr],
+    flags: c_int,
+) -> io::Result<usize> {
     let count = headers.len() as _;
     let none = std::ptr::null_mut();
     // SAFETY: the descriptor is open for as long as `socket` is borrowed; each header points to one vector over its own
@@ -179,6 +234,7 @@ impl Ready {
         };
         let mut count = 0;
         for (place, socket) in sockets.enumerate() {
+            let Socket::Kernel(socket) = socket else { return Err(io::ErrorKind::Unsupported.into()) };
             epoll.add(socket, EpollEvent::new(flags, place as u64))?;
             count = place + 1;
         }
@@ -227,6 +283,7 @@ impl Ready {
     }
 
     pub(crate) fn forget(&mut self, socket: &Socket) -> io::Result<()> {
+        let Socket::Kernel(socket) = socket else { return Err(io::ErrorKind::Unsupported.into()) };
         Ok(self.epoll.delete(socket)?)
     }
 }
@@ -328,7 +385,7 @@ mod tests {
             .iter()
             .map(|(here, _)| {
                 here.set_nonblocking(true).unwrap();
-                Socket::from(OwnedFd::from(here.try_clone().unwrap()))
+                Socket::from(socket2::Socket::from(OwnedFd::from(here.try_clone().unwrap())))
             })
             .collect();
         let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();

@@ -1,32 +1,41 @@
 //! Linux.
 
 mod batch;
+mod calls;
 mod cgroup;
 pub(crate) mod cpu;
 pub(crate) mod host;
 mod messages;
+mod of_socket;
 mod options;
+mod ready;
 mod service;
+mod socket;
 
-pub(crate) use batch::{Batch, Ready, skips_bytes};
+pub(crate) use batch::{Batch, skips_bytes};
 pub use cgroup::{CpuLimit, cpu_limit};
 pub(crate) use cpu::{
     CpuReader, RunDelay, allowed_processors, own_cpu_ns, pin_thread, processors_online, thread_cpu_ns,
     thread_cpu_parts, tick_ns,
 };
 pub use host::clock_error_ns;
-pub(crate) use host::{bound_memory, counters, host, peak_rss_kib, raise_file_limit, socket_memory_bytes};
-pub(crate) use messages::{
-    enable_icmp_errors, next_icmp_error, read_tx_timestamp, receive_with_timestamp, zerocopy_completion,
-};
-pub(crate) use options::*;
+pub(crate) use host::{bound_memory, peak_rss_kib, raise_file_limit};
+pub(crate) use messages::{enable_icmp_errors, next_icmp_error};
+pub(crate) use of_socket::*;
+pub(crate) use options::{has_congestion_control, interface_indices, never_fragment};
+pub(crate) use ready::Ready;
 pub use service::{Datagram, Service};
+pub(crate) use socket::Socket;
+// What a packet socket needs of them.
+pub(crate) use {calls::receive_now as receive_frame, options::set as set_kernel_option};
 
-use crate::sys::{Interest, Nanos, RECEIVE_TICK, RealtimeOffset, SEND_TICK};
+use crate::sys::stack::{self, StackSocket};
+use crate::sys::{Interest, Nanos, RealtimeOffset};
 use nix::time::{ClockId, clock_gettime};
-use socket2::{SockAddr, Socket};
+use stacklab_model::{HostFacts, SMOLTCP};
+use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::io::{self, Read};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -70,58 +79,16 @@ pub(crate) fn precise_timers() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// Sets the timeouts of a trial's socket: [`RECEIVE_TICK`] and [`SEND_TICK`].
-pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
-    socket.set_read_timeout(Some(RECEIVE_TICK))?;
-    socket.set_write_timeout(Some(SEND_TICK))
-}
-
-/// Sends; blocks up to the socket's timeout, then returns `WouldBlock`.
-pub(crate) fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
-    socket.send_with_flags(message, flags)
-}
-
-/// Sends as much as fits without blocking; `None` if nothing fits.
-pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
-    match socket.send_with_flags(message, flags | DONTWAIT) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-            Ok(None)
-        }
-        sent => sent.map(Some),
-    }
-}
-
-/// Receives; `WouldBlock` after the socket's timeout.
-pub(crate) fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
-    socket.read(room)
-}
-
-/// Receives without blocking; `WouldBlock` without data.
-pub(crate) fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
-    // bytes to `room`.
-    let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), DONTWAIT) };
-    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
-}
-
-/// Accepts a connection, with its peer's address as the socket has it; `WouldBlock` after the socket's timeout.
-pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
-    let (connection, peer) = socket.accept()?;
-    Ok((connection, peer.as_socket()))
-}
-
-/// The source address of the next datagram, which stays in the queue; `WouldBlock` after the socket's timeout.
-pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
-    socket.peek_sender()
-}
-
 pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
+/// A socket of a stack has a negative number in place of a descriptor, which the kernel passes over.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct PollEntry(libc::pollfd);
+
+const FIRST_OF_STACK: c_int = -2;
 
 impl PollEntry {
     /// Polls a socket for this readiness. The socket must be open during each poll.
@@ -130,21 +97,48 @@ impl PollEntry {
             Interest::Readable => libc::POLLIN,
             Interest::Writable => libc::POLLOUT,
         };
-        PollEntry(libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 })
+        PollEntry(libc::pollfd { fd: number_of(socket), events, revents: 0 })
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
-    #[cfg(test)]
     pub(crate) fn is_of(&self, socket: &Socket) -> bool {
-        self.0.fd == socket.as_raw_fd()
+        self.0.fd == number_of(socket)
+    }
+
+    /// The key of a stack's socket, and what it is polled for.
+    fn of_stack(&self) -> Option<(usize, Interest)> {
+        let key = usize::try_from(FIRST_OF_STACK - self.0.fd).ok()?;
+        let what = if self.0.events == libc::POLLIN { Interest::Readable } else { Interest::Writable };
+        Some((key, what))
+    }
+}
+
+fn number_of(socket: &Socket) -> c_int {
+    match socket {
+        Socket::Kernel(socket) => socket.as_raw_fd(),
+        Socket::Stack(socket) => FIRST_OF_STACK - socket.key() as c_int,
     }
 }
 
 /// Waits until one of the sockets is ready, or until the limit.
 pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
+    match stack::own() {
+        Some(stack) if entries.iter().any(|entry| entry.of_stack().is_some()) => {
+            let sockets: Vec<_> = entries.iter().filter_map(PollEntry::of_stack).collect();
+            let found = StackSocket::await_ready(stack, &sockets, limit)?;
+            for (entry, is_ready) in entries.iter_mut().zip(found) {
+                entry.0.revents = if is_ready { entry.0.events } else { 0 };
+            }
+            Ok(())
+        }
+        _ => poll_kernel(entries, limit),
+    }
+}
+
+fn poll_kernel(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;
     // SAFETY: `PollEntry` holds nothing but a `pollfd`, so that the slice is one of as many of these, which the kernel
     // reads and writes within the call.
@@ -155,5 +149,43 @@ pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Re
     match io::Error::last_os_error() {
         error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         error => Err(error),
+    }
+}
+
+/// Properties of this host, with those of the stack that this process carries.
+pub(crate) fn host() -> HostFacts {
+    let facts = host::host();
+    match stack::own() {
+        Some(_) => HostFacts { os: format!("{SMOLTCP} on {}", facts.os), ..facts },
+        None => facts,
+    }
+}
+
+/// Counters of this host's network namespace, of its interface and of its control groups, or of the stack that this
+/// process carries.
+pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
+    match stack::own() {
+        Some(stack) => stack.counters(host::counters(&stack.config.interface)),
+        None => host::counters(interface),
+    }
+}
+
+/// Processors on which this process may use sockets at the same time. A stack moves one packet at a time, and its flows
+/// share the link in turns.
+pub(crate) fn processors_of_sockets() -> usize {
+    if stack::own().is_some() { 1 } else { allowed_processors().count() }
+}
+
+/// Memory of TCP and UDP sockets together, bytes; `None` if the kernel does not report it, and of a stack.
+pub(crate) fn socket_memory_bytes() -> Option<u64> {
+    if stack::own().is_some() { None } else { host::socket_memory_bytes() }
+}
+
+/// The name of the interface that holds an address.
+pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
+    match stack::own() {
+        Some(stack) if stack.holds(address.ip()) => Ok(Some(stack.config.interface.clone())),
+        Some(_) => Ok(None),
+        None => options::interface_of(address),
     }
 }

@@ -79,6 +79,7 @@ pub(crate) fn set(socket: &Socket, option: SocketOption<'_>) -> io::Result<()> {
             .or_else(|_| socket.set_send_buffer_size(bytes)),
         SocketOption::ReceiveBuffer(bytes) => set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as c_int)
             .or_else(|_| socket.set_recv_buffer_size(bytes)),
+        SocketOption::WholeMessages(_) => Ok(()),
         SocketOption::Mss(bytes) => socket.set_tcp_mss(bytes),
         SocketOption::CongestionControl(name) => socket.set_tcp_congestion(name.as_bytes()),
         SocketOption::TrafficClass(Family::Ipv4, byte) => socket.set_tos_v4(byte.into()),
@@ -234,7 +235,7 @@ pub(crate) fn out_of_order_bytes(socket: &Socket) -> u64 {
 }
 
 /// Whether a connection has sent data again and never had any acknowledged; not where the kernel does not count that.
-pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
+pub(crate) fn lacks_acknowledgement(socket: &Socket) -> bool {
     let Ok((info, filled)) = read_tcp_info(socket) else { return false };
     let counts =
         filled >= offset_of!(libc::tcp_info, tcpi_data_segs_out) + size_of_val(&info.tcpi_data_segs_out);

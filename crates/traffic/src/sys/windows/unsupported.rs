@@ -28,6 +28,7 @@ pub(crate) fn set(socket: &Socket, option: SocketOption<'_>) -> io::Result<()> {
     Err(match option {
         SocketOption::SendBuffer(bytes) => return socket.set_send_buffer_size(bytes),
         SocketOption::ReceiveBuffer(bytes) => return socket.set_recv_buffer_size(bytes),
+        SocketOption::WholeMessages(_) => return Ok(()),
         SocketOption::Mss(_) => refused("Windows sets it by the interface's MTU"),
         SocketOption::CongestionControl(_) => {
             refused("Windows sets it for all connections (Set-NetTCPSetting -CongestionProvider)")
@@ -48,6 +49,11 @@ pub(crate) fn set(socket: &Socket, option: SocketOption<'_>) -> io::Result<()> {
         SocketOption::Gro => unsupported("GRO"),
         SocketOption::Zerocopy => unsupported("zerocopy sends"),
     })
+}
+
+/// Processors on which this process may use sockets at the same time.
+pub(crate) fn processors_of_sockets() -> usize {
+    super::allowed_processors().count()
 }
 
 /// How long a thread waited for a processor: not counted.
@@ -100,7 +106,7 @@ pub(crate) fn socket_memory_bytes() -> Option<u64> {
     None
 }
 
-pub(crate) fn is_unacknowledged(_socket: &Socket) -> bool {
+pub(crate) fn lacks_acknowledgement(_socket: &Socket) -> bool {
     false
 }
 
