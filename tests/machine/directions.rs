@@ -23,7 +23,7 @@ const LIMITS: [(Family, Transport, f64); 4] = [
 
 /// Maximum number of attempts for each figure. The fastest run of a link counts, because other load on the machine
 /// only slows a run down.
-const RUNS: usize = 10;
+const RUNS: usize = 30;
 
 /// How far above its limit a stream may be on a quiet machine, as a share of it. If a TCP receiver does not get its
 /// processor when the window opens, it reads earlier data inside the window. This may happen to at most this many
