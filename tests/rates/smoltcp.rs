@@ -9,8 +9,10 @@ use support::leftovers::Scene;
 use support::others::allowed_on_any_machine;
 use support::program::{Program, code, require_root};
 use support::records::{figure, runs, side};
+use support::studies::families;
 
-const STUDY: &str = r#"
+const STUDY: &str = concat!(
+    r#"
 title = "smoltcp beside Linux"
 [testbed]
 rate = "20 Mbit/s"
@@ -27,15 +29,9 @@ interval = "100ms"
 [probe.echo]
 metrics = ["rtt"]
 length = { packets = 200 }
-[blocks]
-schedule = "sequential"
-min = 2
-max = 2
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+"#,
+    families!("sequential", 2)
+);
 
 /// Packets of a trial beside those of its messages: acknowledgements, opening and end.
 const OTHER_PACKETS: f64 = 40.0;

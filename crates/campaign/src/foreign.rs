@@ -30,7 +30,7 @@ impl<E: Into<CampaignError>> From<E> for Ended {
 }
 
 impl Ended {
-    /// The reason for which the run is invalid; an error if there is no run at all.
+    /// The reason for which the run is invalid; an error if nothing was run at all.
     pub(crate) fn into_reason(self) -> Result<String, CampaignError> {
         match self {
             Ended::Badly(reason) => Ok(reason),

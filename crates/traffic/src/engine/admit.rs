@@ -12,7 +12,6 @@ use crate::{Attempt, EngineError};
 use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
 use std::collections::VecDeque;
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -72,7 +71,7 @@ impl Listener<'_> {
                 }
                 return Ok((Some(socket), strays));
             }
-            socket.recv(&mut [MaybeUninit::uninit(); 1]).or_else(cut_short)?;
+            sys::receive_now(socket, &mut [0])?;
             strays += 1;
             if over == Ended::ForLong {
                 return Ok((None, strays));

@@ -22,14 +22,14 @@ pub(crate) use plain::{Batch, Ready};
 #[cfg(windows)]
 pub(crate) use windows::*;
 
-/// A trial's socket.
-#[cfg(windows)]
-pub(crate) use socket2::Socket;
 use stacklab_model::Family;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
 use std::time::Duration;
+/// A trial's socket.
+#[cfg(windows)]
+pub(crate) use {peek_kernel as peek, socket2::Socket};
 
 pub(crate) type Nanos = u64;
 
@@ -162,8 +162,8 @@ pub(crate) enum TxTimestamp {
     Hardware(Nanos),
 }
 
-/// Reads what waits at a socket, and leaves it there. Returns how many bytes it wrote.
-pub(crate) fn peek(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+/// Reads what waits at a system's socket, and leaves it there. Returns how many bytes it wrote.
+pub(crate) fn peek_kernel(socket: &socket2::Socket, room: &mut [u8]) -> io::Result<usize> {
     let room: *mut [u8] = room;
     // SAFETY: both have the same layout, and the call writes initialised bytes alone.
     socket.peek(unsafe { &mut *(room as *mut [MaybeUninit<u8>]) })

@@ -152,7 +152,7 @@ impl Batch {
         to: usize,
         flags: c_int,
     ) -> io::Result<(usize, usize)> {
-        let mut limit = if flags & DONTWAIT == 0 { socket.timeouts().1 } else { Duration::ZERO };
+        let mut limit = if flags & DONTWAIT == 0 { socket.write_timeout() } else { Duration::ZERO };
         for place in from..to {
             match socket.send(self.slots(place, place + 1), flags, limit) {
                 Ok(bytes) if bytes < self.each => return Ok((place - from + 1, bytes)),
@@ -166,7 +166,7 @@ impl Batch {
 
     /// As [`Batch::receive`], over a stack.
     fn receive_singly(&mut self, socket: &StackSocket, wait: bool) -> io::Result<usize> {
-        let mut limit = if wait { socket.timeouts().0 } else { Duration::ZERO };
+        let mut limit = if wait { socket.read_timeout() } else { Duration::ZERO };
         for place in 0..self.count() {
             match socket.receive(self.slot(place), limit) {
                 Ok(length) => {

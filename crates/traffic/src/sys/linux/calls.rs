@@ -28,3 +28,7 @@ pub(crate) fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize>
     let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), DONTWAIT) };
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
+
+pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOBUFS)
+}

@@ -1,18 +1,19 @@
 //! Linux.
 
 mod batch;
-mod calls;
+pub(crate) mod calls;
 mod cgroup;
 pub(crate) mod cpu;
 pub(crate) mod host;
 mod messages;
 mod of_socket;
-mod options;
+pub(crate) mod options;
 mod ready;
 mod service;
 mod socket;
 
 pub(crate) use batch::{Batch, skips_bytes};
+pub(crate) use calls::is_out_of_buffers;
 pub use cgroup::{CpuLimit, cpu_limit};
 pub(crate) use cpu::{
     CpuReader, RunDelay, allowed_processors, own_cpu_ns, pin_thread, processors_online, thread_cpu_ns,
@@ -26,8 +27,6 @@ pub(crate) use options::{has_congestion_control, interface_indices, never_fragme
 pub(crate) use ready::Ready;
 pub use service::{Datagram, Service};
 pub(crate) use socket::Socket;
-// What a packet socket needs of them.
-pub(crate) use {calls::receive_now as receive_frame, options::set as set_kernel_option};
 
 use crate::sys::stack::{self, StackSocket};
 use crate::sys::{Interest, Nanos, RealtimeOffset};
@@ -77,10 +76,6 @@ pub(crate) fn sleep(time: Duration) {
 pub(crate) fn precise_timers() {
     // A refusal only makes pacing less precise, which is measured and reported as pacing error.
     let _ = nix::sys::prctl::set_timerslack(1);
-}
-
-pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
 /// A socket of a stack has a negative number in place of a descriptor, which the kernel passes over.

@@ -1,12 +1,15 @@
 //! The calls on a trial's socket, each for this kernel's and for a stack's.
 
-use crate::sys::linux::socket::{Socket, no_such};
+use crate::sys::linux::socket::Socket;
 use crate::sys::linux::{calls, messages, options as kernel};
-use crate::sys::{DONTWAIT, Nanos, RECEIVE_TICK, SEND_TICK, SocketOption, TxTimestamp, ZerocopyCompletion};
+use crate::sys::stack::lacks;
+use crate::sys::{
+    DONTWAIT, Nanos, RECEIVE_TICK, SEND_TICK, SocketOption, TxTimestamp, ZerocopyCompletion, peek_kernel,
+};
 use socket2::SockAddr;
 use stacklab_model::{Family, Offloads, SocketOptions, TcpInfo};
 use std::ffi::c_int;
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,11 +36,8 @@ pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Res
 }
 
 /// Receives; `WouldBlock` after the socket's timeout.
-pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
-    match socket {
-        Socket::Kernel(socket) => calls::receive(socket, room),
-        Socket::Stack(socket) => Ok(socket.receive(room, socket.timeouts().0)?.min(room.len())),
-    }
+pub(crate) fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    socket.read(room)
 }
 
 /// Receives without blocking; `WouldBlock` without data.
@@ -62,6 +62,14 @@ pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)
     }
 }
 
+/// Reads what waits at a socket, and leaves it there. Returns how many bytes it wrote.
+pub(crate) fn peek(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    match socket {
+        Socket::Kernel(socket) => peek_kernel(socket, room),
+        Socket::Stack(socket) => socket.peek(room),
+    }
+}
+
 /// The source address of the next datagram, which stays in the queue; `WouldBlock` after the socket's timeout.
 pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     match socket {
@@ -77,14 +85,14 @@ pub(crate) fn receive_with_timestamp(
 ) -> io::Result<(usize, Option<Nanos>)> {
     match socket {
         Socket::Kernel(socket) => messages::receive_with_timestamp(socket, room, wait),
-        Socket::Stack(_) => Err(no_such("receive timestamps")),
+        Socket::Stack(_) => Err(lacks("receive timestamps")),
     }
 }
 
 pub(crate) fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
     match socket {
         Socket::Kernel(socket) => messages::read_tx_timestamp(socket, limit),
-        Socket::Stack(_) => Err(no_such("transmit timestamps")),
+        Socket::Stack(_) => Err(lacks("transmit timestamps")),
     }
 }
 
@@ -94,7 +102,7 @@ pub(crate) fn zerocopy_completion(
 ) -> io::Result<Option<ZerocopyCompletion>> {
     match socket {
         Socket::Kernel(socket) => messages::zerocopy_completion(socket, limit),
-        Socket::Stack(_) => Err(no_such("zerocopy sends")),
+        Socket::Stack(_) => Err(lacks("zerocopy sends")),
     }
 }
 

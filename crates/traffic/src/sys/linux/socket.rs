@@ -1,13 +1,12 @@
 //! The socket of a trial: this kernel's, or one of the stack that this process carries.
 
 use crate::sys::SocketOption;
-use crate::sys::linux::of_socket::receive;
-use crate::sys::stack::{self, StackSocket};
+use crate::sys::linux::calls;
+use crate::sys::stack::{self, StackSocket, lacks};
 use socket2::{Domain, Protocol, SockAddr, Type};
 use stacklab_model::{Family, Transport};
 use std::ffi::c_int;
 use std::io::{self, Read};
-use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +19,6 @@ pub(crate) enum Socket {
 /// How long a connection that is opened without a limit may take on a stack.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
-/// The error of what a stack does not have.
-pub(super) fn no_such(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, format!("the stack has no {what}"))
-}
-
 fn ip_address(address: &SockAddr) -> io::Result<SocketAddr> {
     address.as_socket().ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
@@ -36,8 +30,12 @@ impl<T: Into<socket2::Socket>> From<T> for Socket {
 }
 
 impl Read for &Socket {
+    /// Receives; `WouldBlock` after the socket's timeout.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        receive(self, room)
+        match self {
+            Socket::Kernel(socket) => calls::receive(socket, room),
+            Socket::Stack(socket) => Ok(socket.receive(room, socket.read_timeout())?.min(room.len())),
+        }
     }
 }
 
@@ -70,7 +68,7 @@ impl Socket {
         match self {
             Socket::Kernel(socket) => socket.connect(address),
             Socket::Stack(socket) => {
-                socket.connect(ip_address(address)?, CONNECT_LIMIT.min(socket.timeouts().1))
+                socket.connect(ip_address(address)?, CONNECT_LIMIT.min(socket.write_timeout()))
             }
         }
     }
@@ -121,30 +119,13 @@ impl Socket {
     }
 
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Kernel(socket) => socket.send(message),
-            Socket::Stack(socket) => socket.send(message, 0, socket.timeouts().1),
-        }
+        self.send_with_flags(message, 0)
     }
 
     pub(crate) fn send_with_flags(&self, message: &[u8], flags: c_int) -> io::Result<usize> {
         match self {
             Socket::Kernel(socket) => socket.send_with_flags(message, flags),
-            Socket::Stack(socket) => socket.send(message, flags, socket.timeouts().1),
-        }
-    }
-
-    pub(crate) fn recv(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        match self {
-            Socket::Kernel(socket) => socket.recv(room),
-            Socket::Stack(socket) => {
-                let mut bytes = vec![0; room.len()];
-                let length = socket.receive(&mut bytes, socket.timeouts().0)?.min(room.len());
-                for (to, from) in room.iter_mut().zip(&bytes[..length]) {
-                    to.write(*from);
-                }
-                Ok(length)
-            }
+            Socket::Stack(socket) => socket.send(message, flags, socket.write_timeout()),
         }
     }
 
@@ -152,7 +133,7 @@ impl Socket {
         match self {
             Socket::Kernel(socket) => socket.set_read_timeout(limit),
             Socket::Stack(socket) => {
-                socket.set_timeouts(limit, None);
+                socket.set_read_timeout(limit);
                 Ok(())
             }
         }
@@ -162,7 +143,7 @@ impl Socket {
         match self {
             Socket::Kernel(socket) => socket.set_write_timeout(limit),
             Socket::Stack(socket) => {
-                socket.set_timeouts(None, limit);
+                socket.set_write_timeout(limit);
                 Ok(())
             }
         }
@@ -183,7 +164,7 @@ impl Socket {
         match self {
             Socket::Kernel(socket) => socket.set_only_v6(only),
             Socket::Stack(_) if only => Ok(()),
-            Socket::Stack(_) => Err(no_such("sockets of both families")),
+            Socket::Stack(_) => Err(lacks("sockets of both families")),
         }
     }
 
@@ -191,7 +172,7 @@ impl Socket {
         match self {
             Socket::Kernel(socket) => socket.set_reuse_address(reuse),
             Socket::Stack(socket) if socket.transport() == Transport::Tcp || !reuse => Ok(()),
-            Socket::Stack(_) => Err(no_such("ports that several sockets share")),
+            Socket::Stack(_) => Err(lacks("ports that several sockets share")),
         }
     }
 
@@ -243,29 +224,14 @@ impl Socket {
     pub(crate) fn set_ttl_v4(&self, ttl: u32) -> io::Result<()> {
         match self {
             Socket::Kernel(socket) => socket.set_ttl_v4(ttl),
-            Socket::Stack(_) => Err(no_such("TTL to set")),
+            Socket::Stack(_) => Err(lacks("TTL to set")),
         }
     }
 
     pub(crate) fn set_unicast_hops_v6(&self, hops: u32) -> io::Result<()> {
         match self {
             Socket::Kernel(socket) => socket.set_unicast_hops_v6(hops),
-            Socket::Stack(_) => Err(no_such("hop limit to set")),
-        }
-    }
-
-    /// Reads what waits, and leaves it there.
-    pub(crate) fn peek(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        match self {
-            Socket::Kernel(socket) => socket.peek(room),
-            Socket::Stack(socket) => {
-                let mut bytes = vec![0; room.len()];
-                let length = socket.peek(&mut bytes)?;
-                for (to, from) in room.iter_mut().zip(&bytes[..length]) {
-                    to.write(*from);
-                }
-                Ok(length)
-            }
+            Socket::Stack(_) => Err(lacks("hop limit to set")),
         }
     }
 }

@@ -78,18 +78,21 @@ impl State {
         let Some(place) = self.find_connection(key) else {
             return would_block();
         };
-        let listening = self.slot(key);
-        let SlotState::Listening { handles, .. } = &mut listening.state else {
+        let SlotState::Listening { handles, .. } = &mut self.slot(key).state else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let handle = handles.remove(place);
-        let mut slot = Slot::new(listening.family, listening.transport, 0);
-        slot.settings = listening.settings.clone();
-        slot.local = listening.local;
-        slot.state = SlotState::Connection { handle, queued: 0 };
         let peer = self.sockets.get::<Socket>(handle).remote_endpoint().map(socket_addr);
         let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
-        slot.peer = Some(peer);
+        let listening = self.slot(key);
+        let slot = Slot {
+            family: listening.family,
+            transport: listening.transport,
+            settings: listening.settings.clone(),
+            local: listening.local,
+            peer: Some(peer),
+            state: SlotState::Connection { handle, queued: 0 },
+        };
         if let Some(local) = slot.local {
             self.end.counters.accept_connection((local, peer));
         }

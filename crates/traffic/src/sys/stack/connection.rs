@@ -99,22 +99,22 @@ impl State {
         Ok(taken)
     }
 
-    pub(super) fn receive_stream(&mut self, key: usize, room: &mut [u8]) -> io::Result<usize> {
+    /// What a connection gives to a read, or to a peek; `WouldBlock` if nothing has arrived, 0 at its end.
+    pub(super) fn read_stream(
+        &mut self,
+        key: usize,
+        read: impl FnOnce(&mut Socket<'static>) -> Result<usize, RecvError>,
+    ) -> io::Result<usize> {
         let handle = self.connection(key).ok_or(io::ErrorKind::NotConnected)?;
         let socket = self.sockets.get_mut::<Socket>(handle);
-        if socket.can_recv() {
-            return socket.recv_slice(room).map_err(|_| io::ErrorKind::ConnectionReset.into());
+        if !socket.can_recv() && socket.may_recv() {
+            return would_block();
         }
-        end_of_stream(socket)
-    }
-
-    pub(super) fn peek_stream(&mut self, key: usize, room: &mut [u8]) -> io::Result<usize> {
-        let handle = self.connection(key).ok_or(io::ErrorKind::NotConnected)?;
-        let socket = self.sockets.get_mut::<Socket>(handle);
-        if socket.can_recv() {
-            return socket.peek_slice(room).map_err(|_| io::ErrorKind::ConnectionReset.into());
+        match read(socket) {
+            // The peer has closed its direction.
+            Err(RecvError::Finished) => Ok(0),
+            read => read.map_err(|_| io::ErrorKind::ConnectionReset.into()),
         }
-        end_of_stream(socket)
     }
 
     pub(super) fn is_ready(&mut self, key: usize, what: Interest) -> bool {
@@ -142,17 +142,5 @@ impl State {
                 }
             }
         }
-    }
-}
-
-/// What a read finds where nothing waits: nothing yet, the end of the stream, or that it was reset.
-fn end_of_stream(socket: &mut Socket<'_>) -> io::Result<usize> {
-    if socket.may_recv() {
-        return would_block();
-    }
-    match socket.recv_slice(&mut []) {
-        // The peer has closed its direction.
-        Err(RecvError::Finished) => Ok(0),
-        _ => Err(io::ErrorKind::ConnectionReset.into()),
     }
 }

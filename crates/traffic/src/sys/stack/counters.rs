@@ -179,11 +179,8 @@ impl StackCounters {
         self.connections.retain(|(known, _)| *known != key);
     }
 
-    pub(super) fn sent_segments(&self, key: ConnectionKey) -> SentSegments {
-        self.connections
-            .iter()
-            .find(|(known, _)| *known == key)
-            .map_or_else(Default::default, |(_, sent)| *sent)
+    pub(super) fn sent_segments(&mut self, key: ConnectionKey) -> SentSegments {
+        self.connection(key).map_or_else(Default::default, |sent| *sent)
     }
 
     pub(super) fn open_port(&mut self, family: Family, port: u16) {

@@ -3,7 +3,7 @@
 //! The kernel limits what waits in the queue of a link with a rate, as it does for its own sockets: then there is no
 //! room, and the stack waits.
 
-use crate::sys::linux::{is_out_of_buffers, receive_frame};
+use crate::sys::linux::calls::{is_out_of_buffers, receive_now};
 use crate::sys::stack::StackConfig;
 use crate::sys::stack::counters::StackCounters;
 use crate::sys::stack::packet_socket::{open_packet_socket, outgoing_bytes, take_drops};
@@ -81,7 +81,7 @@ struct Outbox {
 }
 
 impl Outbox {
-    /// Gives a frame to the link, or keeps it if there is no room for it now: what arrives is answered all the same.
+    /// Gives a frame to the link, or keeps it until there is room: what arrives is answered all the same.
     fn send(&mut self, length: usize, socket: &Socket, counters: &mut StackCounters) {
         let frame = &self.room[..length];
         if !self.waiting.is_empty() || !send_frame(frame, socket, counters) {
@@ -137,7 +137,7 @@ impl Device for LinkEnd {
                 announced.len()
             }
             None => {
-                let length = receive_frame(&self.socket, &mut self.arrived).ok()?;
+                let length = receive_now(&self.socket, &mut self.arrived).ok()?;
                 self.counters.count_arrival(&self.arrived[..length]);
                 length
             }

@@ -4,6 +4,7 @@
 //! few milliseconds while nobody waits, for timers and for what arrives meanwhile.
 
 mod accept;
+mod background;
 mod config;
 mod connection;
 mod counters;
@@ -17,6 +18,7 @@ mod packets;
 mod slot;
 mod socket;
 mod wait;
+mod waiter;
 
 pub use config::StackConfig;
 pub(super) use packets::Stack;
@@ -30,7 +32,8 @@ static OWN: OnceLock<Arc<Stack>> = OnceLock::new();
 /// From now on, each socket of a trial in this process is one of a stack at this end of a link. Call it once, before
 /// anything else.
 pub fn use_stack(config: &StackConfig) -> io::Result<()> {
-    let stack = Stack::start(config)?;
+    let stack = Stack::new(config)?;
+    background::start(&stack)?;
     OWN.set(stack).map_err(|_| io::Error::other("this process has a stack already"))
 }
 
@@ -40,7 +43,7 @@ pub(super) fn own() -> Option<&'static Arc<Stack>> {
 }
 
 /// The error of what smoltcp does not have.
-fn lacks(what: &str) -> io::Error {
+pub(super) fn lacks(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("smoltcp has no {what}"))
 }
 

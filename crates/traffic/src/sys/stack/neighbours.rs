@@ -2,6 +2,7 @@
 //! beginning, and smoltcp has no way to be given one: it hears them as if the neighbour had said them. By itself it
 //! asks for one at a time, once a second, and forgets it after a minute.
 
+use crate::sys::stack::StackConfig;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
@@ -11,13 +12,29 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An interface: its hardware address and one of its addresses.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Interface<A> {
-    pub hardware: EthernetAddress,
-    pub address: A,
+struct Interface<A> {
+    hardware: EthernetAddress,
+    address: A,
 }
 
-/// The frame by which a neighbour tells its hardware address to an interface; `None` if they are of different families.
-pub(super) fn announce(neighbour: Interface<IpAddr>, to: Interface<IpAddr>) -> Option<Vec<u8>> {
+/// The frames by which the neighbours of a host state their hardware address.
+pub(super) fn announce_neighbours(config: &StackConfig) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    for neighbour in &config.neighbours {
+        let from = Interface { hardware: EthernetAddress(config.neighbour_hardware), address: *neighbour };
+        for (own, _) in &config.addresses {
+            frames.extend(announce(
+                from,
+                Interface { hardware: EthernetAddress(config.hardware), address: *own },
+            ));
+        }
+    }
+    frames
+}
+
+/// The frame by which a neighbour states its hardware address to an interface; `None` if they are of different
+/// families.
+fn announce(neighbour: Interface<IpAddr>, to: Interface<IpAddr>) -> Option<Vec<u8>> {
     match (neighbour.address, to.address) {
         (IpAddr::V4(from), IpAddr::V4(address)) => Some(arp_reply(
             Interface { hardware: neighbour.hardware, address: from },

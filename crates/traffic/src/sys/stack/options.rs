@@ -2,7 +2,7 @@
 
 use crate::sys::SocketOption;
 use crate::sys::stack::lacks;
-use crate::sys::stack::slot::SlotState;
+use crate::sys::stack::slot::{SlotSettings, SlotState};
 use crate::sys::stack::socket::StackSocket;
 use smoltcp::socket::tcp::CongestionControl;
 use smoltcp::socket::{tcp, udp};
@@ -21,8 +21,10 @@ const CONTROLS: [(&str, CongestionControl); 3] = [
 impl StackSocket {
     pub(crate) fn set(&self, option: SocketOption<'_>) -> io::Result<()> {
         match option {
-            SocketOption::SendBuffer(bytes) => self.set_buffer(|slot| &mut slot.send_buffer, bytes),
-            SocketOption::ReceiveBuffer(bytes) => self.set_buffer(|slot| &mut slot.receive_buffer, bytes),
+            SocketOption::SendBuffer(bytes) => self.set_buffer(|settings| &mut settings.send_buffer, bytes),
+            SocketOption::ReceiveBuffer(bytes) => {
+                self.set_buffer(|settings| &mut settings.receive_buffer, bytes)
+            }
             SocketOption::CongestionControl(name) => {
                 let Some((_, control)) = CONTROLS.iter().find(|(known, _)| *known == name) else {
                     let names = CONTROLS.map(|(name, _)| name).join(", ");
@@ -59,11 +61,7 @@ impl StackSocket {
     }
 
     /// A buffer's size is fixed when the socket begins to be used; a smaller one than it has is then as good.
-    fn set_buffer(
-        &self,
-        choose: fn(&mut crate::sys::stack::slot::SlotSettings) -> &mut usize,
-        bytes: usize,
-    ) -> io::Result<()> {
+    fn set_buffer(&self, choose: fn(&mut SlotSettings) -> &mut usize, bytes: usize) -> io::Result<()> {
         let mut state = self.stack.lock();
         let slot = state.slot(self.key);
         let is_used = !matches!(slot.state, SlotState::Opened);

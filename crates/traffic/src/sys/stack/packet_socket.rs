@@ -1,7 +1,7 @@
 //! A packet socket: whole frames of an interface.
 
 use crate::sys::SocketOption;
-use crate::sys::linux::set_kernel_option;
+use crate::sys::linux::options;
 use socket2::{Domain, Socket, Type};
 use std::ffi::c_int;
 use std::io;
@@ -18,7 +18,7 @@ pub(super) fn open_packet_socket(interface: &str, buffer: usize) -> io::Result<S
     // Without a protocol it receives nothing before it is bound.
     let socket = Socket::new(Domain::PACKET, Type::RAW, None)?;
     socket.set_nonblocking(true)?;
-    set_kernel_option(&socket, SocketOption::ReceiveBuffer(buffer))?;
+    options::set(&socket, SocketOption::ReceiveBuffer(buffer))?;
     socket.set_send_buffer_size(SEND_BUFFER)?;
     ignore_outgoing(&socket)?;
     bind(&socket, interface)?;

@@ -3,9 +3,9 @@
 use crate::sys::now_ns;
 use crate::sys::stack::StackConfig;
 use crate::sys::stack::device::LinkEnd;
-use crate::sys::stack::neighbours;
+use crate::sys::stack::neighbours::announce_neighbours;
 use crate::sys::stack::slot::{Slot, SlotState};
-use crate::sys::stack::wait::{Leader, Waiter};
+use crate::sys::stack::waiter::{Leader, Waiter};
 use smoltcp::iface::{Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
 use smoltcp::time::Instant;
@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Frames that are taken from the device before what they brought is looked at: a flood must not keep its reader
@@ -23,10 +22,6 @@ use std::time::Duration;
 const MAX_FRAMES_AT_ONCE: usize = 64;
 /// Sockets that wait for connections, beside those that have one.
 const SPARE_LISTENERS: usize = 4;
-/// How often the thread in the background looks.
-const BACKGROUND_INTERVAL: Duration = Duration::from_millis(5);
-/// How often the stack hears of its neighbours, which it forgets after a minute, nanoseconds.
-const ANNOUNCE_INTERVAL_NS: u64 = 20_000_000_000;
 /// How long a connection that nobody holds may take to close.
 const CLOSE_LIMIT_NS: u64 = 15_000_000_000;
 /// Ports for sockets that choose none (RFC 6335, section 6).
@@ -65,7 +60,7 @@ pub(super) fn now() -> Instant {
 }
 
 impl Stack {
-    pub(super) fn start(config: &StackConfig) -> io::Result<Arc<Self>> {
+    pub(super) fn new(config: &StackConfig) -> io::Result<Arc<Self>> {
         let mut end = LinkEnd::open(config)?;
         let mut settings = Config::new(EthernetAddress(config.hardware).into());
         settings.random_seed = now_ns();
@@ -82,7 +77,7 @@ impl Stack {
         }
         end.announced = announce_neighbours(config);
         let range = u64::from(u16::MAX - FIRST_DYNAMIC_PORT);
-        let stack = Arc::new(Stack {
+        Ok(Arc::new(Stack {
             config: config.clone(),
             waiting_room: end.socket.recv_buffer_size()?,
             link: end.socket.as_raw_fd(),
@@ -99,15 +94,21 @@ impl Stack {
                 has_news: false,
             }),
             woken: Condvar::new(),
-        });
-        let watched = Arc::downgrade(&stack);
-        thread::Builder::new().name("stack".to_owned()).spawn(move || look_in_background(&watched))?;
-        Ok(stack)
+        }))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // What a thread that panicked left is a stack between two packets.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, if nobody else has it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     pub(crate) fn holds(&self, address: IpAddr) -> bool {
@@ -122,46 +123,6 @@ impl Stack {
         state.end.count_drops();
         state.end.counters.write(&mut kernel);
         kernel
-    }
-}
-
-/// The frames by which the neighbours of a host tell their hardware address.
-fn announce_neighbours(config: &StackConfig) -> Vec<Vec<u8>> {
-    let mut frames = Vec::new();
-    for neighbour in &config.neighbours {
-        for (own, _) in &config.addresses {
-            let from = neighbours::Interface {
-                hardware: EthernetAddress(config.neighbour_hardware),
-                address: *neighbour,
-            };
-            let to = neighbours::Interface { hardware: EthernetAddress(config.hardware), address: *own };
-            frames.extend(neighbours::announce(from, to));
-        }
-    }
-    frames
-}
-
-fn look_in_background(stack: &Weak<Stack>) {
-    let mut announced_ns = now_ns();
-    loop {
-        thread::sleep(BACKGROUND_INTERVAL);
-        let Some(stack) = stack.upgrade() else { return };
-        // Whoever has the lock moves packets itself, or will once it waits.
-        let mut state = match stack.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => continue,
-        };
-        if now_ns() - announced_ns > ANNOUNCE_INTERVAL_NS {
-            state.end.announced = announce_neighbours(&stack.config);
-            announced_ns = now_ns();
-        }
-        if state.leader.is_none() {
-            state.move_packets();
-            stack.wake_ready(&mut state);
-            stack.woken.notify_one();
-        }
-        state.end_connections();
     }
 }
 
@@ -273,7 +234,7 @@ impl State {
     }
 
     /// Removes connections that nobody holds and that are closed, or that take too long.
-    fn end_connections(&mut self) {
+    pub(super) fn end_connections(&mut self) {
         let now = now_ns();
         let Self { closing, sockets, end, .. } = self;
         closing.retain(|(handle, until)| {

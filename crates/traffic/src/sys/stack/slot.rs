@@ -4,7 +4,6 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::CongestionControl;
 use stacklab_model::{Family, Transport};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 pub(super) struct Slot {
     pub family: Family,
@@ -36,8 +35,6 @@ pub(super) enum SlotState {
 
 #[derive(Clone)]
 pub(super) struct SlotSettings {
-    pub read_timeout: Duration,
-    pub write_timeout: Duration,
     /// Whether closing resets the connection, and drops what was not sent.
     pub resets_on_close: bool,
     pub nodelay: bool,
@@ -57,11 +54,9 @@ const MAX_TCP_RECEIVE_BUFFER: usize = 256 << 10;
 /// Bytes of memory that the kernel takes for each byte of the smallest segments.
 const MEMORY_OF_SMALL: usize = 14;
 /// Receive buffer of datagrams, bytes: as the engine asks of every system.
-pub(super) const UDP_RECEIVE_BUFFER: usize = 8 << 20;
+const UDP_RECEIVE_BUFFER: usize = 8 << 20;
 /// Send buffer of datagrams, bytes: they leave at once, unless the neighbour is not known yet.
 const UDP_SEND_BUFFER: usize = 64 << 10;
-/// As long as a kernel waits where no limit is set.
-const NO_TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl Slot {
     /// A new socket's; `waiting_room` is the memory for frames that wait for the stack, bytes.
@@ -72,8 +67,6 @@ impl Slot {
             Transport::Udp => (UDP_SEND_BUFFER, UDP_RECEIVE_BUFFER),
         };
         let settings = SlotSettings {
-            read_timeout: NO_TIMEOUT,
-            write_timeout: NO_TIMEOUT,
             resets_on_close: false,
             nodelay: false,
             whole_message: 1,

@@ -1,22 +1,29 @@
 //! A socket of a stack, with the calls that the engine makes of a kernel's.
 
-use crate::sys::Interest;
 use crate::sys::stack::packets::{Stack, State};
 use crate::sys::stack::slot::Slot;
 use crate::sys::stack::{lacks, would_block};
+use crate::sys::{Interest, Nanos};
 use smoltcp::socket::tcp;
 use stacklab_model::{Family, Transport};
 use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// As long as a kernel waits where no limit is set.
+const NO_TIMEOUT_NS: Nanos = 3_600_000_000_000;
 
 pub(crate) struct StackSocket {
     pub(super) stack: Arc<Stack>,
     pub(super) key: usize,
     pub(super) family: Family,
     pub(super) transport: Transport,
+    // Beside the stack: each call reads one before it waits for the stack.
+    read_timeout_ns: AtomicU64,
+    write_timeout_ns: AtomicU64,
 }
 
 impl Drop for StackSocket {
@@ -34,7 +41,14 @@ impl StackSocket {
         let family = slot.family;
         let transport = slot.transport;
         let key = stack.lock().add_slot(slot);
-        StackSocket { stack: Arc::clone(stack), key, family, transport }
+        StackSocket {
+            stack: Arc::clone(stack),
+            key,
+            family,
+            transport,
+            read_timeout_ns: AtomicU64::new(NO_TIMEOUT_NS),
+            write_timeout_ns: AtomicU64::new(NO_TIMEOUT_NS),
+        }
     }
 
     fn readable(&self) -> [(usize, Interest); 1] {
@@ -89,7 +103,7 @@ impl StackSocket {
 
     /// A connection that was opened to this listening socket, and its peer; `WouldBlock` after the read timeout.
     pub(crate) fn accept(&self) -> io::Result<(StackSocket, SocketAddr)> {
-        let limit = self.stack.lock().slot(self.key).settings.read_timeout;
+        let limit = self.read_timeout();
         let (slot, peer) = self.stack.wait(&self.readable(), limit, |state| state.accept(self.key))?;
         Ok((StackSocket::of(&self.stack, slot), peer))
     }
@@ -116,17 +130,20 @@ impl StackSocket {
         self.stack.lock().slot(self.key).settings.resets_on_close = linger == Some(Duration::ZERO);
     }
 
-    pub(crate) fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
-        let mut state = self.stack.lock();
-        let settings = &mut state.slot(self.key).settings;
-        settings.read_timeout = read.unwrap_or(settings.read_timeout);
-        settings.write_timeout = write.unwrap_or(settings.write_timeout);
+    pub(crate) fn set_read_timeout(&self, limit: Option<Duration>) {
+        set_timeout(&self.read_timeout_ns, limit);
     }
 
-    pub(crate) fn timeouts(&self) -> (Duration, Duration) {
-        let mut state = self.stack.lock();
-        let settings = &state.slot(self.key).settings;
-        (settings.read_timeout, settings.write_timeout)
+    pub(crate) fn set_write_timeout(&self, limit: Option<Duration>) {
+        set_timeout(&self.write_timeout_ns, limit);
+    }
+
+    pub(crate) fn read_timeout(&self) -> Duration {
+        Duration::from_nanos(self.read_timeout_ns.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn write_timeout(&self) -> Duration {
+        Duration::from_nanos(self.write_timeout_ns.load(Ordering::Relaxed))
     }
 
     /// Sends a datagram, or as much as fits of a stream; `WouldBlock` after the limit.
@@ -141,7 +158,7 @@ impl StackSocket {
     /// Returns the whole length of a datagram. `WouldBlock` after the limit.
     pub(crate) fn receive(&self, room: &mut [u8], limit: Duration) -> io::Result<usize> {
         self.stack.wait(&self.readable(), limit, |state| match self.transport {
-            Transport::Tcp => state.receive_stream(self.key, room),
+            Transport::Tcp => state.read_stream(self.key, |socket| socket.recv_slice(room)),
             Transport::Udp => state.receive_datagram(self.key, room),
         })
     }
@@ -149,7 +166,7 @@ impl StackSocket {
     /// Reads what waits, and leaves it there. `WouldBlock` if nothing does.
     pub(crate) fn peek(&self, room: &mut [u8]) -> io::Result<usize> {
         self.stack.wait(&self.readable(), Duration::ZERO, |state| match self.transport {
-            Transport::Tcp => state.peek_stream(self.key, room),
+            Transport::Tcp => state.read_stream(self.key, |socket| socket.peek_slice(room)),
             Transport::Udp => {
                 let (datagram, _) = state.first_datagram(self.key)?;
                 let count = room.len().min(datagram.len());
@@ -161,7 +178,7 @@ impl StackSocket {
 
     /// Who sent the next datagram, which stays; `WouldBlock` after the read timeout.
     pub(crate) fn peek_sender(&self) -> io::Result<SocketAddr> {
-        let (limit, _) = self.timeouts();
+        let limit = self.read_timeout();
         self.stack.wait(&self.readable(), limit, |state| state.first_datagram(self.key).map(|(_, from)| from))
     }
 
@@ -187,4 +204,8 @@ impl StackSocket {
             _ => Ok(found),
         }
     }
+}
+
+fn set_timeout(timeout_ns: &AtomicU64, limit: Option<Duration>) {
+    timeout_ns.store(limit.map_or(NO_TIMEOUT_NS, |limit| limit.as_nanos() as Nanos), Ordering::Relaxed);
 }

@@ -6,6 +6,7 @@
 //! has come for a while: in an interleaved trial, the threads of the arms whose turn it is not.
 
 use crate::sys::stack::packets::{Stack, State};
+use crate::sys::stack::waiter::{Leader, Waiter};
 use crate::sys::stack::would_block;
 use crate::sys::{Interest, Nanos, now_ns};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -21,32 +22,6 @@ thread_local! {
     /// Wakes this thread at the end of the link. Without one it sleeps no longer than it asked to.
     static BELL: Option<Arc<EventFd>> =
         EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).ok().map(Arc::new);
-}
-
-/// A thread that waits.
-pub(super) struct Waiter {
-    id: u64,
-    /// The sockets that it waits for, and for what.
-    sockets: Vec<(usize, Interest)>,
-}
-
-/// The thread at the end of the link.
-pub(super) struct Leader {
-    id: u64,
-    /// When it began to wait.
-    since_ns: Nanos,
-    /// Whether it also waits for room at the link.
-    awaits_room: bool,
-    bell: Option<Arc<EventFd>>,
-}
-
-impl Leader {
-    fn wake(&self) {
-        if let Some(bell) = &self.bell {
-            // It can only be full of earlier rings.
-            let _ = bell.write(1);
-        }
-    }
 }
 
 impl Stack {
