@@ -80,12 +80,14 @@ fn check(run: &RunRecord) {
     let link_bytes = figure(run, Metric::LinkBytes);
     assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B on the link, not {bytes}");
     let is_large = cell.size > MAX_MESSAGE;
-    let expected = if is_large { scheduled(cell.size) } else { limit };
     let throughput = figure(run, Metric::Throughput);
-    assert!(
-        (throughput / expected - 1.0).abs() < allowed(FAR),
-        "{cell}: {throughput} Mbit/s, not {expected}"
-    );
+    if is_large {
+        // A guest that was paused drops messages of a schedule, and none waits for it as in a flood.
+        let expected = scheduled(cell.size);
+        assert!(throughput < expected * 1.05, "{cell}: {throughput} Mbit/s, not {expected}");
+    } else {
+        assert!((throughput / limit - 1.0).abs() < allowed(FAR), "{cell}: {throughput} Mbit/s, not {limit}");
+    }
     // Each message that is too large leaves in two fragments and is reassembled; no other message is.
     let fragments = figure(run, Metric::IpFragCreates);
     let expected = if is_large { 2.0 } else { 0.0 };
@@ -163,6 +165,9 @@ fn measure_streams(
     let cells = systems.len() * (mechanisms.len() + 1);
     assert_eq!((all.len(), streams.len()), (cells * 2 * 2, cells * 2));
     streams.iter().for_each(check);
+    if size > MAX_MESSAGE {
+        check_schedules(&streams.iter().collect::<Vec<_>>());
+    }
     // Its CPU time counts in ticks: a single run with little to forward may have zero.
     let router: f64 = streams.iter().map(|run| figure(run, Metric::CpuRouter1)).sum();
     assert!(router > 0.0, "router1 has forwarded for nothing");
@@ -238,6 +243,9 @@ fn tunnels_of_user_mode_linux_routers_need_no_module() {
         let measured = measure(&program, with_routers(&study, &[routers]), name);
         let found = streams(&measured.0);
         assert!(!found.is_empty(), "no stream was measured");
+        if size > MAX_MESSAGE {
+            check_schedules(&found);
+        }
         found.into_iter().for_each(check);
         measured
     };

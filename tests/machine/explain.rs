@@ -274,7 +274,7 @@ fn what_cannot_be_sampled_is_refused_before_building() {
     refused(&["explain", "none.toml"], code::REQUEST, "[[comparison]]");
     let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
     program.write("guest.toml", guest);
-    refused(&["explain", "guest.toml"], code::REQUEST, "a separate kernel");
+    refused(&["explain", "guest.toml"], code::REQUEST, "another stack than this kernel's");
     refused(&["explain", "wifi"], code::REQUEST, "inside a guest");
     refused(&["explain", "udp", "--factor", "dscp"], code::REQUEST, "--levels A,B");
     refused(

@@ -83,13 +83,14 @@ fn rows_stay_below_the_link_rate_despite_losses() {
         bits[second as usize] += 8 * row["bytes"].as_u64().expect("bytes");
     }
     // What waits behind a lost segment comes when that is repeated, maybe seconds later, and the queue adds to it at
-    // the end: no more has come at any time than the link let through.
+    // the end: no more has come at any time than the link let through. Before the first second two queues may have
+    // come already that wait at the receiver: a segment is repeated a round trip, that is one queue, after its loss.
     let link = 512_000;
     let queue = 8 * 32 * 1024;
     let mut so_far = 0;
     for (second, bits) in (1..=5).zip(&bits) {
         so_far += bits;
-        assert!(*bits > 0 && so_far < second * link + queue, "{so_far} bits in {second} s");
+        assert!(*bits > 0 && so_far < second * link + 3 * queue, "{so_far} bits in {second} s");
     }
 }
 
