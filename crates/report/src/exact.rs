@@ -1,6 +1,7 @@
 //! Exact counts of instructions, as `stacklab explain --exact` prints them.
 
-use crate::rendering::csv::{self, Field, field};
+use crate::rendering::column::Column;
+use crate::rendering::csv;
 use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::text::render;
@@ -94,56 +95,90 @@ fn table_with_rest(
     describe_rest: impl Fn(usize) -> String,
 ) -> Table {
     let (large, small): (Vec<&ExactRow>, Vec<&ExactRow>) = rows.iter().partition(|row| shows(row));
-    let sum_of =
-        |rows: &[&ExactRow]| [0, 1].map(|arm| rows.iter().map(|row| row.instructions[arm]).sum::<u64>());
-    let row = |name: String, counts: [u64; 2]| {
-        let [baseline, candidate] = counts.map(|count| format!("{:.1}", cell.per_message(count)));
-        vec![name, baseline, candidate, format!("{:+.1}", cell.difference(counts))]
-    };
-    let mut rows_shown: Vec<_> = large.iter().map(|of| row(plain(&of.name), of.instructions)).collect();
-    if !small.is_empty() {
-        rows_shown.push(row(describe_rest(small.len()), sum_of(&small)));
+    let mut rows_shown = Vec::new();
+    for row in &large {
+        rows_shown.push(write_row(cell, plain(&row.name), row.instructions));
     }
-    rows_shown.push(row("sum".to_owned(), sum_of(&[large, small].concat())));
+    if !small.is_empty() {
+        rows_shown.push(write_row(cell, describe_rest(small.len()), sum_instructions(&small)));
+    }
+    rows_shown.push(write_row(cell, "sum".to_owned(), sum_instructions(&[large, small].concat())));
     let [baseline, candidate] = cell.levels().map(|level| plain(&level));
     let right = [baseline, candidate, "difference".to_owned()].map(|title| (title, true));
     let columns = [(what.to_owned(), false)].into_iter().chain(right).collect();
     Table { columns, rows: rows_shown, ..Table::default() }
 }
 
-fn csv(counts: &ExactCounts, functions: bool, format: OutputFormat) -> String {
-    let rows = counts.cells.iter().flat_map(|cell| {
-        let row = move |kind: &'static str| move |row| fields(Some((cell, kind, row)));
-        let listed = cell.functions.iter().filter(move |_| functions);
-        let whole = ExactRow { name: "sum".to_owned(), stage: None, instructions: cell.total };
-        let stages = cell.stages.iter().map(row("stage"));
-        stages.chain([fields(Some((cell, "whole", &whole)))]).chain(listed.map(row("function")))
-    });
-    csv::render(&fields(None), rows, format)
+fn sum_instructions(rows: &[&ExactRow]) -> [u64; 2] {
+    [0, 1].map(|arm| rows.iter().map(|row| row.instructions[arm]).sum())
 }
 
-/// The row of a stage or function, which is of a kind; without one, the columns.
-pub(crate) fn fields(row: Option<(&ExactCell, &str, &ExactRow)>) -> Vec<Field> {
-    let cell = row.map(|(cell, ..)| cell);
-    let kind = row.map(|(_, kind, _)| kind);
-    let name = row.map(|(.., row)| row.name.as_str());
-    let stage = row.and_then(|(.., row)| row.stage.as_deref());
-    let of = |arm: usize| row.map(|(cell, _, row)| cell.per_message(row.instructions[arm]));
-    let [baseline, candidate] = match cell.map(ExactCell::levels) {
-        Some(levels) => levels.map(Some),
-        None => [None, None],
-    };
+fn write_row(cell: &ExactCell, name: String, counts: [u64; 2]) -> Vec<String> {
+    let [baseline, candidate] = counts.map(|count| format!("{:.1}", cell.per_message(count)));
+    vec![name, baseline, candidate, format!("{:+.1}", cell.difference(counts))]
+}
+
+/// A row of the CSV: a stage, the sum or a function of two arms.
+pub(crate) struct CountRow<'a> {
+    cell: &'a ExactCell,
+    kind: &'static str,
+    name: &'a str,
+    stage: Option<&'a str>,
+    instructions: [u64; 2],
+}
+
+impl<'a> CountRow<'a> {
+    fn new(cell: &'a ExactCell, kind: &'static str, row: &'a ExactRow) -> Self {
+        CountRow { cell, kind, name: &row.name, stage: row.stage.as_deref(), instructions: row.instructions }
+    }
+
+    fn per_message(&self, arm: usize) -> f64 {
+        self.cell.per_message(self.instructions[arm])
+    }
+}
+
+fn csv(counts: &ExactCounts, functions: bool, format: OutputFormat) -> String {
+    let mut rows = Vec::new();
+    for cell in &counts.cells {
+        rows.extend(cell.stages.iter().map(|row| CountRow::new(cell, "stage", row)));
+        rows.push(CountRow { cell, kind: "whole", name: "sum", stage: None, instructions: cell.total });
+        if functions {
+            rows.extend(cell.functions.iter().map(|row| CountRow::new(cell, "function", row)));
+        }
+    }
+    csv::render(&columns(), rows.into_iter(), format)
+}
+
+pub(crate) fn columns<'a>() -> Vec<Column<'a, CountRow<'a>>> {
     vec![
-        field("probe", cell.map(|cell| cell.probe.to_string())),
-        field("context", cell.map(ExactCell::context)),
-        field("baseline", baseline),
-        field("candidate", candidate),
-        field("kind", kind),
-        field("name", name),
-        field("stage", stage),
-        field("baseline_instructions", of(0)),
-        field("candidate_instructions", of(1)),
-        field("difference", row.map(|(cell, _, row)| cell.difference(row.instructions))),
+        Column::new_text("probe", "the traffic: udp, tcp, echo or connect", |row: &CountRow| {
+            Some(row.cell.probe.to_string())
+        }),
+        Column::new_text("context", "everything that both arms have in common", |row: &CountRow| {
+            Some(row.cell.context())
+        }),
+        Column::new_text("baseline", "the baseline's level", |row: &CountRow| {
+            let [baseline, _] = row.cell.levels();
+            Some(baseline)
+        }),
+        Column::new_text("candidate", "the candidate's level", |row: &CountRow| {
+            let [_, candidate] = row.cell.levels();
+            Some(candidate)
+        }),
+        Column::text("kind", "`stage`, `function`, or `whole`: the sum", |row: &CountRow| Some(row.kind)),
+        Column::text("name", "the stage or function", |row: &CountRow| Some(row.name)),
+        Column::text("stage", "the stage of a function", |row: &CountRow| row.stage),
+        Column::figure(
+            "baseline_instructions",
+            "instructions per message of the baseline",
+            |row: &CountRow| Some(row.per_message(0)),
+        ),
+        Column::figure("candidate_instructions", "the same of the candidate", |row: &CountRow| {
+            Some(row.per_message(1))
+        }),
+        Column::figure("difference", "candidate minus baseline", |row: &CountRow| {
+            Some(row.cell.difference(row.instructions))
+        }),
     ]
 }
 

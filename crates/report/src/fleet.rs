@@ -130,12 +130,8 @@ fn opposite(found: &FleetFindings) -> Option<String> {
     if claims.is_empty() {
         return None;
     }
-    let is_other = |of: &&FleetComparison, pair: usize| {
-        let verdict = of.answers.get(pair).map(|answer| &answer.verdict);
-        verdict.is_some_and(|verdict| matches!(verdict, Verdict::Better(_)) && *verdict != of.verdict)
-    };
-    let shows_it = |pair: &usize| claims.iter().any(|of| is_other(of, *pair));
-    let pairs: Vec<usize> = (0..found.pairs.len()).filter(shows_it).collect();
+    let pairs: Vec<usize> =
+        (0..found.pairs.len()).filter(|pair| claims.iter().any(|of| shows_opposite(of, *pair))).collect();
     let names: Vec<&str> = pairs.iter().take(NAMED).map(|pair| found.pairs[*pair].name.as_str()).collect();
     let more = match pairs.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -146,6 +142,14 @@ fn opposite(found: &FleetFindings) -> Option<String> {
         1 => format!("1 pair shows the opposite: {}.", names[0]),
         n => format!("{n} pairs show the opposite: {}{more}.", names.join(", ")),
     })
+}
+
+/// Whether a pair's own report says that the other arm is better.
+fn shows_opposite(of: &FleetComparison, pair: usize) -> bool {
+    match of.answers.get(pair) {
+        Some(answer) => matches!(answer.verdict, Verdict::Better(_)) && answer.verdict != of.verdict,
+        None => false,
+    }
 }
 
 pub(crate) fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
@@ -163,24 +167,18 @@ pub(crate) fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
 
 /// Heading, direction and table of the differences over pairs.
 pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
-    let find = |row: &Comparison| found.comparisons.iter().find(|of| of.question == row.question);
-    let of: Vec<&FleetComparison> = group.rows.iter().filter_map(|row| find(row)).collect();
+    let of: Vec<&FleetComparison> = group.rows.iter().filter_map(|row| find_of(found, row)).collect();
     let scale = group.metric.scale();
     let shown = unit(group.metric, of.iter().filter_map(|of| Some(&of.pooled.as_ref()?.effect)));
-    let distances = |of_pooled: &dyn Fn(&PooledEffect) -> Option<Distance>| -> Vec<Option<Distance>> {
-        of.iter().map(|of| of_pooled(of.pooled.as_ref()?)).collect()
-    };
-    let means = distances(&|pooled| Some(Distance::from(&pooled.effect)));
-    let spreads = distances(&|pooled| {
-        let Interval { low, high } = pooled.spread_interval;
-        let ends = [pooled.spread, low, high];
-        // As a share of the figure: a spread of logarithms of 0.02 is 2 %.
-        Some(Distance::new(scale, if scale == Scale::Ratio { ends.map(f64::exp) } else { ends }))
-    });
-    let others = distances(&|pooled| {
-        let Interval { low, high } = pooled.prediction?;
-        Some(Distance::new(scale, [pooled.effect.estimate, low, high]))
-    });
+    let mut means = Vec::new();
+    let mut spreads = Vec::new();
+    let mut others = Vec::new();
+    for of in &of {
+        let pooled = of.pooled.as_ref();
+        means.push(pooled.map(|pooled| Distance::from(&pooled.effect)));
+        spreads.push(pooled.map(|pooled| spread(pooled, scale)));
+        others.push(pooled.and_then(|pooled| expect_another(pooled, scale)));
+    }
     let places = difference_places(means.iter().copied().flatten(), &shown);
     let mut notes = Footnotes::default();
     let mut table = group.labelled();
@@ -189,22 +187,12 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
     let unsigned: Vec<String> =
         differences(spreads.into_iter(), &shown, places).iter().map(|cell| cell.replace('+', "")).collect();
     table.push("spread [95 %]", true, unsigned);
-    let others: Vec<_> = others
-        .into_iter()
-        .map(|other| other.map(|other| other.parts(&shown, places)).map(|[_, low, high]| [low, high]))
-        .collect();
-    let others =
-        aligned(&others).into_iter().map(|cell| cell.map_or(NONE.to_owned(), |cell| cell.trim().to_owned()));
-    table.push_optional("another pair", others.collect());
-    let verdicts = group.rows.iter().map(|row| verdict_over_pairs(row, find(row), &mut notes));
+    table.push_optional("another pair", write_ranges(&others, &shown, places));
+    let verdicts = group.rows.iter().map(|row| verdict_over_pairs(row, find_of(found, row), &mut notes));
     table.push("verdict", false, verdicts.collect());
-    let pairs = |of: &&FleetComparison| match of.left_out {
-        0 => of.counted.to_string(),
-        left_out => format!("{} of {}", of.counted, of.counted + left_out),
-    };
     // Of few pairs the verdict has their number.
     if of.iter().any(|of| of.left_out > 0 || !is_of_typical_pair(of)) {
-        table.push("pairs", true, of.iter().map(pairs).collect());
+        table.push("pairs", true, of.iter().map(|of| count_pairs(of)).collect());
     }
     table.footnotes = notes;
     [
@@ -212,6 +200,43 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
         Block::Text(format!("over pairs; {} is better{}", better(group.metric), group.margin(&shown))),
         Block::Table(table),
     ]
+}
+
+fn find_of<'a>(found: &'a FleetFindings, row: &Comparison) -> Option<&'a FleetComparison> {
+    found.comparisons.iter().find(|of| of.question == row.question)
+}
+
+/// As a share of the figure: a spread of logarithms of 0.02 is 2 %.
+fn spread(pooled: &PooledEffect, scale: Scale) -> Distance {
+    let Interval { low, high } = pooled.spread_interval;
+    let ends = [pooled.spread, low, high];
+    Distance::new(scale, if scale == Scale::Ratio { ends.map(f64::exp) } else { ends })
+}
+
+fn expect_another(pooled: &PooledEffect, scale: Scale) -> Option<Distance> {
+    let Interval { low, high } = pooled.prediction?;
+    Some(Distance::new(scale, [pooled.effect.estimate, low, high]))
+}
+
+fn write_ranges(ranges: &[Option<Distance>], shown: &DisplayUnit, places: usize) -> Vec<String> {
+    let mut ends = Vec::new();
+    for range in ranges {
+        ends.push(range.map(|range| {
+            let [_, low, high] = range.parts(shown, places);
+            [low, high]
+        }));
+    }
+    aligned(&ends)
+        .into_iter()
+        .map(|cell| cell.map_or(NONE.to_owned(), |cell| cell.trim().to_owned()))
+        .collect()
+}
+
+fn count_pairs(of: &FleetComparison) -> String {
+    match of.left_out {
+        0 => of.counted.to_string(),
+        left_out => format!("{} of {}", of.counted, of.counted + left_out),
+    }
 }
 
 pub(crate) fn unit<'a>(metric: Metric, effects: impl Iterator<Item = &'a Effect>) -> DisplayUnit {
@@ -227,8 +252,11 @@ fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
     let mut table = Table::default();
     table.push("pair", false, listed.iter().map(|pair| pair.name.clone()).collect());
     for column in columns(groups, found) {
-        let cell = |pair| column.row(pair).map_or_else(String::new, |row| sign(column.group, &row, true));
-        table.push(column.title.clone(), false, (0..listed.len()).map(cell).collect());
+        let mut cells = Vec::new();
+        for pair in 0..listed.len() {
+            cells.push(column.row(pair).map_or_else(String::new, |row| sign(column.group, &row, true)));
+        }
+        table.push(column.title.clone(), false, cells);
     }
     let rest = match found.pairs.len() - listed.len() {
         0 => String::new(),
@@ -256,23 +284,29 @@ impl Column<'_, '_> {
 
 pub(crate) fn columns<'a, 'b>(groups: &'b [Group<'a>], found: &'b FleetFindings) -> Vec<Column<'a, 'b>> {
     let has_many_arms = once_each(groups.iter().map(|group| group.arms())).len() > 1;
-    let column = |group: &'b Group<'a>, row: &Comparison| {
-        let of = found.comparisons.iter().find(|of| of.question == row.question)?;
-        let arms = has_many_arms.then(|| group.arms());
-        let place = format!("{} {}", group.subject(), group.row_label(row));
-        let title = std::iter::once(place.trim_end().to_owned()).chain(arms).collect::<Vec<_>>().join(", ");
-        Some(Column { title, group, of })
-    };
-    groups.iter().flat_map(|group| group.rows.iter().filter_map(move |row| column(group, row))).collect()
+    let mut columns = Vec::new();
+    for group in groups {
+        for row in &group.rows {
+            let Some(of) = find_of(found, row) else { continue };
+            let place = format!("{} {}", group.subject(), group.row_label(row));
+            let mut title = place.trim_end().to_owned();
+            if has_many_arms {
+                title += &format!(", {}", group.arms());
+            }
+            columns.push(Column { title, group, of });
+        }
+    }
+    columns
 }
 
 /// The comparisons with their differences over pairs, as those of a campaign.
 pub(crate) fn compared(found: &FleetFindings) -> Vec<Comparison> {
-    let row = |of: &FleetComparison| {
+    let mut rows = Vec::new();
+    for of in &found.comparisons {
         let effect = of.pooled.as_ref().map(|pooled| pooled.effect.clone());
-        comparison(of, effect, &of.verdict, of.claimed_interval)
-    };
-    found.comparisons.iter().map(row).collect()
+        rows.push(comparison(of, effect, &of.verdict, of.claimed_interval));
+    }
+    rows
 }
 
 pub(crate) fn groups(rows: &[Comparison]) -> Vec<Group<'_>> {

@@ -106,9 +106,10 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
 }
 
 fn matrices(groups: &[Group], is_many: &[bool], width: Width) -> Vec<Block> {
-    let of = |many: bool| {
-        let these = groups.iter().zip(is_many).filter(|(_, is)| **is == many);
-        these.map(|(group, _)| group).collect::<Vec<_>>()
-    };
-    [matrix::blocks(&of(false), width.tables.min(WIDTH.prose)), matrix::levels(&of(true))].concat()
+    let mut of_two_levels = Vec::new();
+    let mut of_many_levels = Vec::new();
+    for (group, is_many) in groups.iter().zip(is_many) {
+        if *is_many { of_many_levels.push(group) } else { of_two_levels.push(group) }
+    }
+    [matrix::blocks(&of_two_levels, width.tables.min(WIDTH.prose)), matrix::levels(&of_many_levels)].concat()
 }

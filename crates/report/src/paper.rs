@@ -25,11 +25,12 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
         )),
     ];
     for group in groups(findings) {
+        let metric = group.metric.label();
         let unit = DisplayUnit::of(group.metric).unit;
-        let heading =
-            |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric.label(), group.place));
-        blocks.extend([heading(""), Block::Table(means(&group, difference))]);
-        blocks.extend([heading(": standard deviation"), Block::Table(spreads(&group))]);
+        blocks.push(Block::Heading(format!("{metric}, {unit}, {}", group.place)));
+        blocks.push(Block::Table(means(&group, difference)));
+        blocks.push(Block::Heading(format!("{metric}: standard deviation, {unit}, {}", group.place)));
+        blocks.push(Block::Table(spreads(&group)));
     }
     blocks
 }
@@ -58,13 +59,14 @@ fn spreads(group: &Group) -> Table {
         .map(|row| [row.baseline_estimate.clone(), row.candidate_estimate.clone()])
         .collect();
     let mut table = arms(group, &both, |estimate| estimate.sd);
-    let n = |row: &&Comparison| {
-        let a = row.baseline_estimate.n;
-        let b = row.candidate_estimate.n;
-        if a == b { a.to_string() } else { format!("{a}, {b}") }
-    };
-    table.push("runs", true, group.rows.iter().map(n).collect());
+    table.push("runs", true, group.rows.iter().map(|row| count_runs(row)).collect());
     table
+}
+
+fn count_runs(row: &Comparison) -> String {
+    let a = row.baseline_estimate.n;
+    let b = row.candidate_estimate.n;
+    if a == b { a.to_string() } else { format!("{a}, {b}") }
 }
 
 /// A row for each comparison, with this figure of both arms.
@@ -112,10 +114,13 @@ mod tests {
     fn every_format_has_every_table() {
         let findings = findings();
         let tables = 2 * groups(&findings).len();
-        let of = |format| paper(&findings, Difference::Symmetric, format, WIDTH);
-        assert_eq!(of(OutputFormat::Latex).matches("\\begin{tabular}").count(), tables);
-        assert_eq!(of(OutputFormat::Markdown).matches("## ").count(), tables);
-        assert_eq!(of(OutputFormat::Csv).lines().filter(|line| line.starts_with("# ")).count(), tables);
-        assert!(of(OutputFormat::Text).contains("standard deviation"));
+        let latex = paper(&findings, Difference::Symmetric, OutputFormat::Latex, WIDTH);
+        assert_eq!(latex.matches("\\begin{tabular}").count(), tables);
+        let markdown = paper(&findings, Difference::Symmetric, OutputFormat::Markdown, WIDTH);
+        assert_eq!(markdown.matches("## ").count(), tables);
+        let csv = paper(&findings, Difference::Symmetric, OutputFormat::Csv, WIDTH);
+        assert_eq!(csv.lines().filter(|line| line.starts_with("# ")).count(), tables);
+        let text = paper(&findings, Difference::Symmetric, OutputFormat::Text, WIDTH);
+        assert!(text.contains("standard deviation"));
     }
 }

@@ -32,8 +32,9 @@ impl Gauge {
     pub fn interval(&mut self, labels: &Labels, estimate: Option<f64>, ends: Option<[f64; 2]>) {
         let [low, high] = ends.map_or([None; 2], |ends| ends.map(Some));
         for (bound, value) in [("estimate", estimate), ("low95", low), ("high95", high)] {
-            let labels = || [labels.clone(), vec![("bound", bound.to_owned())]].concat();
-            self.samples.extend(value.map(|value| (labels(), value)));
+            if let Some(value) = value {
+                self.samples.push(([&labels[..], &[("bound", bound.to_owned())]].concat(), value));
+            }
         }
     }
 
@@ -82,11 +83,11 @@ mod tests {
 
     #[test]
     fn labels_are_escaped_and_empty_gauges_left_out() {
-        let gauge = |name, samples| Gauge { name, help: "A help.", samples };
         let odd = vec![("target", "a\"b\\c\nd".to_owned()), ("family", "ipv6".to_owned())];
+        let samples = vec![(odd, 1.5), (Vec::new(), f64::INFINITY)];
         let text = exposition(&[
-            gauge("stacklab_none", Vec::new()),
-            gauge("stacklab_x", vec![(odd, 1.5), (Vec::new(), f64::INFINITY)]),
+            Gauge::new("stacklab_none", "A help."),
+            Gauge { samples, ..Gauge::new("stacklab_x", "A help.") },
         ]);
         let expected = "# HELP stacklab_x A help.\n# TYPE stacklab_x gauge\n\
             stacklab_x{target=\"a\\\"b\\\\c\\nd\",family=\"ipv6\"} 1.5\nstacklab_x{} +Inf\n";

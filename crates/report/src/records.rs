@@ -2,10 +2,14 @@
 
 use crate::findings::claims::{Claimed, of_figure};
 use crate::findings::comparisons::{at, definition, push_pair};
-use crate::findings::csv::{estimate, interval, metric_fields, scale};
+use crate::findings::csv::scale;
 use crate::findings::groups::{by_table, labelled, margin_text, row_factors, varied};
 use crate::findings::heading::time;
-use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
+use crate::rendering::column::{
+    Column, Compares, Subject, cell_columns, estimate_columns, interval_columns, metric_columns,
+    setting_columns,
+};
+use crate::rendering::csv;
 use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::numbers::{DisplayUnit, Distance, NONE, p_value};
@@ -36,9 +40,7 @@ struct BetweenJson<'a> {
 /// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
 pub fn between(found: &RecordDiff, loads: &RecordLoads, format: OutputFormat, width: Width) -> String {
     match format {
-        OutputFormat::Csv | OutputFormat::RawCsv => {
-            csv::render(&fields(None), found.figures.iter().map(|row| fields(Some(row))), format)
-        }
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(&columns(), found.figures.iter(), format),
         OutputFormat::Json => {
             versioned_json(BETWEEN_FORMAT_VERSION, &BetweenJson { found, loads, warning: loads.warning() })
         }
@@ -113,19 +115,25 @@ fn alone(found: &RecordDiff) -> Vec<String> {
 }
 
 fn answer(found: &RecordDiff) -> String {
-    let of = |name: &str| found.figures.iter().filter(|row| row.change.name() == name).count();
-    let all = found.figures.len();
-    let counts = [
-        ("worse", of("worse")),
-        ("better", of("better")),
-        ("equivalent", of("equivalent")),
-        ("too uncertain", of("inconclusive")),
-        ("without figures in one of them", of("nothing")),
-    ];
-    let said: Vec<String> =
-        counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
-    let none = if of("worse") == 0 { "no figure of B is surely worse: " } else { "" };
-    format!("Of {}, {none}{}.", count(all, "figure"), said.join(", "))
+    let mut parts = Vec::new();
+    for (name, words) in [
+        ("worse", "worse"),
+        ("better", "better"),
+        ("equivalent", "equivalent"),
+        ("inconclusive", "too uncertain"),
+        ("nothing", "without figures in one of them"),
+    ] {
+        let n = count_changes(found, name);
+        if n > 0 {
+            parts.push(format!("{n} {words}"));
+        }
+    }
+    let none = if count_changes(found, "worse") == 0 { "no figure of B is surely worse: " } else { "" };
+    format!("Of {}, {none}{}.", count(found.figures.len(), "figure"), parts.join(", "))
+}
+
+fn count_changes(found: &RecordDiff, name: &str) -> usize {
+    found.figures.iter().filter(|row| row.change.name() == name).count()
 }
 
 /// The allowance, and the figures that fail it.
@@ -165,12 +173,12 @@ fn tables(found: &RecordDiff) -> Vec<DiffTable<'_>> {
     let cells = || found.figures.iter().map(|row| &row.cell);
     let varied = varied(cells());
     let sizes_of = cells().map(|cell| cell.size_of).collect::<BTreeSet<_>>();
-    let tables = by_table(&found.figures, |row| (row.metric, &row.cell), sizes_of.len() > 1);
-    let table = |(metric, place, rows): (Metric, String, Vec<_>)| {
+    let mut tables = Vec::new();
+    for (metric, place, rows) in by_table(&found.figures, |row| (row.metric, &row.cell), sizes_of.len() > 1) {
         let factors = row_factors(rows.iter().map(|row: &&MetricDiff| &row.cell), &varied, None);
-        DiffTable { metric, place, rows, factors }
-    };
-    tables.into_iter().map(table).collect()
+        tables.push(DiffTable { metric, place, rows, factors });
+    }
+    tables
 }
 
 impl DiffTable<'_> {
@@ -190,15 +198,12 @@ impl DiffTable<'_> {
         let mut notes = Footnotes::default();
         let cells: Vec<&Cell> = rows.iter().map(|row| &row.cell).collect();
         let mut table = labelled(&cells, &self.factors);
-        let fitted = |row: &&MetricDiff| at([row.a.clone(), row.b.clone()], row.fitted, self.metric);
-        let fitted: Vec<[Estimate; 2]> = rows.iter().map(fitted).collect();
+        let fitted: Vec<[Estimate; 2]> =
+            rows.iter().map(|row| at([row.a.clone(), row.b.clone()], row.fitted, self.metric)).collect();
         let distances: Vec<_> = rows.iter().map(|row| row.effect.as_ref().map(Distance::from)).collect();
         push_pair(&mut table, ["A", "B"], &fitted, &distances, shown, &mut notes);
         table.push_optional("n", rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
-        let p = |row: &&MetricDiff| {
-            row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p))
-        };
-        table.push_optional("p", rows.iter().map(p).collect());
+        table.push_optional("p", rows.iter().map(|row| adjusted_p(row)).collect());
         table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
         table.footnotes = notes;
         table
@@ -206,9 +211,12 @@ impl DiffTable<'_> {
 
     /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
     fn summary(&self) -> String {
-        let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
-        let sentences = verdicts.into_iter().filter_map(|name| {
+        let mut parts = Vec::new();
+        for name in ["worse", "better", "equivalent", "inconclusive", "nothing"] {
             let rows: Vec<&&MetricDiff> = self.rows.iter().filter(|row| row.change.name() == name).collect();
+            if rows.is_empty() {
+                continue;
+            }
             let by = rows.iter().filter_map(|row| of_figure(row)).reduce(Claimed::with);
             let by = by.map_or_else(String::new, |by| format!(" (by {by})"));
             let name = match name {
@@ -216,9 +224,16 @@ impl DiffTable<'_> {
                 "nothing" => "nothing to compare".to_owned(),
                 name => name.to_owned(),
             };
-            (!rows.is_empty()).then(|| format!("{name} at {} of {}{by}", rows.len(), self.rows.len()))
-        });
-        format!("{}, {}: {}", self.metric.label(), self.place, sentences.collect::<Vec<_>>().join(", "))
+            parts.push(format!("{name} at {} of {}{by}", rows.len(), self.rows.len()));
+        }
+        format!("{}, {}: {}", self.metric.label(), self.place, parts.join(", "))
+    }
+}
+
+fn adjusted_p(row: &MetricDiff) -> String {
+    match &row.effect {
+        Some(effect) => p_value(effect.adjusted_p),
+        None => NONE.to_owned(),
     }
 }
 
@@ -236,35 +251,95 @@ fn verdict(row: &MetricDiff, notes: &mut Footnotes) -> String {
     if row.fails { format!("{verdict} (not allowed)") } else { verdict }
 }
 
-/// A figure's row; without one, the columns.
-pub(crate) fn fields(row: Option<&MetricDiff>) -> Vec<Field> {
-    let cell = row.map(|row| &row.cell);
-    let effect = row.and_then(|row| row.effect.as_ref());
-    let reason = row.and_then(|row| match &row.change {
-        Change::Nothing(reason) => Some(reason.as_str()),
-        _ => None,
-    });
-    let mut fields = metric_fields(row.map(|row| row.metric)).to_vec();
-    fields.extend(cell_fields(cell, None));
-    fields.push(field("margin", row.map(|row| row.margin)));
-    fields.extend(setting_fields(cell, None));
-    fields.extend(estimate("a_", row.map(|row| &row.a)));
-    fields.extend(estimate("b_", row.map(|row| &row.b)));
-    fields.extend([
-        field("effect_scale", effect.map(|effect| scale(effect.scale))),
-        field("effect", effect.map(|effect| effect.estimate)),
-        field("low95", effect.map(|effect| effect.interval95.low)),
-        field("high95", effect.map(|effect| effect.interval95.high)),
-        field("p", effect.map(|effect| effect.p)),
-        field("adjusted_p", effect.map(|effect| effect.adjusted_p)),
-        field("equivalence_p", effect.map(|effect| effect.equivalence_p)),
-        field("adjusted_equivalence_p", effect.map(|effect| effect.adjusted_equivalence_p)),
-    ]);
-    fields.extend(interval("claimed", effect.and_then(|effect| effect.claimed_interval)));
-    fields.extend([
-        field("verdict", row.map(|row| row.change.name())),
-        field("reason", reason),
-        field("fails", row.map(|row| if row.fails { "yes" } else { "no" })),
-    ]);
-    fields
+pub(crate) fn columns<'a>() -> Vec<Column<'a, &'a MetricDiff>> {
+    let mut columns: Vec<Column<&MetricDiff>> = Vec::from(metric_columns(
+        "unit of means, and of effects on the difference scale",
+        |row: &&MetricDiff| row.metric,
+    ));
+    columns.extend(cell_columns(Compares::Nothing, find_subject));
+    columns.push(Column::figure(
+        "margin",
+        "the largest difference that does not matter: a ratio (0.02 is 2 %), or in the unit",
+        |row: &&MetricDiff| Some(row.margin),
+    ));
+    columns.extend(setting_columns(Compares::Nothing, find_subject));
+    columns.extend(estimate_columns("a", None, |row: &&MetricDiff| Some(&row.a)));
+    columns.extend(estimate_columns("b", Some("record A"), |row: &&MetricDiff| Some(&row.b)));
+    columns.extend(effect_columns());
+    columns.extend(interval_columns(
+        "claimed",
+        [
+            "lower end of the effect's range where the verdict is `better`, `worse` or `equivalent`, after selection",
+            "upper end of that range",
+        ],
+        |row: &&MetricDiff| row.effect.as_ref()?.claimed_interval,
+    ));
+    columns.extend(verdict_columns());
+    columns
+}
+
+fn find_subject<'a>(row: &'a &MetricDiff) -> Subject<'a> {
+    Subject { cell: &row.cell, compared: None }
+}
+
+fn effect_columns<'a>() -> [Column<'a, &'a MetricDiff>; 8] {
+    [
+        Column::text("effect_scale", "`ratio`: B over A; `difference`: B minus A", |row: &&MetricDiff| {
+            Some(scale(row.effect.as_ref()?.scale))
+        }),
+        Column::figure("effect", "how far B is from A", |row: &&MetricDiff| {
+            Some(row.effect.as_ref()?.estimate)
+        }),
+        Column::figure(
+            "low95",
+            "lower end of the effect's 95 % interval (Yuen-Welch)",
+            |row: &&MetricDiff| Some(row.effect.as_ref()?.interval95.low),
+        ),
+        Column::figure(
+            "high95",
+            "upper end of the effect's 95 % interval (Yuen-Welch)",
+            |row: &&MetricDiff| Some(row.effect.as_ref()?.interval95.high),
+        ),
+        Column::figure(
+            "p",
+            "two-sided p of no difference: the larger one of Yuen-Welch and of the rank-sum test",
+            |row: &&MetricDiff| Some(row.effect.as_ref()?.p),
+        ),
+        Column::figure(
+            "adjusted_p",
+            "the same, adjusted for the number of figures (Benjamini and Hochberg)",
+            |row: &&MetricDiff| Some(row.effect.as_ref()?.adjusted_p),
+        ),
+        Column::figure(
+            "equivalence_p",
+            "p of a difference as large as the margin or larger (two one-sided tests)",
+            |row: &&MetricDiff| Some(row.effect.as_ref()?.equivalence_p),
+        ),
+        Column::figure("adjusted_equivalence_p", "the same, adjusted likewise", |row: &&MetricDiff| {
+            Some(row.effect.as_ref()?.adjusted_equivalence_p)
+        }),
+    ]
+}
+
+fn verdict_columns<'a>() -> [Column<'a, &'a MetricDiff>; 3] {
+    [
+        Column::text(
+            "verdict",
+            "of record B: `better`, `worse`, `equivalent`, `inconclusive` or `nothing`",
+            |row: &&MetricDiff| Some(row.change.name()),
+        ),
+        Column::text(
+            "reason",
+            "why there is nothing to compare, where the verdict is `nothing`",
+            |row: &&MetricDiff| match &row.change {
+                Change::Nothing(reason) => Some(reason.as_str()),
+                _ => None,
+            },
+        ),
+        Column::text(
+            "fails",
+            "`yes` if record B is worse by more than allowed, or lacks a figure that A has",
+            |row: &&MetricDiff| Some(if row.fails { "yes" } else { "no" }),
+        ),
+    ]
 }

@@ -1,7 +1,8 @@
 //! The costs of two arms by stage of the network stack, as `stacklab explain` prints them.
 
 use crate::exact;
-use crate::rendering::csv::{self, Field, field};
+use crate::rendering::column::Column;
+use crate::rendering::csv;
 use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::text::render;
@@ -96,36 +97,44 @@ fn table<'a>(
     rows: impl Iterator<Item = &'a StageCost>,
 ) -> Table {
     let rows: Vec<&StageCost> = rows.collect();
-    let column = |of: &dyn Fn(&StageCost) -> String| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let mut table = Table::default();
-    table.push(what, false, column(&|row| plain(&row.name)));
+    table.push(what, false, rows.iter().map(|row| plain(&row.name)).collect());
     for (arm, level) in arms.iter().enumerate() {
-        table.push(format!("{}, ns", plain(level)), true, column(&|row| format!("{:.0}", row.ns[arm])));
+        let column = rows.iter().map(|row| format!("{:.0}", row.ns[arm])).collect();
+        table.push(format!("{}, ns", plain(level)), true, column);
     }
-    table.push("difference", true, column(&|row| format!("{:+.0}", row.difference_ns)));
-    table.push("±", true, column(&|row| format!("{:.0}", costs.half_width_ns(row))));
-    table.push("", false, column(&|row| if row.differs() { "*".to_owned() } else { String::new() }));
+    table.push("difference", true, rows.iter().map(|row| format!("{:+.0}", row.difference_ns)).collect());
+    table.push("±", true, rows.iter().map(|row| format!("{:.0}", costs.half_width_ns(row))).collect());
+    table.push("", false, rows.iter().map(|row| mark_difference(row)).collect());
     if let Some(cell) = exact {
-        table.push("instructions", true, column(&|row| instructions(cell, &row.name)));
+        table.push("instructions", true, rows.iter().map(|row| instructions(cell, &row.name)).collect());
     }
     table
 }
 
+fn mark_difference(row: &StageCost) -> String {
+    if row.differs() { "*".to_owned() } else { String::new() }
+}
+
 /// The difference in instructions of a stage or function; of `busy`, of the whole.
 fn instructions(cell: &ExactCell, name: &str) -> String {
-    let rows = cell.stages.iter().chain(&cell.functions);
-    let of = |name: &str| rows.clone().find(|row| row.name == name).map(|row| row.instructions);
-    let counts = if name == "busy" { Some(cell.total) } else { of(name) };
-    counts.map_or_else(String::new, |counts| format!("{:+.0}", cell.difference(counts)))
+    if name == "busy" {
+        return format!("{:+.0}", cell.difference(cell.total));
+    }
+    match cell.stages.iter().chain(&cell.functions).find(|row| row.name == name) {
+        Some(row) => format!("{:+.0}", cell.difference(row.instructions)),
+        None => String::new(),
+    }
 }
 
 pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
     let [baseline, candidate] = explanation.arm_labels();
     let busy = &costs.busy;
-    let part =
-        |row: &StageCost| format!("{} {:+.0} ± {:.0}", row.name, row.difference_ns, costs.half_width_ns(row));
-    let differing: Vec<String> =
-        costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
+    let mut differing = Vec::new();
+    for row in costs.stages.iter().filter(|row| row.differs()).take(NAMED) {
+        let half_width = costs.half_width_ns(row);
+        differing.push(format!("{} {:+.0} ± {half_width:.0}", row.name, row.difference_ns));
+    }
     let why = match differing.as_slice() {
         [] => "no stage differs by more than chance".to_owned(),
         parts => parts.join(", "),
@@ -177,31 +186,53 @@ pub(crate) fn health(health: &Health) -> String {
     )
 }
 
-fn csv(all: &[Explanation], functions: bool, format: OutputFormat) -> String {
-    let rows = all.iter().filter_map(Explanation::costs).flat_map(|costs| {
-        let row = |kind: &'static str| move |cost| fields(Some((costs, kind, cost)));
-        let listed = costs.functions.iter().filter(move |_| functions);
-        let stages = costs.stages.iter().map(row("stage"));
-        stages.chain(costs.sums().into_iter().map(row("whole"))).chain(listed.map(row("function")))
-    });
-    csv::render(&fields(None), rows, format)
+/// A row of the CSV: a stage, a sum or a function of two arms.
+pub(crate) struct CostRow<'a> {
+    costs: &'a StageCosts,
+    kind: &'static str,
+    cost: &'a StageCost,
 }
 
-/// The row of a cost, which is of a kind; without one, the columns.
-pub(crate) fn fields(row: Option<(&StageCosts, &str, &StageCost)>) -> Vec<Field> {
-    let costs = row.map(|(costs, ..)| costs);
-    let cost = row.map(|(.., cost)| cost);
+fn csv(all: &[Explanation], functions: bool, format: OutputFormat) -> String {
+    let mut rows = Vec::new();
+    for costs in all.iter().filter_map(Explanation::costs) {
+        rows.extend(costs.stages.iter().map(|cost| CostRow { costs, kind: "stage", cost }));
+        rows.extend(costs.sums().into_iter().map(|cost| CostRow { costs, kind: "whole", cost }));
+        if functions {
+            rows.extend(costs.functions.iter().map(|cost| CostRow { costs, kind: "function", cost }));
+        }
+    }
+    csv::render(&columns(), rows.into_iter(), format)
+}
+
+pub(crate) fn columns<'a>() -> Vec<Column<'a, CostRow<'a>>> {
     vec![
-        field("cell", costs.map(|costs| costs.cell.as_str())),
-        field("baseline", costs.map(|costs| costs.arms[0].as_str())),
-        field("candidate", costs.map(|costs| costs.arms[1].as_str())),
-        field("kind", row.map(|(_, kind, _)| kind)),
-        field("name", cost.map(|cost| cost.name.as_str())),
-        field("baseline_ns", cost.map(|cost| cost.ns[0])),
-        field("candidate_ns", cost.map(|cost| cost.ns[1])),
-        field("difference_ns", cost.map(|cost| cost.difference_ns)),
-        field("error_ns", cost.map(|cost| cost.error_ns)),
-        field("half_width_ns", row.map(|(costs, _, cost)| costs.half_width_ns(cost))),
-        field("adjusted_p", cost.and_then(|cost| cost.adjusted_p)),
+        Column::text("cell", "what both arms have in common", |row: &CostRow| Some(&row.costs.cell)),
+        Column::text("baseline", "level of the baseline", |row: &CostRow| Some(&row.costs.arms[0])),
+        Column::text("candidate", "level of the candidate", |row: &CostRow| Some(&row.costs.arms[1])),
+        Column::text(
+            "kind",
+            "`stage`, `function`, or `whole`: rows that are not stages, and the sums",
+            |row: &CostRow| Some(row.kind),
+        ),
+        Column::text("name", "the stage or function", |row: &CostRow| Some(&row.cost.name)),
+        Column::figure("baseline_ns", "nanoseconds of CPU time of both hosts a message", |row: &CostRow| {
+            Some(row.cost.ns[0])
+        }),
+        Column::figure("candidate_ns", "the same", |row: &CostRow| Some(row.cost.ns[1])),
+        Column::figure("difference_ns", "candidate minus baseline", |row: &CostRow| {
+            Some(row.cost.difference_ns)
+        }),
+        Column::figure("error_ns", "standard error of the difference, by trials", |row: &CostRow| {
+            Some(row.cost.error_ns)
+        }),
+        Column::figure("half_width_ns", "half of the difference's 95 % interval", |row: &CostRow| {
+            Some(row.costs.half_width_ns(row.cost))
+        }),
+        Column::figure(
+            "adjusted_p",
+            "p of no difference, adjusted (Holm); empty for `whole`",
+            |row: &CostRow| row.cost.adjusted_p,
+        ),
     ]
 }

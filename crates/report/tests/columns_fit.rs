@@ -51,12 +51,11 @@ fn row(line: &str) -> (Probe, Transport, f64) {
 }
 
 fn question(probe: Probe, transport: Transport, size: u32) -> Question {
-    let cell = |family| Cell::new(family, transport, SizeOf::Payload, size);
     Question {
         factor: Factor::Family,
         metric: if probe == Probe::Echo { Metric::Rtt } else { Metric::Throughput },
-        baseline: cell(Family::Ipv4),
-        candidate: cell(Family::Ipv6),
+        baseline: Cell::new(Family::Ipv4, transport, SizeOf::Payload, size),
+        candidate: Cell::new(Family::Ipv6, transport, SizeOf::Payload, size),
         margin: 0.01,
     }
 }

@@ -7,22 +7,23 @@ use stacklab_model::{Comparison, Findings, FleetPair, Metric, PairAnswer, Transp
 
 /// The findings of a pair of hosts: throughput of two sizes by these ratios, and loss.
 fn pair([small, large]: [f64; 2], loss: f64) -> Findings {
-    let of = |size, ratio: f64| {
-        let verdict = match ratio {
-            ..0.98 => Verdict::Better("ipv4".into()),
-            1.02.. => Verdict::Better("ipv6".into()),
-            _ => Verdict::Equivalent,
-        };
-        let means = [(100.0, 1.0), (100.0 * ratio, 1.0)];
-        compared(Transport::Udp, size, Metric::Throughput, means, (ratio, 0.01), verdict)
-    };
     let verdict = match loss {
         0.0 => Verdict::NoneSeen("none in 8 trials of each arm: at most 31 % of trials".into()),
         _ => Verdict::Inconclusive,
     };
     let means = [(0.0, 0.0), (loss, loss / 2.0)];
     let loss = compared(Transport::Udp, 128, Metric::Loss, means, (loss, loss / 2.0), verdict);
-    Findings { comparisons: vec![of(128, small), of(1408, large), loss], ..findings() }
+    Findings { comparisons: vec![throughput(128, small), throughput(1408, large), loss], ..findings() }
+}
+
+fn throughput(size: u32, ratio: f64) -> Comparison {
+    let verdict = match ratio {
+        ..0.98 => Verdict::Better("ipv4".into()),
+        1.02.. => Verdict::Better("ipv6".into()),
+        _ => Verdict::Equivalent,
+    };
+    let means = [(100.0, 1.0), (100.0 * ratio, 1.0)];
+    compared(Transport::Udp, size, Metric::Throughput, means, (ratio, 0.01), verdict)
 }
 
 fn fleet(pairs: &[([f64; 2], f64)], has_ended: bool) -> FleetFindings {
@@ -34,16 +35,15 @@ fn fleet_of(pairs: Vec<Findings>, has_ended: bool) -> FleetFindings {
     let questions = of.comparisons.into_iter().map(|of| of.question);
     let mut fleet = OverPairs::new(&of.title, questions.collect());
     for (number, findings) in pairs.into_iter().enumerate() {
-        let answer = |of: Comparison| PairAnswer {
-            verdict: of.verdict,
-            effect: of.effect,
-            claimed_interval: of.claimed_interval,
-        };
         let Findings { blocks, valid_runs, comparisons, .. } = findings;
         let invalid_runs = findings.invalid_runs.iter().map(|(runs, _)| runs).sum();
         let name = format!("lab{number} -> far{number}");
         let pair = FleetPair { name, blocks, valid_runs, invalid_runs };
-        fleet.add(pair, comparisons.into_iter().map(answer).collect());
+        let mut answers = Vec::new();
+        for Comparison { verdict, effect, claimed_interval, .. } in comparisons {
+            answers.push(PairAnswer { verdict, effect, claimed_interval });
+        }
+        fleet.add(pair, answers);
     }
     fleet.finish(has_ended)
 }
@@ -77,15 +77,16 @@ fn text_is_answer_table_and_matrix() {
 
 #[test]
 fn pairs_that_show_the_opposite_are_named() {
-    let answer = |pairs: &[([f64; 2], f64)]| answer(&fleet(pairs, true));
     let mut pairs = [FIVE; 5].concat();
-    assert!(answer(&pairs).contains("No pair shows the opposite."), "{}", answer(&pairs));
+    let none = answer(&fleet(&pairs, true));
+    assert!(none.contains("No pair shows the opposite."), "{none}");
     pairs[3].0[0] = 1.05;
-    assert!(answer(&pairs).ends_with("1 pair shows the opposite: lab3 -> far3."), "{}", answer(&pairs));
+    let one = answer(&fleet(&pairs, true));
+    assert!(one.ends_with("1 pair shows the opposite: lab3 -> far3."), "{one}");
     for pair in &mut pairs[..4] {
         pair.0[0] = 1.03;
     }
-    let said = answer(&pairs);
+    let said = answer(&fleet(&pairs, true));
     let named = "4 pairs show the opposite: lab0 -> far0, lab1 -> far1, lab2 -> far2 and 1 more.";
     assert!(said.ends_with(named), "{said}");
 }
@@ -131,25 +132,24 @@ fn the_page_has_the_signs_and_words_of_the_text() {
     let text = text(&found);
     let names = ["lab2 -> far2", "new -> pair", "lab0 -> far0"];
     let (verdicts, cells) = fleet_verdicts(&found, &names);
-    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        flat(&text).contains(&flat(&verdicts.answer)) && flat(&text).contains(&flat(&verdicts.legend)),
-        "{text}"
-    );
-    assert!(flat(&text).contains(&verdicts.columns.join(" ")), "{:?}", verdicts.columns);
-    let signs = |row: usize| -> Vec<&str> { cells[row].iter().map(|cell| cell.sign.as_str()).collect() };
+    let flat = flatten(&text);
+    for part in [&verdicts.answer, &verdicts.legend, &verdicts.columns.join(" ")] {
+        assert!(flat.contains(&flatten(part)), "{part}: {text}");
+    }
     for row in [0, 2] {
-        assert!(
-            flat(&text).contains(&format!("{} {}", names[row], signs(row).join(" "))),
-            "{:?}",
-            signs(row)
-        );
+        let signs: Vec<&str> = cells[row].iter().map(|cell| cell.sign.as_str()).collect();
+        assert!(flat.contains(&format!("{} {}", names[row], signs.join(" "))), "{signs:?}");
     }
     assert_eq!(cells[1], []);
     let first = &cells[0][0];
     assert_eq!((first.outcome, first.strength), (Outcome::Baseline, 3));
     assert!(first.words.starts_with("IPv4 better, difference -12.0 ["), "{}", first.words);
     assert!(cells[2][2].words.contains("at most 31 % of trials"), "{:?}", cells[2][2]);
+}
+
+/// The text without its line breaks.
+fn flatten(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

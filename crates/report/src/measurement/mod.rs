@@ -137,14 +137,17 @@ fn whole_rows(rows: &[IntervalRow], end_ns: u64) -> Vec<IntervalRow> {
     if last_ns < length_ns / SHORT_ROW
         && let (Some(more), Some(row)) = (rows.pop(), rows.last_mut())
     {
-        let sum = |row: &IntervalRow| row.delay_mean_ns.map_or(0.0, |mean| mean * row.messages as f64);
-        let delays = sum(row) + sum(&more);
+        let delays = sum_delays(row) + sum_delays(&more);
         let timed = row.delay_mean_ns.or(more.delay_mean_ns).is_some();
         row.messages += more.messages;
         row.bytes += more.bytes;
         row.delay_mean_ns = timed.then(|| delays / row.messages.max(1) as f64);
     }
     rows
+}
+
+fn sum_delays(row: &IntervalRow) -> f64 {
+    row.delay_mean_ns.map_or(0.0, |mean| mean * row.messages as f64)
 }
 
 fn rows(run: &RunRecord, side: &HostReport) -> String {
@@ -164,18 +167,16 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
     // What arrived first arrived in no time: the rate over all rows does not count it either, but for a schedule's.
     let mut at_first = if has_schedule(run) { 0 } else { side.received.bytes_at_first };
     for (IntervalRow { start_ns, messages, bytes, delay_mean_ns }, end_ns) in rows.iter().zip(ends) {
-        let seconds = end_ns.saturating_sub(*start_ns) as f64 / 1e9;
-        let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let _ = write!(text, "{:>7.2} - {:>6.2}s", *start_ns as f64 / 1e9, end_ns as f64 / 1e9);
         let _ = match echoes {
             false => {
                 let timed = bytes.saturating_sub(std::mem::take(&mut at_first));
-                let rate =
-                    per_second(timed as f64 * 8.0).map_or(NONE.to_owned(), |bits| scaled(bits, "bit/s"));
+                let rate = compute_rate(timed as f64 * 8.0, *start_ns, end_ns);
+                let rate = rate.map_or(NONE.to_owned(), |bits| scaled(bits, "bit/s"));
                 write!(text, "  {:>10}  {rate:>13}  {messages:>10}", scaled(*bytes as f64, "B"))
             }
             true => {
-                let rate = per_second(*messages as f64).map_or(NONE.to_owned(), number);
+                let rate = compute_rate(*messages as f64, *start_ns, end_ns).map_or(NONE.to_owned(), number);
                 write!(text, "  {messages:>10}  {rate:>13}")
             }
         };
@@ -189,6 +190,12 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
         text += "After a lost segment, TCP delivers the data behind it all at once: a row can exceed the link's rate.\n";
     }
     text
+}
+
+/// An amount per second; `None` of an interval without length.
+fn compute_rate(amount: f64, start_ns: u64, end_ns: u64) -> Option<f64> {
+    let seconds = end_ns.saturating_sub(start_ns) as f64 / 1e9;
+    if seconds > 0.0 { Some(amount / seconds) } else { None }
 }
 
 /// Where the last row ends, ns after the first arrival: with the last one, or with a schedule, whose last message has a
@@ -210,10 +217,12 @@ fn has_schedule(run: &RunRecord) -> bool {
 /// receiver. When data behind a gap has arrived is not known: TCP reports segments, copies included, and not bytes.
 fn shows_held_data(run: &RunRecord, rows: &[IntervalRow], end_ns: u64) -> bool {
     let lost = matches!(run.values.get(&Metric::Retransmits), Some(Value::Measured(each)) if *each > 0.0);
+    if !lost || rows.len() < 2 {
+        return false;
+    }
     let mean = rows.iter().map(|row| row.bytes).sum::<u64>() as f64 / end_ns as f64;
     let ends = rows.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
-    let high = |(row, end): (&IntervalRow, u64)| {
-        row.bytes as f64 > HIGH_ROW * mean * end.saturating_sub(row.start_ns) as f64
-    };
-    lost && rows.len() > 1 && rows.iter().zip(ends).any(high)
+    rows.iter()
+        .zip(ends)
+        .any(|(row, end)| row.bytes as f64 > HIGH_ROW * mean * end.saturating_sub(row.start_ns) as f64)
 }

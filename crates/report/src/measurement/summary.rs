@@ -23,65 +23,43 @@ pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostRepor
 }
 
 fn program(run: &RunRecord) -> Lines {
-    let rate = shown(run.values.get(&Metric::InterfaceThroughput), |mbit| scaled(mbit * 1e6, "bit/s"));
+    let rate = describe_rate(run, Metric::InterfaceThroughput);
     let duration = shown(run.values.get(&Metric::Duration), |ms| format!("{} ms", number(ms)));
     vec![("duration", duration), ("interface throughput", rate)]
 }
 
 fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
-    let value = |metric: Metric| run.values.get(&metric);
-    let throughput = |metric: Metric| shown(value(metric), |mbit| scaled(mbit * 1e6, "bit/s"));
     let sent = &sender.sent;
     let received = &receiver.received;
-    let moved = |bytes: u64, messages: u64, from: u64, to: u64| {
-        format!("{} in {}, {:.2} s", scaled(bytes as f64, "B"), count(messages, "message"), seconds(from, to))
-    };
-    let arrived = received.all_bytes();
+    let message_rate = run.values.get(&Metric::MessageRate);
     let mut lines = vec![
-        ("sent", moved(sent.bytes, sent.measured, sent.first_ns, sent.last_ns)),
-        ("received", moved(arrived, received.measured, received.first_ns, received.last_ns)),
-        ("throughput", throughput(Metric::Throughput)),
-        ("message rate", shown(value(Metric::MessageRate), |rate| format!("{} messages/s", number(rate)))),
+        ("sent", describe_data(sent.bytes, sent.measured, seconds(sent.first_ns, sent.last_ns))),
+        (
+            "received",
+            describe_data(
+                received.all_bytes(),
+                received.measured,
+                seconds(received.first_ns, received.last_ns),
+            ),
+        ),
+        ("throughput", describe_rate(run, Metric::Throughput)),
+        ("message rate", shown(message_rate, |rate| format!("{} messages/s", number(rate)))),
     ];
     if let [_, _, back, received_back] = run.host_reports.as_slice() {
-        let rate = throughput(Metric::ThroughputReverse);
+        let rate = describe_rate(run, Metric::ThroughputReverse);
         let sent = back.sent.measured;
         let received = received_back.received.measured;
         lines.push(("and back", format!("{rate}; {received} of {} received", count(sent, "message"))));
     }
     match run.spec.transport {
-        Transport::Udp => {
-            let lost = sent.measured.saturating_sub(received.measured + received.beyond_window);
-            let loss = shown(value(Metric::Loss), |ratio| {
-                let places = places(&run.drops);
-                let places = if places.is_empty() { places } else { format!(": {places}") };
-                format!("{lost}/{} ({} %){places}", sent.measured, figure(ratio * 100.0))
-            });
-            lines.push(("lost", loss));
-            if received.duplicates + received.reordered > 0 {
-                let text = format!(
-                    "{}, {} out of order",
-                    count(received.duplicates, "duplicate"),
-                    received.reordered
-                );
-                lines.push(("also", text));
-            }
-        }
-        Transport::Tcp => {
-            let segments = sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans);
-            let segments = segments.map_or_else(String::new, |sent| format!("{}, ", count(sent, "segment")));
-            let retransmits = |each| format!("{segments}{} per message", figure(each));
-            let srtt = |ms| format!("{}, mean of TCP's smoothed RTT", milliseconds(ms));
-            lines.push(("retransmits", shown(value(Metric::Retransmits), retransmits)));
-            lines.push(("smoothed rtt", shown(value(Metric::TcpSrtt), srtt)));
-            lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
-        }
+        Transport::Udp => lines.extend(describe_losses(run, sender, receiver)),
+        Transport::Tcp => lines.extend(describe_tcp(run, sender)),
     }
     if run.spec.probe.metrics.contains(&Metric::OneWayDelay) {
         lines.extend(one_way(run, receiver));
     }
     lines.extend(flows(receiver));
-    if let Some(Value::Measured(each)) = value(Metric::IpFragCreates)
+    if let Some(Value::Measured(each)) = run.values.get(&Metric::IpFragCreates)
         && *each > 0.0
     {
         lines.push(("ip_frag_creates", format!("{} per message", figure(*each))));
@@ -89,21 +67,64 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
     lines
 }
 
+fn describe_rate(run: &RunRecord, metric: Metric) -> String {
+    shown(run.values.get(&metric), |mbit| scaled(mbit * 1e6, "bit/s"))
+}
+
+fn describe_data(bytes: u64, messages: u64, seconds: f64) -> String {
+    format!("{} in {}, {seconds:.2} s", scaled(bytes as f64, "B"), count(messages, "message"))
+}
+
+fn describe_losses(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
+    let sent = sender.sent.measured;
+    let received = &receiver.received;
+    let lost = sent.saturating_sub(received.measured + received.beyond_window);
+    let loss = shown(run.values.get(&Metric::Loss), |ratio| {
+        let places = places(&run.drops);
+        let places = if places.is_empty() { places } else { format!(": {places}") };
+        format!("{lost}/{sent} ({} %){places}", figure(ratio * 100.0))
+    });
+    let mut lines = vec![("lost", loss)];
+    if received.duplicates + received.reordered > 0 {
+        let duplicates = count(received.duplicates, "duplicate");
+        lines.push(("also", format!("{duplicates}, {} out of order", received.reordered)));
+    }
+    lines
+}
+
+fn describe_tcp(run: &RunRecord, sender: &HostReport) -> Lines {
+    let segments = match sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans) {
+        Some(segments) => format!("{}, ", count(segments, "segment")),
+        None => String::new(),
+    };
+    let retransmits =
+        shown(run.values.get(&Metric::Retransmits), |each| format!("{segments}{} per message", figure(each)));
+    let srtt = shown(run.values.get(&Metric::TcpSrtt), |ms| {
+        format!("{}, mean of TCP's smoothed RTT", milliseconds(ms))
+    });
+    let mut lines = vec![("retransmits", retransmits), ("smoothed rtt", srtt)];
+    if let Some(name) = &sender.endpoint.congestion_control {
+        lines.push(("congestion", name.clone()));
+    }
+    lines
+}
+
 fn one_way(run: &RunRecord, receiver: &HostReport) -> Lines {
-    let value = |metric| run.values.get(&metric);
+    let values = &run.values;
     let mut lines = Vec::new();
     let compared = receiver.delay_points.and_then(|points| points.compared);
-    let delay = both(value(Metric::OneWayDelay), value(Metric::OneWayDelayMean), |median, mean| {
+    let median = values.get(&Metric::OneWayDelay);
+    let delay = both(median, values.get(&Metric::OneWayDelayMean), |median, mean| {
         let error = compared.map_or_else(String::new, |compared| {
             format!(", clock error at most {}", milliseconds(compared.bound_ns as f64 / 1e6))
         });
         format!("median {}, mean {}{error}", milliseconds(median), milliseconds(mean))
     });
     lines.push(("one-way delay", delay));
-    if matches!(value(Metric::OneWayDelay), Some(Value::Measured(_))) {
+    if matches!(median, Some(Value::Measured(_))) {
         lines.extend(points(receiver));
     }
-    let jitter = both(value(Metric::Jitter), value(Metric::JitterRfc3550), |mean, smoothed| {
+    let jitter = both(values.get(&Metric::Jitter), values.get(&Metric::JitterRfc3550), |mean, smoothed| {
         format!("{} (RFC 3550: {})", milliseconds(mean), milliseconds(smoothed))
     });
     lines.push(("jitter", jitter));
@@ -114,10 +135,13 @@ fn flows(receiver: &HostReport) -> Option<Line> {
     let least = receiver.flow_bytes.iter().min()?;
     let most = receiver.flow_bytes.iter().max()?;
     let seconds = seconds(receiver.received.first_ns, receiver.received.last_ns);
-    let rate = |bytes: u64| scaled(bytes as f64 * 8.0 / seconds, "bit/s");
+    if seconds <= 0.0 {
+        return None;
+    }
+    let slowest = scaled(*least as f64 * 8.0 / seconds, "bit/s");
+    let fastest = scaled(*most as f64 * 8.0 / seconds, "bit/s");
     let count = receiver.flow_bytes.len();
-    let text = format!("{count}, the slowest {}, the fastest {}", rate(*least), rate(*most));
-    (seconds > 0.0).then_some(("flows", text))
+    Some(("flows", format!("{count}, the slowest {slowest}, the fastest {fastest}")))
 }
 
 fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
@@ -145,20 +169,29 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     };
     // Minimum and maximum are from the histogram, the others are the run's figures.
     lines.push(("round trip", extremes(sender.delays.as_ref())));
-    let labels = ["  median", "  mean", "  p99", "  p99.9"].into_iter().zip(metrics);
-    lines.extend(labels.map(|(label, metric)| (label, shown(run.values.get(&metric), milliseconds))));
+    for (label, metric) in ["  median", "  mean", "  p99", "  p99.9"].into_iter().zip(metrics) {
+        lines.push((label, describe_delay(run, metric)));
+    }
     lines.extend(points(sender));
     if run.spec.probe.metrics.contains(&Metric::RttInterface) {
-        let at = |metric| shown(run.values.get(&metric), milliseconds);
-        lines.push(("at the interface", extremes(sender.interface_delays.as_ref())));
-        if let Some(DelayPoints { sent, .. }) = sender.interface_points {
-            let is_own = sent == Point::Interface;
-            let by = if is_own { "the interface's own clock" } else { "the kernel, by software" };
-            lines.push(("  by", by.to_owned()));
-        }
-        lines.push(("  median", at(Metric::RttInterface)));
-        lines.push(("  p99", at(Metric::RttInterfaceP99)));
+        lines.extend(describe_interface_delays(run, sender));
     }
+    lines
+}
+
+fn describe_delay(run: &RunRecord, metric: Metric) -> String {
+    shown(run.values.get(&metric), milliseconds)
+}
+
+fn describe_interface_delays(run: &RunRecord, sender: &HostReport) -> Lines {
+    let mut lines = vec![("at the interface", extremes(sender.interface_delays.as_ref()))];
+    if let Some(DelayPoints { sent, .. }) = sender.interface_points {
+        let is_own = sent == Point::Interface;
+        let by = if is_own { "the interface's own clock" } else { "the kernel, by software" };
+        lines.push(("  by", by.to_owned()));
+    }
+    lines.push(("  median", describe_delay(run, Metric::RttInterface)));
+    lines.push(("  p99", describe_delay(run, Metric::RttInterfaceP99)));
     lines
 }
 
@@ -170,10 +203,13 @@ fn copies(messages: &Received, answers: &Received) -> Option<Line> {
         (messages.reordered, "message", "out of order"),
         (answers.reordered, "answer", "out of order"),
     ];
-    let seen = all.into_iter().filter(|(n, ..)| *n > 0);
-    let seen: Vec<String> = seen.map(|(n, noun, rest)| format!("{} {rest}", count(n, noun))).collect();
-    let seen = seen.join(", ");
-    (!seen.is_empty()).then_some(("also", seen))
+    let mut seen = Vec::new();
+    for (n, noun, rest) in all {
+        if n > 0 {
+            seen.push(format!("{} {rest}", count(n, noun)));
+        }
+    }
+    if seen.is_empty() { None } else { Some(("also", seen.join(", "))) }
 }
 
 fn connect(run: &RunRecord, sender: &HostReport) -> Lines {
@@ -190,10 +226,12 @@ fn connect(run: &RunRecord, sender: &HostReport) -> Lines {
 }
 
 fn extremes(delays: Option<&Delays>) -> String {
-    let at = |p: f64| delays.and_then(|delays| delays.buckets.percentile(p)).map(|ns| ns as f64 / 1e6);
-    match at(0.0).zip(at(1.0)) {
-        Some((least, most)) => format!("min {}, max {}", milliseconds(least), milliseconds(most)),
-        None => NOT_MEASURED.to_owned(),
+    let Some(delays) = delays else { return NOT_MEASURED.to_owned() };
+    match [delays.buckets.percentile(0.0), delays.buckets.percentile(1.0)] {
+        [Some(least), Some(most)] => {
+            format!("min {}, max {}", milliseconds(least as f64 / 1e6), milliseconds(most as f64 / 1e6))
+        }
+        _ => NOT_MEASURED.to_owned(),
     }
 }
 
@@ -232,25 +270,30 @@ fn schedule(sender: &HostReport) -> Option<Line> {
 }
 
 fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<Line> {
-    let of = |side: &HostReport| {
-        let cpu = side.cpu.as_ref()?;
-        Some(100.0 * cpu.busy_ns() as f64 / cpu.window_ns as f64).filter(|share| share.is_finite())
-    };
-    let text = |name: &str, side: &HostReport| match of(side) {
+    compute_cpu_share(sender).or(compute_cpu_share(receiver))?;
+    if !shares_machine(sender) && !shares_machine(receiver) {
+        return Some(("CPU", format!("{}, {}", name_cpu("sender", sender), name_cpu("receiver", receiver))));
+    }
+    // Both counted the same processors: a second figure would look like the other end's.
+    let counted = if compute_cpu_share(sender).is_some() { sender } else { receiver };
+    let share = name_cpu("machine", counted);
+    Some(("CPU", format!("{share} (both ends share one machine, whose load it is)")))
+}
+
+fn compute_cpu_share(side: &HostReport) -> Option<f64> {
+    let cpu = side.cpu.as_ref()?;
+    Some(100.0 * cpu.busy_ns() as f64 / cpu.window_ns as f64).filter(|share| share.is_finite())
+}
+
+fn shares_machine(side: &HostReport) -> bool {
+    side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared)
+}
+
+fn name_cpu(name: &str, side: &HostReport) -> String {
+    match compute_cpu_share(side) {
         Some(share) => format!("{name} {share:.1} % of a core"),
         None => format!("{name} missing"),
-    };
-    of(sender).or(of(receiver))?;
-    let is_shared = |side: &HostReport| side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared);
-    let words = match is_shared(sender) || is_shared(receiver) {
-        // Both counted the same processors: a second figure would look like the other end's.
-        true => format!(
-            "{} (both ends share one machine, whose load it is)",
-            text("machine", if of(sender).is_some() { sender } else { receiver })
-        ),
-        false => format!("{}, {}", text("sender", sender), text("receiver", receiver)),
-    };
-    Some(("CPU", words))
+    }
 }
 
 fn seconds(from_ns: u64, to_ns: u64) -> f64 {

@@ -195,32 +195,36 @@ fn a_tcp_stream_the_other_way_between_unlike_clocks() {
 
 #[test]
 fn high_tcp_rows_are_explained_after_losses_only() {
-    let explained = |retransmits: f64, rows: [u64; 3]| {
-        let mut run = run(Probe::Stream, Transport::Tcp, Pacing::Flood);
-        run.values.insert(Metric::Retransmits, Value::Measured(retransmits));
-        run.host_reports[1].series.iter_mut().zip(rows).for_each(|(row, bytes)| row.bytes = bytes);
-        text(&run).contains("a row can exceed the link's rate")
-    };
-    assert!(explained(0.003, [600_000, 0, 700_000]));
-    assert!(!explained(0.0, [600_000, 0, 700_000]), "nothing was lost");
-    assert!(!explained(0.003, [660_000, 320_000, 330_000]), "the rows are alike");
+    assert!(explains_rows(0.003, [600_000, 0, 700_000]));
+    assert!(!explains_rows(0.0, [600_000, 0, 700_000]), "nothing was lost");
+    assert!(!explains_rows(0.003, [660_000, 320_000, 330_000]), "the rows are alike");
+}
+
+fn explains_rows(retransmits: f64, rows: [u64; 3]) -> bool {
+    let mut run = run(Probe::Stream, Transport::Tcp, Pacing::Flood);
+    run.values.insert(Metric::Retransmits, Value::Measured(retransmits));
+    for (row, bytes) in run.host_reports[1].series.iter_mut().zip(rows) {
+        row.bytes = bytes;
+    }
+    text(&run).contains("a row can exceed the link's rate")
 }
 
 #[test]
 fn delays_between_clocks_stand_with_their_error() {
-    let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
-    let mut said = |offset_ns, skew_ns_per_s| {
-        let compared = Compared { offset_ns, bound_ns: 5_400, skew_ns_per_s };
-        run.host_reports[1].delay_points.as_mut().unwrap().compared = Some(compared);
-        text(&run)
-    };
-    let behind = said(-2_500_000, 0);
+    let behind = render_with_clocks(-2_500_000, 0);
     for words in [", clock error at most 5.400 us\n", "; the receiver's is 2.500 ms behind\n"] {
         assert!(behind.contains(words), "{behind}");
     }
-    let faster = said(2_500_000, 20_100);
+    let faster = render_with_clocks(2_500_000, 20_100);
     let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us per second (corrected)\n";
     assert!(faster.contains(words), "{faster}");
+}
+
+fn render_with_clocks(offset_ns: i64, skew_ns_per_s: i64) -> String {
+    let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
+    let compared = Compared { offset_ns, bound_ns: 5_400, skew_ns_per_s };
+    run.host_reports[1].delay_points.as_mut().unwrap().compared = Some(compared);
+    text(&run)
 }
 
 #[test]

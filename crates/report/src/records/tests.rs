@@ -3,6 +3,7 @@
 use super::*;
 use crate::WIDTH;
 use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
+use crate::tests::rows::Rows;
 use stacklab_model::{
     Change, CpuScope, Family, Interval, Metric, MetricDiff, OtherLoad, Scale, Transport, Unpaired,
 };
@@ -28,7 +29,6 @@ fn record(name: &str, rate: &str) -> Recorded {
 
 fn row(family: Family, means: [f64; 2], change: Change) -> MetricDiff {
     let ratio = means[1] / means[0];
-    let around = |half: f64| Interval { low: ratio - half, high: ratio + half };
     MetricDiff {
         cell: cell(Transport::Udp, family, 128),
         metric: Metric::Throughput,
@@ -40,8 +40,8 @@ fn row(family: Family, means: [f64; 2], change: Change) -> MetricDiff {
             estimate: ratio,
             error: 0.003,
             degrees_of_freedom: 20.0,
-            interval95: around(0.006),
-            claimed_interval: Some(around(0.008)),
+            interval95: Interval { low: ratio - 0.006, high: ratio + 0.006 },
+            claimed_interval: Some(Interval { low: ratio - 0.008, high: ratio + 0.008 }),
             p: 0.0001,
             adjusted_p: 0.0002,
             equivalence_p: 0.9,
@@ -108,13 +108,14 @@ fn load_of_one_record_is_warned_of() {
         assert!(text.contains(&format!("Not comparable: {warning}")), "{text}");
         assert!(!between(&found(), &LOADS, format, WIDTH).contains("Not comparable"));
     }
-    let json = |loads| -> serde_json::Value {
-        serde_json::from_str(&between(&found(), loads, OutputFormat::Json, WIDTH)).unwrap()
-    };
-    let loaded = json(&loads);
+    let loaded = parse_json(&loads);
     assert!(loaded["warning"].as_str().unwrap().starts_with(warning), "{loaded}");
     assert_eq!(loaded["loads"]["b"], serde_json::json!({ "disturbed": 7, "runs": 12, "share": 0.0 }));
-    assert_eq!(json(&LOADS).get("warning"), None);
+    assert_eq!(parse_json(&LOADS).get("warning"), None);
+}
+
+fn parse_json(loads: &RecordLoads) -> serde_json::Value {
+    serde_json::from_str(&between(&found(), loads, OutputFormat::Json, WIDTH)).unwrap()
 }
 
 #[test]
@@ -139,19 +140,13 @@ fn records_of_one_place_are_said_to_be() {
 fn csv_has_a_row_for_each_figure_and_is_unrounded() {
     let found = found();
     let text = between(&found, &LOADS, OutputFormat::Csv, WIDTH);
-    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-    let header = reader.headers().unwrap().clone();
-    let rows: Vec<::csv::StringRecord> =
-        reader.records().map(|row| row.expect("as wide as the header")).collect();
-    let field = |row: usize, name: &str| {
-        rows[row][header.iter().position(|column| column == name).unwrap()].to_owned()
-    };
-    assert_eq!(rows.len(), 2);
-    assert_eq!(field(0, "effect").parse(), Ok(0.5));
-    assert_eq!(field(0, "a_mean").parse(), Ok(90.0));
-    assert_eq!([field(0, "verdict"), field(0, "fails")], ["worse", "yes"]);
-    assert_eq!([field(1, "effect"), field(1, "b_mean")], ["", ""]);
-    assert_eq!([field(1, "reason"), field(1, "family")], ["B: not measured", "ipv6"]);
+    let rows = Rows::read(&text);
+    assert_eq!(rows.lines.len(), 2);
+    assert_eq!(rows.at(0, "effect").parse(), Ok(0.5));
+    assert_eq!(rows.at(0, "a_mean").parse(), Ok(90.0));
+    assert_eq!([rows.at(0, "verdict"), rows.at(0, "fails")], ["worse", "yes"]);
+    assert_eq!([rows.at(1, "effect"), rows.at(1, "b_mean")], ["", ""]);
+    assert_eq!([rows.at(1, "reason"), rows.at(1, "family")], ["B: not measured", "ipv6"]);
 }
 
 #[test]

@@ -2,111 +2,33 @@
 //! formula, which may call other programs; such texts are written behind an apostrophe. Control characters, which
 //! change terminals, become spaces. Figures, and everything in [`OutputFormat::RawCsv`], are as they are.
 
+use crate::rendering::column::{Column, Field, Head, read_fields};
 use crate::rendering::document::{Block, plain};
 use crate::rendering::format::OutputFormat;
-use stacklab_model::{Cell, Factor};
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// A column of a row: `docs/columns.md` and `docs/export.md` say what each holds.
-#[derive(Debug, Clone)]
-pub(crate) struct Field {
-    pub name: Cow<'static, str>,
-    pub value: FieldValue,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum FieldValue {
-    Number(Option<i64>),
-    Figure(Option<f64>),
-    Text(Option<String>),
-}
-
-impl From<Option<u64>> for FieldValue {
-    fn from(number: Option<u64>) -> Self {
-        FieldValue::Number(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
-    }
-}
-
-impl From<Option<f64>> for FieldValue {
-    fn from(figure: Option<f64>) -> Self {
-        FieldValue::Figure(figure)
-    }
-}
-
-impl From<Option<String>> for FieldValue {
-    fn from(text: Option<String>) -> Self {
-        FieldValue::Text(text)
-    }
-}
-
-impl From<Option<&str>> for FieldValue {
-    fn from(text: Option<&str>) -> Self {
-        FieldValue::Text(text.map(str::to_owned))
-    }
-}
-
-impl FieldValue {
-    fn text(self) -> String {
-        match self {
-            FieldValue::Number(number) => number.map(|number| number.to_string()),
-            FieldValue::Figure(figure) => {
-                figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string())
-            }
-            FieldValue::Text(text) => text,
-        }
-        .unwrap_or_default()
-    }
-}
-
-pub(crate) fn field(name: impl Into<Cow<'static, str>>, value: impl Into<FieldValue>) -> Field {
-    Field { name: name.into(), value: value.into() }
-}
-
-/// The columns of a cell, without its settings, and empty for a factor that has other columns because it is compared.
-pub(crate) fn cell_fields(cell: Option<&Cell>, compared: Option<Factor>) -> Vec<Field> {
-    let size = level(cell, Factor::Size, compared).and_then(|size| size.parse::<u64>().ok());
-    let text = |factor: Factor| field(factor.name(), level(cell, factor, compared));
-    vec![
-        text(Factor::Transport),
-        text(Factor::SizeOf),
-        text(Factor::Family),
-        field(Factor::Size.name(), size),
-        text(Factor::Replica),
-    ]
-}
-
-/// The columns of a cell's settings, which are texts; empty if the default applies.
-pub(crate) fn setting_fields(cell: Option<&Cell>, compared: Option<Factor>) -> impl Iterator<Item = Field> {
-    let settings = Factor::ALL.iter().filter(|factor| factor.is_setting());
-    settings.map(move |factor| field(factor.name(), level(cell, *factor, compared)))
-}
-
-fn level(cell: Option<&Cell>, factor: Factor, compared: Option<Factor>) -> Option<String> {
-    Some(cell?.level(factor)).filter(|level| !level.is_empty() && compared != Some(factor))
-}
-
-pub(crate) fn render(
-    columns: &[Field],
-    rows: impl Iterator<Item = Vec<Field>>,
+/// Renders a table with its header.
+pub(crate) fn render<Row>(
+    columns: &[Column<'_, Row>],
+    rows: impl Iterator<Item = Row>,
     format: OutputFormat,
 ) -> String {
-    let header = columns.iter().map(|column| column.name.to_string()).collect();
-    let rows = rows.map(|row| row.into_iter().map(|field| field.value.text()).collect());
+    let header = columns.iter().map(|column| column.head.name.to_string()).collect();
+    let rows = rows.map(|row| read_fields(columns, &row).into_iter().map(Field::into_text).collect());
     lines(std::iter::once::<Vec<String>>(header).chain(rows), format)
 }
 
 /// Writes rows as they come; few are in memory at a time.
 pub(crate) fn write<E: From<io::Error>>(
-    columns: &[Field],
+    heads: &[Head],
     rows: impl Iterator<Item = Result<Vec<Field>, E>>,
     format: OutputFormat,
     to: impl Write,
 ) -> Result<(), E> {
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(columns.iter().map(|column| column.name.as_bytes())).map_err(cause)?;
+    writer.write_record(heads.iter().map(|head| head.name.as_bytes())).map_err(cause)?;
     for row in rows {
-        let fields = row?.into_iter().map(|field| shown(field.value.text(), format));
+        let fields = row?.into_iter().map(|field| shown(field.into_text(), format));
         writer.write_record(fields).map_err(cause)?;
     }
     Ok(writer.flush()?)

@@ -1,5 +1,6 @@
 //! Documents of headings, prose and tables, and their formats.
 
+pub(crate) mod column;
 pub(crate) mod csv;
 pub(crate) mod distance;
 pub(crate) mod document;

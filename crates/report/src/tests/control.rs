@@ -2,6 +2,7 @@
 
 use crate::page::tests as page;
 use crate::tests::fixtures::{cell, control, findings, with_controls};
+use crate::tests::rows::Rows;
 use crate::{OutputFormat, WIDTH, Width, brief, compact, render};
 use stacklab_model::{Factor, Family, Findings, Metric, Transport, Verdict};
 
@@ -73,13 +74,8 @@ fn control_is_in_every_format() {
 #[test]
 fn csv_has_the_control_as_two_replicas() {
     let text = render(&with_controls(), OutputFormat::Csv, WIDTH);
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let head = reader.headers().unwrap().clone();
-    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    let of = |row: &csv::StringRecord, name: &str| {
-        row[head.iter().position(|known| known == name).unwrap()].to_owned()
-    };
-    let controls: Vec<_> = rows.iter().filter(|row| of(row, "verdict") == "control").collect();
+    let rows = Rows::read(&text);
+    let controls = rows.find("verdict", "control");
     assert_eq!(controls.len(), 3);
     let expected = [
         ("factor", "replica"),
@@ -100,9 +96,9 @@ fn csv_has_the_control_as_two_replicas() {
         ("better", ""),
     ];
     for (name, value) in expected {
-        assert_eq!(of(controls[0], name), value, "{name}");
+        assert_eq!(rows.at(controls[0], name), value, "{name}");
     }
-    assert_eq!(of(controls[0], "low95").parse(), Ok(1.001 - 0.0062));
+    assert_eq!(rows.at(controls[0], "low95").parse(), Ok(1.001 - 0.0062));
 }
 
 #[test]

@@ -274,32 +274,20 @@ pub(crate) fn without_comparisons() -> Findings {
 
 /// Stage costs of ipv6 against ipv4 over udp: route lookup costs 74 ns more.
 pub(crate) fn costs() -> StageCosts {
-    let row = |name: &str, ns: [f64; 2], error_ns: f64, adjusted_p: Option<f64>| StageCost {
-        name: name.to_owned(),
-        ns,
-        difference_ns: ns[1] - ns[0],
-        error_ns,
-        adjusted_p,
-    };
-    let stack = |functions: &[&str], samples, ns| StackCost {
-        functions: functions.iter().copied().map(str::to_owned).collect(),
-        samples,
-        ns,
-    };
     StageCosts {
         cell: "stream udp 128 B payload".to_owned(),
         arms: ["ipv4", "ipv6"].map(str::to_owned),
         stages: vec![
-            row("route lookup", [326.0, 400.0], 6.0, Some(1e-9)),
-            row("ip output", [180.0, 220.0], 8.0, Some(0.001)),
-            row("copy", [300.0, 297.0], 5.0, Some(1.0)),
+            cost("route lookup", [326.0, 400.0], 6.0, Some(1e-9)),
+            cost("ip output", [180.0, 220.0], 8.0, Some(0.001)),
+            cost("copy", [300.0, 297.0], 5.0, Some(1.0)),
         ],
-        unmapped: row("unmapped", [2.0, 2.0], 0.5, None),
-        not_sampled: row("not sampled", [92.0, 103.0], 9.0, None),
-        threads: row("threads", [880.0, 1000.0], 4.0, None),
-        outside: row("outside them", [20.0, 22.0], 1.0, None),
-        busy: row("busy", [900.0, 1022.0], 4.0, None),
-        functions: vec![row("fib6_table_lookup", [0.0, 120.0], 4.0, Some(1e-9))],
+        unmapped: cost("unmapped", [2.0, 2.0], 0.5, None),
+        not_sampled: cost("not sampled", [92.0, 103.0], 9.0, None),
+        threads: cost("threads", [880.0, 1000.0], 4.0, None),
+        outside: cost("outside them", [20.0, 22.0], 1.0, None),
+        busy: cost("busy", [900.0, 1022.0], 4.0, None),
+        functions: vec![cost("fib6_table_lookup", [0.0, 120.0], 4.0, Some(1e-9))],
         stacks: vec![
             stack(&["entry", "udp_sendmsg", "fib_table_lookup"], [3260, 0], [326.0, 0.0]),
             stack(&["entry", "udpv6_sendmsg", "fib6_table_lookup"], [0, 4000], [0.0, 400.0]),
@@ -323,29 +311,35 @@ pub(crate) fn costs() -> StageCosts {
     }
 }
 
+fn cost(name: &str, ns: [f64; 2], error_ns: f64, adjusted_p: Option<f64>) -> StageCost {
+    StageCost { name: name.to_owned(), ns, difference_ns: ns[1] - ns[0], error_ns, adjusted_p }
+}
+
+fn stack(functions: &[&str], samples: [u64; 2], ns: [f64; 2]) -> StackCost {
+    StackCost { functions: functions.iter().copied().map(str::to_owned).collect(), samples, ns }
+}
+
 /// An explanation with these costs, and one without, for it was not made.
 pub(crate) fn explanations() -> Vec<Explanation> {
-    let of = |size, why| Explanation {
+    vec![
+        explanation(128, Why::Costs(Box::new(costs()))),
+        explanation(1408, Why::Unknown("the time for it was over".to_owned())),
+    ]
+}
+
+fn explanation(size: u32, why: Why) -> Explanation {
+    Explanation {
         probe: Probe::Stream,
         factor: Factor::Family,
         baseline: cell(Transport::Udp, Family::Ipv4, size),
         candidate: cell(Transport::Udp, Family::Ipv6, size),
         why,
         exact: None,
-    };
-    vec![
-        of(128, Why::Costs(Box::new(costs()))),
-        of(1408, Why::Unknown("the time for it was over".to_owned())),
-    ]
+    }
 }
 
 /// Counts of a pair.
 pub(crate) fn exact_counts() -> ExactCounts {
-    let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
-        name: name.to_owned(),
-        stage: stage.map(str::to_owned),
-        instructions,
-    };
     let arms = [Family::Ipv4, Family::Ipv6].map(|family| ExactArm {
         family,
         path: ExactPath::Loopback,
@@ -360,13 +354,17 @@ pub(crate) fn exact_counts() -> ExactCounts {
         total: [30_000_123, 40_000_456],
         rounds: vec![[30_000_123, 40_000_456]],
         stages: vec![
-            row("ip output", None, [20_000_000, 30_000_330]),
-            row("copy", None, [10_000_000, 10_000_000]),
-            row("interrupt", None, [123, 126]),
+            exact_row("ip output", None, [20_000_000, 30_000_330]),
+            exact_row("copy", None, [10_000_000, 10_000_000]),
+            exact_row("interrupt", None, [123, 126]),
         ],
-        functions: vec![row("ip_output / ip6_output", Some("ip output"), [20_000_000, 30_000_330])],
+        functions: vec![exact_row("ip_output / ip6_output", Some("ip output"), [20_000_000, 30_000_330])],
     };
     ExactCounts { qemu: "7.2.22".to_owned(), kernel: "6.1.0".to_owned(), cells: vec![cell] }
+}
+
+fn exact_row(name: &str, stage: Option<&str>, instructions: [u64; 2]) -> ExactRow {
+    ExactRow { name: name.to_owned(), stage: stage.map(str::to_owned), instructions }
 }
 
 /// The search of a path that carries 1000 messages a second of one family, and 900 of the other.

@@ -134,26 +134,27 @@ fn what_was_cut_short_is_said_plainly() {
 
 #[test]
 fn many_levels_are_rows_of_one_table() {
-    let of = |mechanism: &str, transport, size, verdict: Verdict| {
-        let mut row = throughput(transport, size);
-        let question = &mut row.question;
-        question.factor = Factor::Mechanism;
-        question.candidate = question.baseline.clone();
-        question.baseline.set(Factor::Mechanism, "native").unwrap();
-        question.candidate.set(Factor::Mechanism, mechanism).unwrap();
-        row.verdict = verdict;
-        row
-    };
-    let worse = || Verdict::Better("native".into());
+    let worse = Verdict::Better("native".into());
     let mut rows = Vec::new();
     for mechanism in ["6in4", "gre4", "nat64", "siit"] {
         for transport in [Transport::Tcp, Transport::Udp] {
-            let second = if mechanism == "siit" { Verdict::Inconclusive } else { worse() };
-            rows.push(of(mechanism, transport, 128, worse()));
-            rows.push(of(mechanism, transport, 1408, second));
+            let second = if mechanism == "siit" { Verdict::Inconclusive } else { worse.clone() };
+            rows.push(compare_with_native(mechanism, transport, 128, worse.clone()));
+            rows.push(compare_with_native(mechanism, transport, 1408, second));
         }
     }
     assert_snapshot!("many_levels", text(&with(rows)));
+}
+
+fn compare_with_native(mechanism: &str, transport: Transport, size: u32, verdict: Verdict) -> Comparison {
+    let mut row = throughput(transport, size);
+    let question = &mut row.question;
+    question.factor = Factor::Mechanism;
+    question.candidate = question.baseline.clone();
+    question.baseline.set(Factor::Mechanism, "native").unwrap();
+    question.candidate.set(Factor::Mechanism, mechanism).unwrap();
+    row.verdict = verdict;
+    row
 }
 
 #[test]
@@ -234,11 +235,14 @@ fn csv_texts_are_no_formulas_unless_raw() {
     let mut explained = explanations();
     let Why::Costs(costs) = &mut explained[0].why else { panic!("it has costs") };
     costs.stages[0].name = "=1+x".to_owned();
-    let csv = |format| [render(&findings, format, WIDTH), stage_costs(&explained, format, false, WIDTH)];
-    for text in csv(OutputFormat::Csv) {
+    for text in [
+        render(&findings, OutputFormat::Csv, WIDTH),
+        stage_costs(&explained, OutputFormat::Csv, false, WIDTH),
+    ] {
         assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
     }
-    for text in csv(OutputFormat::RawCsv) {
+    let raw = OutputFormat::RawCsv;
+    for text in [render(&findings, raw, WIDTH), stage_costs(&explained, raw, false, WIDTH)] {
         assert!(text.contains(",=1+x"), "{text}");
     }
 }

@@ -4,4 +4,5 @@ mod columns;
 mod control;
 pub(crate) mod fixtures;
 mod golden;
+pub(crate) mod rows;
 mod types;

@@ -1,10 +1,12 @@
 //! The results of a fleet as Parquet files: its runs, partitioned by campaign and day in the style of Hive, and what
 //! each block of a pair gave for each comparison, which is all that a report of a fleet reads.
 
-use super::parquet::{Column, Columns, render};
-use super::{metric_columns, metric_rows, status};
-use crate::findings::csv::metric_fields;
-use crate::rendering::csv::{Field, cell_fields, field, setting_fields};
+use super::parquet::{Columns, Values, render};
+use super::{list_metric_heads, list_metric_rows, status};
+use crate::rendering::column::{
+    Column, Compares, Field, Head, Subject, cell_columns, list_heads, metric_columns, read_fields,
+    setting_columns,
+};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::ChunkReader;
@@ -38,29 +40,39 @@ pub fn lake_files(pair: LakePair, runs: &[(u32, RunRecord)]) -> BTreeMap<String,
     for run in runs {
         days.entry(folder_of_day(run.1.started_unix_ns)).or_default().push(run);
     }
-    let columns = [pair_fields(None), metric_columns()].concat();
-    let file = |runs: Vec<&(u32, RunRecord)>| {
-        let rows = runs.into_iter().flat_map(|(attempt, run)| {
-            metric_rows(run).map(move |row| [pair_fields(Some((pair, *attempt))), row].concat())
-        });
-        render(&columns, rows)
-    };
-    days.into_iter().map(|(day, runs)| (day, file(runs))).collect()
+    let heads = [list_heads(&attempt_columns()), list_metric_heads()].concat();
+    let mut files = BTreeMap::new();
+    for (day, runs) in days {
+        let rows = runs.into_iter().flat_map(|(attempt, run)| list_attempt_rows(pair, *attempt, run));
+        files.insert(day, render(&heads, rows));
+    }
+    files
 }
 
-/// The columns before those of every run. Without a pair, their names.
-pub(super) fn pair_fields(of: Option<(LakePair, u32)>) -> Vec<Field> {
-    let mut fields = pair_columns(of.map(|(pair, _)| pair));
-    let attempt = of.map(|(_, attempt)| u64::from(attempt));
-    fields.push(field("attempt", attempt));
-    fields
+fn list_attempt_rows(pair: LakePair, attempt: u32, run: &RunRecord) -> Vec<Vec<Field>> {
+    let before = read_fields(&attempt_columns(), &AttemptRow { pair, attempt });
+    list_metric_rows(run).into_iter().map(|row| [before.clone(), row].concat()).collect()
 }
 
-fn pair_columns(pair: Option<LakePair>) -> Vec<Field> {
-    vec![
-        field("pair", pair.map(|pair| u64::from(pair.number))),
-        field("sender", pair.map(|pair| pair.sender)),
-        field("receiver", pair.map(|pair| pair.receiver)),
+/// The attempt of a pair at a block.
+pub(crate) struct AttemptRow<'a> {
+    pair: LakePair<'a>,
+    attempt: u32,
+}
+
+/// The columns before those of every run.
+pub(crate) fn attempt_columns<'a>() -> Vec<Column<'a, AttemptRow<'a>>> {
+    let mut columns: Vec<Column<AttemptRow>> = Vec::from(pair_columns(|row: &AttemptRow| &row.pair));
+    let about = "attempt at the block that gave the result, from 1";
+    columns.push(Column::number("attempt", about, |row: &AttemptRow| Some(row.attempt.into())));
+    columns
+}
+
+fn pair_columns<'a, Row: 'a>(find: for<'r> fn(&'r Row) -> &'r LakePair<'r>) -> [Column<'a, Row>; 3] {
+    [
+        Column::number("pair", "number of the pair, from 0", move |row| Some(find(row).number.into())),
+        Column::text("sender", "name of the sender's agent", move |row| Some(find(row).sender)),
+        Column::text("receiver", "name of the receiver's agent", move |row| Some(find(row).receiver)),
     ]
 }
 
@@ -74,68 +86,106 @@ const ARMS: [&str; 2] = ["baseline", "candidate"];
 
 /// The blocks of a pair, each with its number, as one file.
 pub fn comparisons_file(pair: LakePair, questions: &[Question], blocks: &[(u32, BlockSummary)]) -> Vec<u8> {
-    let named: Vec<Vec<Field>> =
-        (0..).zip(questions).map(|question| question_fields(Some((pair, question)))).collect();
-    let rows = blocks.iter().flat_map(|(block, summary)| {
-        named.iter().zip(&summary.figures).map(move |(named, figures)| {
-            let of_block = block_fields(Some((*block, summary.runs, figures)));
-            named.iter().cloned().chain(of_block).collect()
-        })
-    });
-    render(&columns(), rows)
+    let columns = question_columns();
+    let mut named = Vec::new();
+    for (number, question) in (0..).zip(questions) {
+        named.push(read_fields(&columns, &QuestionRow { pair, number, question }));
+    }
+    let columns = block_columns();
+    let mut rows = Vec::new();
+    for (block, summary) in blocks {
+        for (named, figures) in named.iter().zip(&summary.figures) {
+            let row = BlockRow { block: *block, runs: summary.runs, figures };
+            rows.push([named.clone(), read_fields(&columns, &row)].concat());
+        }
+    }
+    render(&list_comparison_heads(), rows.into_iter())
 }
 
-pub(super) fn columns() -> Vec<Field> {
-    [question_fields(None), block_fields(None)].concat()
+fn list_comparison_heads() -> Vec<Head> {
+    [list_heads(&question_columns()), list_heads(&block_columns())].concat()
 }
 
-/// What is the same in each block. Without a question, the columns.
-fn question_fields(of: Option<(LakePair, (u32, &Question))>) -> Vec<Field> {
-    let mut fields = pair_columns(of.map(|(pair, _)| pair));
-    let number = of.map(|(_, (number, _))| u64::from(number));
-    let of = of.map(|(_, (_, question))| question);
-    let level =
-        |arm: usize| of.map(|question| [&question.baseline, &question.candidate][arm].level(question.factor));
-    fields.push(field("comparison", number));
-    fields.extend(metric_fields(of.map(|question| question.metric)));
-    fields.extend([
-        field("factor", of.map(|question| question.factor.name())),
-        field(ARMS[0], level(0)),
-        field(ARMS[1], level(1)),
+/// What is the same in each block.
+pub(crate) struct QuestionRow<'a> {
+    pair: LakePair<'a>,
+    number: u32,
+    question: &'a Question,
+}
+
+fn find_subject<'a>(row: &'a QuestionRow) -> Subject<'a> {
+    Subject { cell: &row.question.baseline, compared: None }
+}
+
+pub(crate) fn question_columns<'a>() -> Vec<Column<'a, QuestionRow<'a>>> {
+    let mut columns: Vec<Column<QuestionRow>> = Vec::from(pair_columns(|row: &QuestionRow| &row.pair));
+    columns.push(Column::number("comparison", "number of the comparison, from 0", |row: &QuestionRow| {
+        Some(row.number.into())
+    }));
+    columns.extend(metric_columns("unit of the figure", |row: &QuestionRow| row.question.metric));
+    columns.extend([
+        Column::text("factor", "the factor by which the arms differ", |row: &QuestionRow| {
+            Some(row.question.factor.name())
+        }),
+        Column::new_text(ARMS[0], "level of the factor", |row: &QuestionRow| {
+            Some(row.question.baseline.level(row.question.factor))
+        }),
+        Column::new_text(ARMS[1], "level of the factor", |row: &QuestionRow| {
+            Some(row.question.candidate.level(row.question.factor))
+        }),
     ]);
-    let cell = of.map(|question| &question.baseline);
-    fields.extend(cell_fields(cell, None));
-    fields.extend(setting_fields(cell, None));
-    fields
+    columns.extend(cell_columns(Compares::Nothing, find_subject));
+    columns.extend(setting_columns(Compares::Nothing, find_subject));
+    columns
 }
 
-/// What a block gave. Without one, the columns.
-fn block_fields(of: Option<(u32, [u32; 2], &BlockFigures)>) -> Vec<Field> {
-    let count = |count: Option<u32>| count.map(u64::from);
-    let mut fields = vec![
-        field("block", count(of.map(|(block, ..)| block))),
-        field("valid_runs", count(of.map(|(_, runs, _)| runs[0]))),
-        field("runs", count(of.map(|(_, runs, _)| runs[1]))),
+/// What a block gave for a comparison.
+pub(crate) struct BlockRow<'a> {
+    block: u32,
+    runs: [u32; 2],
+    figures: &'a BlockFigures,
+}
+
+pub(crate) fn block_columns<'a>() -> Vec<Column<'a, BlockRow<'a>>> {
+    let mut columns = vec![
+        Column::number("block", "block, from 0", |row: &BlockRow| Some(row.block.into())),
+        Column::number("valid_runs", "valid runs of the block", |row: &BlockRow| Some(row.runs[0].into())),
+        Column::number("runs", "runs of the block", |row: &BlockRow| Some(row.runs[1].into())),
     ];
     for (arm, name) in ARMS.into_iter().enumerate() {
-        let found = of.and_then(|(.., figures)| figures[arm].as_ref());
-        let messages = match found {
-            Some(ArmFigure::Events([_, messages])) => Some(*messages),
-            _ => None,
-        };
-        let (absent, status) = match found {
-            Some(ArmFigure::Absent { absent, valid }) => (Some(absent.as_str()), Some(status(*valid))),
-            Some(_) => (None, Some(status(true))),
-            None => (None, None),
-        };
-        fields.extend([
-            field(format!("{name}_number"), found.and_then(ArmFigure::figure)),
-            field(format!("{name}_messages"), messages),
-            field(format!("{name}_missing"), absent),
-            field(format!("{name}_status"), status),
+        columns.extend([
+            Column::figure(
+                format!("{name}_number"),
+                "the figure, unrounded (shares from 0 to 1); absent if there is none",
+                move |row: &BlockRow| row.figures[arm].as_ref()?.figure(),
+            ),
+            Column::figure(
+                format!("{name}_messages"),
+                "about how many messages the run sent, if the metric counts events",
+                move |row: &BlockRow| match row.figures[arm].as_ref()? {
+                    ArmFigure::Events([_, messages]) => Some(*messages),
+                    _ => None,
+                },
+            ),
+            Column::text(
+                format!("{name}_missing"),
+                "why there is no figure",
+                move |row: &BlockRow| match row.figures[arm].as_ref()? {
+                    ArmFigure::Absent { absent, .. } => Some(absent.as_str()),
+                    _ => None,
+                },
+            ),
+            Column::text(
+                format!("{name}_status"),
+                "`valid` or `invalid`; absent if it was not run",
+                move |row: &BlockRow| match row.figures[arm].as_ref()? {
+                    ArmFigure::Absent { valid, .. } => Some(status(*valid)),
+                    _ => Some(status(true)),
+                },
+            ),
         ]);
     }
-    fields
+    columns
 }
 
 /// Reads the blocks of such a file. Figures, and the reasons where there are none, are those that were written.
@@ -159,7 +209,6 @@ fn add(
     comparisons: usize,
     blocks: &mut Vec<(u32, BlockSummary)>,
 ) -> Result<(), ParquetError> {
-    let other = |reason: &str| ParquetError::General(reason.to_owned());
     let mut columns = Vec::new();
     for name in ["block", "comparison", "valid_runs", "runs"] {
         columns.push(group.read::<Int64Type>(name)?);
@@ -171,11 +220,11 @@ fn add(
         let mut numbers = [0; 4];
         for (number, column) in numbers.iter_mut().zip(&columns) {
             let found = column.get(row).copied().flatten().and_then(|number| u32::try_from(number).ok());
-            *number = found.ok_or_else(|| other("a number is missing or out of range"))?;
+            *number = found.ok_or_else(|| refuse("a number is missing or out of range"))?;
         }
         let [block, comparison, valid, runs] = numbers;
         if comparison as usize >= comparisons {
-            return Err(other("it has more comparisons than the study"));
+            return Err(refuse("it has more comparisons than the study"));
         }
         if comparison == 0 && blocks.last().is_none_or(|(last, _)| *last < block) {
             let figures = Vec::with_capacity(comparisons);
@@ -185,17 +234,21 @@ fn add(
             Some((last, summary)) if *last == block && summary.figures.len() == comparison as usize => {
                 summary.figures.push([baseline.figure(row)?, candidate.figure(row)?]);
             }
-            _ => return Err(other("its rows are not in order")),
+            _ => return Err(refuse("its rows are not in order")),
         }
     }
     Ok(())
 }
 
+fn refuse(reason: &str) -> ParquetError {
+    ParquetError::General(reason.to_owned())
+}
+
 struct Arm {
-    number: Column<f64>,
-    messages: Column<f64>,
-    missing: Column<ByteArray>,
-    status: Column<ByteArray>,
+    number: Values<f64>,
+    messages: Values<f64>,
+    missing: Values<ByteArray>,
+    status: Values<ByteArray>,
 }
 
 impl Arm {
@@ -210,11 +263,12 @@ impl Arm {
 
     fn figure(&self, row: usize) -> Result<Option<ArmFigure>, ParquetError> {
         let Some(status) = self.status.get(row).and_then(Option::as_ref) else { return Ok(None) };
-        let number = |column: &Column<f64>| column.get(row).copied().flatten();
-        if [&self.number, &self.messages].into_iter().filter_map(number).any(|number| !number.is_finite()) {
-            return Err(ParquetError::General("a figure is not finite".to_owned()));
+        let number = self.number.get(row).copied().flatten();
+        let messages = self.messages.get(row).copied().flatten();
+        if [number, messages].into_iter().flatten().any(|figure| !figure.is_finite()) {
+            return Err(refuse("a figure is not finite"));
         }
-        Ok(Some(match (number(&self.number), number(&self.messages)) {
+        Ok(Some(match (number, messages) {
             (Some(number), Some(messages)) => ArmFigure::Events([number, messages]),
             (Some(number), None) => ArmFigure::Measured(number),
             (None, _) => {
@@ -243,17 +297,20 @@ mod tests {
         Some(ArmFigure::Absent { absent: reason.to_owned(), valid })
     }
 
+    fn figure_of(figure: f64) -> Option<ArmFigure> {
+        Some(ArmFigure::Measured(figure))
+    }
+
     #[test]
     fn blocks_are_read_as_they_were_written() {
         let questions: Vec<Question> = findings().comparisons.into_iter().map(|of| of.question).collect();
         let questions = &questions[..2];
-        let figure = |figure| Some(ArmFigure::Measured(figure));
         let blocks = vec![
             (
                 0,
                 BlockSummary {
                     runs: [4, 4],
-                    figures: vec![[figure(0.1 + 0.2), figure(-1e300)], [None, figure(2.0)]],
+                    figures: vec![[figure_of(0.1 + 0.2), figure_of(-1e300)], [None, figure_of(2.0)]],
                 },
             ),
             (
@@ -275,7 +332,7 @@ mod tests {
             let file = Bytes::from(comparisons_file(PAIR, questions, &blocks));
             assert!(read_comparisons(file, 2).unwrap_err().contains("not in order"));
         }
-        let endless = BlockSummary { runs: [1, 1], figures: vec![[figure(f64::INFINITY), None]; 2] };
+        let endless = BlockSummary { runs: [1, 1], figures: vec![[figure_of(f64::INFINITY), None]; 2] };
         let unfit = Bytes::from(comparisons_file(PAIR, questions, &[(0, endless)]));
         assert!(read_comparisons(unfit, 2).unwrap_err().contains("not finite"));
         for wrong in [1, 3] {

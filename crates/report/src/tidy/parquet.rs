@@ -1,11 +1,10 @@
 //! Rows as Parquet, and columns of such files.
 
-use crate::rendering::csv::{Field, FieldValue};
+use crate::rendering::column::{Field, Head, Kind};
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -17,32 +16,32 @@ use std::sync::Arc;
 const GROUP: usize = 10_000;
 const MAX_GROUP: usize = 100_000;
 
-pub(super) fn render(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
+pub(super) fn render(heads: &[Head], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let written = write::<io::Error>(columns, rows.map(Ok), &mut bytes);
+    let written = write::<io::Error>(heads, rows.map(Ok), &mut bytes);
     written.expect("the columns are of one schema, and memory can be written to");
     bytes
 }
 
 pub(super) fn write<E: From<io::Error>>(
-    columns: &[Field],
+    heads: &[Head],
     mut rows: impl Iterator<Item = std::result::Result<Vec<Field>, E>>,
     to: impl Write + Send,
 ) -> std::result::Result<(), E> {
-    let mut writer = begin(columns, to).map_err(cause)?;
+    let mut writer = begin(heads, to).map_err(cause)?;
     loop {
-        let mut values: Vec<Vec<FieldValue>> = columns.iter().map(|_| Vec::new()).collect();
+        let mut columns: Vec<Vec<Field>> = heads.iter().map(|_| Vec::new()).collect();
         let mut is_empty = true;
         for row in rows.by_ref().take(GROUP) {
             is_empty = false;
-            for (column, field) in values.iter_mut().zip(row?) {
-                column.push(field.value);
+            for (column, field) in columns.iter_mut().zip(row?) {
+                column.push(field);
             }
         }
         if is_empty {
             break;
         }
-        write_group(&mut writer, columns, &values).map_err(cause)?;
+        write_group(&mut writer, heads, &columns).map_err(cause)?;
     }
     writer.close().map_err(cause)?;
     Ok(())
@@ -56,37 +55,40 @@ fn cause(error: ParquetError) -> io::Error {
     }
 }
 
-fn begin<W: Write + Send>(columns: &[Field], to: W) -> Result<SerializedFileWriter<W>> {
-    let fields = columns.iter().map(|Field { name, value, .. }| match value {
-        FieldValue::Number(_) => format!("OPTIONAL INT64 {name};\n"),
-        FieldValue::Figure(_) => format!("OPTIONAL DOUBLE {name};\n"),
-        FieldValue::Text(_) => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
-    });
-    let schema = format!("message runs {{\n{}}}", fields.collect::<String>());
+fn begin<W: Write + Send>(heads: &[Head], to: W) -> Result<SerializedFileWriter<W>> {
+    let mut fields = String::new();
+    for Head { name, kind, .. } in heads {
+        fields += &match kind {
+            Kind::Number => format!("OPTIONAL INT64 {name};\n"),
+            Kind::Figure => format!("OPTIONAL DOUBLE {name};\n"),
+            Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
+        };
+    }
+    let schema = format!("message runs {{\n{fields}}}");
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     SerializedFileWriter::new(to, Arc::new(parse_message_type(&schema)?), Arc::new(properties))
 }
 
 fn write_group<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
-    columns: &[Field],
-    values: &[Vec<FieldValue>],
+    heads: &[Head],
+    columns: &[Vec<Field>],
 ) -> Result<()> {
     let mut group = writer.next_row_group()?;
-    for (column, Field { value: kind, .. }) in values.iter().zip(columns) {
+    for (column, head) in columns.iter().zip(heads) {
         let mut target =
             group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-        match kind {
-            FieldValue::Number(_) => write_column::<Int64Type>(&mut target, column, |value| match value {
-                FieldValue::Number(number) => *number,
+        match head.kind {
+            Kind::Number => write_column::<Int64Type>(&mut target, column, |value| match value {
+                Field::Number(number) => *number,
                 _ => None,
             })?,
-            FieldValue::Figure(_) => write_column::<DoubleType>(&mut target, column, |value| match value {
-                FieldValue::Figure(figure) => *figure,
+            Kind::Figure => write_column::<DoubleType>(&mut target, column, |value| match value {
+                Field::Figure(figure) => *figure,
                 _ => None,
             })?,
-            FieldValue::Text(_) => write_column::<ByteArrayType>(&mut target, column, |value| match value {
-                FieldValue::Text(text) => text.as_deref().map(ByteArray::from),
+            Kind::Text => write_column::<ByteArrayType>(&mut target, column, |value| match value {
+                Field::Text(text) => text.as_deref().map(ByteArray::from),
                 _ => None,
             })?,
         }
@@ -99,18 +101,18 @@ fn write_group<W: Write + Send>(
 /// Writes the values that there are, with Parquet's definition levels: 1 where there is one.
 fn write_column<T: DataType>(
     target: &mut SerializedColumnWriter,
-    column: &[FieldValue],
-    value: impl Fn(&FieldValue) -> Option<T::T>,
+    column: &[Field],
+    read: impl Fn(&Field) -> Option<T::T>,
 ) -> Result<()> {
-    let values: Vec<Option<T::T>> = column.iter().map(value).collect();
+    let values: Vec<Option<T::T>> = column.iter().map(read).collect();
     let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
     let values: Vec<T::T> = values.into_iter().flatten().collect();
     target.typed::<T>().write_batch(&values, Some(&present), None)?;
     Ok(())
 }
 
-/// A column of a row group: a value for each row, if there is one.
-pub(super) type Column<T> = Vec<Option<T>>;
+/// The values of a row group's column: one for each row, if there is one.
+pub(super) type Values<T> = Vec<Option<T>>;
 
 pub(super) struct Columns<'a>(Box<dyn RowGroupReader + 'a>);
 
@@ -119,16 +121,16 @@ impl<'a> Columns<'a> {
         (0..file.num_row_groups()).map(|group| file.get_row_group(group).map(Columns))
     }
 
-    pub(super) fn read<T: DataType>(&self, name: &str) -> Result<Column<T::T>> {
-        let lacks = || ParquetError::General(format!("it has no column {name} of this kind"));
+    pub(super) fn read<T: DataType>(&self, name: &str) -> Result<Values<T::T>> {
+        let lacks = ParquetError::General(format!("it has no column {name} of this kind"));
         let columns = self.0.metadata().columns();
-        let is_it = |column: &ColumnChunkMetaData| {
+        let place = columns.iter().position(|column| {
             column.column_path().string() == name && column.column_type() == T::get_physical_type()
-        };
-        let place = columns.iter().position(is_it).ok_or_else(lacks)?;
+        });
+        let Some(place) = place else { return Err(lacks) };
         let descriptor = columns[place].column_descr();
         if descriptor.max_def_level() != 1 || descriptor.max_rep_level() != 0 {
-            return Err(lacks());
+            return Err(lacks);
         }
         let mut reader = get_typed_column_reader::<T>(self.0.get_column_reader(place)?);
         let mut levels = Vec::new();
