@@ -47,12 +47,13 @@ pub(crate) fn of_headlines(
         candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
     }
     let is_many = |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MIN_MANY_LEVELS;
-    // Two factors may have the same levels.
-    let key = |one: &Headline| {
-        let candidate = (!is_many(one)).then(|| one.candidate.clone());
-        (one.factor, one.baseline.clone(), candidate, one.transport)
-    };
-    let mut groups = grouped(all.iter().map(|one| (key(one), one)));
+    let mut keyed = Vec::new();
+    for one in all {
+        let candidate = if is_many(one) { None } else { Some(&one.candidate) };
+        // Two factors may have the same levels.
+        keyed.push(((one.factor, &one.baseline, candidate, one.transport), one));
+    }
+    let mut groups = grouped(keyed.into_iter());
     groups.sort_by_key(|(_, group)| !group.iter().any(|one| matches!(one.verdict, Verdict::Better(_))));
     let mut sentences: Vec<String> = Vec::new();
     for (_, group) in groups {
@@ -69,13 +70,14 @@ pub(crate) fn of_headlines(
             sentences.extend(why(explanations, first.factor, arms, first.transport));
         }
     }
+    let sentences = sentences.join(" ");
     if is_sampled {
-        return (!sentences.is_empty()).then(|| sentences.join(" "));
+        return if sentences.is_empty() { None } else { Some(sentences) };
     }
-    let [asked, answered] = [|one: &Headline| one.comparisons, |one: &Headline| one.answered]
-        .map(|part| all.iter().map(part).sum::<usize>());
-    (asked > 0)
-        .then(|| format!("{} {answered} of {} answered.", sentences.join(" "), count(asked, "comparison")))
+    let asked: usize = all.iter().map(|one| one.comparisons).sum();
+    let answered: usize = all.iter().map(|one| one.answered).sum();
+    let text = format!("{sentences} {answered} of {} answered.", count(asked, "comparison"));
+    if asked == 0 { None } else { Some(text) }
 }
 
 /// The transport, if it is not what differs: `over UDP`.
@@ -182,36 +184,43 @@ fn describe_rest(group: &[&Headline], comparisons: &[Comparison]) -> String {
 fn of_many(group: &[&Headline], comparisons: &[Comparison]) -> String {
     let first = group[0];
     let levels = once_each(group.iter().map(|one| one.candidate.as_str())).len();
-    let counts = |metric: Metric| {
-        let outcomes = [
-            "worse",
-            "better",
-            "differing by case",
-            "answered in part",
-            "equivalent",
-            "none seen",
-            SO_FAR_BETTER,
-            SO_FAR_WORSE,
-            UNDECIDED,
-            NO_DATA,
-            NOT_PAIRED,
-        ];
-        let of_metric: Vec<&str> = group
-            .iter()
-            .filter(|one| one.metric == metric)
-            .map(|one| outcome_so_far(one, comparisons))
-            .collect();
-        let count = |name: &&str| of_metric.iter().filter(|outcome| *outcome == name).count();
-        let counted = outcomes.into_iter().map(|name| (name, count(&name))).filter(|(_, n)| *n > 0);
-        let said: Vec<String> = counted.map(|(name, n)| format!("{name} with {n}")).collect();
-        (!said.is_empty()).then(|| format!("{} {}", metric.label(), said.join(", ")))
-    };
-    let metrics = once_each(group.iter().map(|one| one.metric));
-    let said: Vec<String> = metrics.into_iter().filter_map(counts).collect();
-    let said = if said.is_empty() { "nothing to compare".to_owned() } else { said.join("; ") };
+    let mut metrics = Vec::new();
+    for metric in once_each(group.iter().map(|one| one.metric)) {
+        let counts = count_outcomes(group, comparisons, metric);
+        if !counts.is_empty() {
+            metrics.push(format!("{} {}", metric.label(), counts.join(", ")));
+        }
+    }
+    let text = if metrics.is_empty() { "nothing to compare".to_owned() } else { metrics.join("; ") };
     let baseline = first.factor.level_label(&first.baseline);
     let over = over(first).map_or_else(String::new, |over| format!(" {over}"));
-    format!("{levels} {} vs {baseline}{over}: {said}.", first.factor.plural())
+    format!("{levels} {} vs {baseline}{over}: {text}.", first.factor.plural())
+}
+
+/// `worse with 3`, `undecided with 9`: the levels of a group with each outcome in a metric.
+fn count_outcomes(group: &[&Headline], comparisons: &[Comparison], metric: Metric) -> Vec<String> {
+    let of_metric = group.iter().filter(|one| one.metric == metric);
+    let outcomes: Vec<&str> = of_metric.map(|one| outcome_so_far(one, comparisons)).collect();
+    let mut counts = Vec::new();
+    for name in [
+        "worse",
+        "better",
+        "differing by case",
+        "answered in part",
+        "equivalent",
+        "none seen",
+        SO_FAR_BETTER,
+        SO_FAR_WORSE,
+        UNDECIDED,
+        NO_DATA,
+        NOT_PAIRED,
+    ] {
+        let n = outcomes.iter().filter(|outcome| **outcome == name).count();
+        if n > 0 {
+            counts.push(format!("{name} with {n}"));
+        }
+    }
+    counts
 }
 
 /// `throughput (-10.0 to +0.1 %, 3 of 6 answered)`: what holds at one size does not at another.
@@ -341,21 +350,22 @@ mod tests {
 
     #[test]
     fn many_levels_have_one_sentence() {
-        let of = |level: &str, verdict| Headline {
-            factor: Factor::Mechanism,
-            baseline: "native".into(),
-            candidate: level.into(),
-            ..overall(Metric::Throughput, Transport::Udp, 0.9, verdict)
-        };
-        let worse = || Verdict::Better("native".into());
-        let nothing = Verdict::Nothing("not carried".into());
-        let overall = vec![
-            of("6in4", worse()),
-            of("gre4", worse()),
-            of("nat64", nothing),
-            of("siit", Verdict::Equivalent),
-            Headline { answered: 0, ..of("ipip", Verdict::Inconclusive) },
-        ];
+        let mut overall = Vec::new();
+        for (level, verdict) in [
+            ("6in4", Verdict::Better("native".into())),
+            ("gre4", Verdict::Better("native".into())),
+            ("nat64", Verdict::Nothing("not carried".into())),
+            ("siit", Verdict::Equivalent),
+            ("ipip", Verdict::Inconclusive),
+        ] {
+            overall.push(Headline {
+                factor: Factor::Mechanism,
+                baseline: "native".into(),
+                candidate: level.into(),
+                ..self::overall(Metric::Throughput, Transport::Udp, 0.9, verdict)
+            });
+        }
+        overall[4].answered = 0;
         let said = answer(&Findings { overall: overall.clone(), ..findings() }).unwrap();
         assert_eq!(
             said,
@@ -364,26 +374,21 @@ mod tests {
         );
         // As many as tables have room for are named.
         let few = answer(&Findings { overall: overall[..3].to_vec(), ..findings() }).unwrap();
-        assert!(
-            few.starts_with("Over UDP, 6in4 has") && few.contains("lower throughput than native."),
-            "{few}"
-        );
+        assert!(few.starts_with("Over UDP, 6in4 has"), "{few}");
+        assert!(few.contains("lower throughput than native."), "{few}");
     }
 
     #[test]
     fn factors_with_the_same_levels_have_a_sentence_each() {
-        let of = |factor| Headline {
-            factor,
-            baseline: "65536".into(),
-            candidate: "1048576".into(),
-            ..overall(Metric::Throughput, Transport::Tcp, 1.0, Verdict::Equivalent)
-        };
-        let overall = vec![of(Factor::SendBuffer), of(Factor::ReceiveBuffer)];
+        let mut overall = vec![overall(Metric::Throughput, Transport::Tcp, 1.0, Verdict::Equivalent); 2];
+        for (one, factor) in overall.iter_mut().zip([Factor::SendBuffer, Factor::ReceiveBuffer]) {
+            one.factor = factor;
+            one.baseline = "65536".into();
+            one.candidate = "1048576".into();
+        }
         let said = answer(&Findings { overall, ..findings() }).unwrap();
-        assert!(
-            said.contains("send buffer 1048576 vs send buffer 65536 over TCP: equivalent in throughput"),
-            "{said}"
-        );
+        let send = "send buffer 1048576 vs send buffer 65536 over TCP: equivalent in throughput";
+        assert!(said.contains(send), "{said}");
         assert!(said.contains("receive buffer 1048576 vs receive buffer 65536 over TCP"), "{said}");
     }
 

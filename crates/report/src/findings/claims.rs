@@ -32,13 +32,14 @@ impl Claimed {
 impl fmt::Display for Claimed {
     /// `1.2 to 4.0 %`, or `up to 4.0 %` where the least is printed as zero; `a factor of 3.7 to 7.4` above 100 %.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_zero = |text: &str| text.chars().all(|c| matches!(c, '0' | '.'));
         if self.unit == "%" && self.most > 100.0 {
             let [least, most] = [self.least, self.most].map(|percent| significant(1.0 + percent / 100.0, 2));
-            return match least == most || is_zero(least.trim_start_matches('1')) {
-                true if least == most => write!(f, "a factor of {most}"),
-                true => write!(f, "a factor of up to {most}"),
-                false => write!(f, "a factor of {least} to {most}"),
+            return if least == most {
+                write!(f, "a factor of {most}")
+            } else if is_zero(least.trim_start_matches('1')) {
+                write!(f, "a factor of up to {most}")
+            } else {
+                write!(f, "a factor of {least} to {most}")
             };
         }
         let both = range(&[self.least, self.most], fixed);
@@ -47,6 +48,11 @@ impl fmt::Display for Claimed {
             _ => write!(f, "{both} {}", self.unit),
         }
     }
+}
+
+/// Whether a figure is printed without any digit but zeros.
+fn is_zero(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '0' | '.'))
 }
 
 pub(crate) fn of_row(row: &Comparison) -> Option<Claimed> {
@@ -125,19 +131,19 @@ mod tests {
     use crate::tests::fixtures::compared;
     use stacklab_model::{Estimate, Transport};
 
-    fn said(low: f64, high: f64, is_more: bool) -> Option<String> {
+    fn write_claim(low: f64, high: f64, is_more: bool) -> Option<String> {
         let claimed = Claimed::new(Metric::Throughput, Scale::Ratio, Interval { low, high }, is_more);
         claimed.map(|claimed| claimed.to_string())
     }
 
     #[test]
     fn range_is_in_the_claimed_direction() {
-        assert_eq!(said(0.96, 0.988, false).unwrap(), "1.2 to 4.0 %");
-        assert_eq!(said(1.012, 1.04, true).unwrap(), "1.2 to 4.0 %");
-        assert_eq!(said(1.04, 1.04, true).unwrap(), "4.0 %");
-        assert_eq!(said(3.7, 7.44, true).unwrap(), "a factor of 3.7 to 7.4");
-        assert_eq!(said(0.9, 2.5, true).unwrap(), "a factor of up to 2.5");
-        assert_eq!(said(1.0, 1.9, true).unwrap(), "up to 90.0 %");
+        assert_eq!(write_claim(0.96, 0.988, false).unwrap(), "1.2 to 4.0 %");
+        assert_eq!(write_claim(1.012, 1.04, true).unwrap(), "1.2 to 4.0 %");
+        assert_eq!(write_claim(1.04, 1.04, true).unwrap(), "4.0 %");
+        assert_eq!(write_claim(3.7, 7.44, true).unwrap(), "a factor of 3.7 to 7.4");
+        assert_eq!(write_claim(0.9, 2.5, true).unwrap(), "a factor of up to 2.5");
+        assert_eq!(write_claim(1.0, 1.9, true).unwrap(), "up to 90.0 %");
         let points = Interval { low: -0.031, high: -0.012 };
         let claimed = Claimed::new(Metric::Loss, Scale::Difference, points, false).unwrap();
         assert_eq!(claimed.to_string(), "1.2 to 3.1 points");
@@ -146,21 +152,19 @@ mod tests {
     #[test]
     fn range_with_zero_has_an_upper_end_alone() {
         // Settled, and more was measured since.
-        assert_eq!(said(0.96, 1.002, false).unwrap(), "up to 4.0 %");
+        assert_eq!(write_claim(0.96, 1.002, false).unwrap(), "up to 4.0 %");
         // No digit of the lower end is printed.
-        assert_eq!(said(0.96, 0.9998, false).unwrap(), "up to 4.0 %");
-        assert_eq!(said(0.9996, 0.9999, false).unwrap(), "0.01 to 0.04 %");
+        assert_eq!(write_claim(0.96, 0.9998, false).unwrap(), "up to 4.0 %");
+        assert_eq!(write_claim(0.9996, 0.9999, false).unwrap(), "0.01 to 0.04 %");
         // Nothing supports the claim's direction any more.
-        assert_eq!(said(1.001, 1.03, false), None);
+        assert_eq!(write_claim(1.001, 1.03, false), None);
     }
 
     #[test]
     fn ranges_of_several_claims_are_joined() {
-        let of = |low, high| {
-            let range = Interval { low, high };
-            Claimed::new(Metric::Throughput, Scale::Ratio, range, true).unwrap()
-        };
-        assert_eq!(of(1.02, 1.04).with(of(1.01, 1.03)).to_string(), "1.0 to 4.0 %");
+        let [first, second] = [Interval { low: 1.02, high: 1.04 }, Interval { low: 1.01, high: 1.03 }]
+            .map(|range| Claimed::new(Metric::Throughput, Scale::Ratio, range, true).unwrap());
+        assert_eq!(first.with(second).to_string(), "1.0 to 4.0 %");
     }
 
     #[test]

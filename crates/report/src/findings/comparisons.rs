@@ -45,16 +45,8 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     for group in groups {
         let shown = group.shown();
         let places = difference_places(distances(&group.rows).flatten(), &shown);
-        let unit = |cell: String| match split_mark(&cell) {
-            _ if cell.starts_with(NONE) => cell,
-            (figure, "") => format!("{figure} {}", shown.unit),
-            (figure, mark) => format!("{figure} {} {mark}", shown.unit),
-        };
         for row in &group.rows {
-            let estimates = fitted(row);
-            let decimals = mean_decimals(estimates.iter(), &shown);
-            let [baseline, candidate] =
-                estimates.each_ref().map(|arm| unit(means(&[arm], &shown, decimals, &mut notes).remove(0)));
+            let [baseline, candidate] = write_arms(&fitted(row), &shown, &mut notes);
             let difference = differences(distances(&[row]), &shown, places).remove(0);
             let is_percent = !difference.contains('x') && difference != NONE;
             let difference =
@@ -64,10 +56,7 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
         }
         for control in &group.controls {
             let arms = format!("{}, {}", group.metric.label(), control_arms(control, group.factor));
-            let estimates = control_estimates(group, control);
-            let decimals = mean_decimals(estimates.iter(), &shown);
-            let [baseline, candidate] =
-                estimates.each_ref().map(|arm| unit(means(&[arm], &shown, decimals, &mut notes).remove(0)));
+            let [baseline, candidate] = write_arms(&control_estimates(group, control), &shown, &mut notes);
             let mut difference =
                 differences([control_distance(control)].into_iter(), &shown, places).remove(0);
             if difference != NONE {
@@ -80,6 +69,19 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     let columns = titles.into_iter().zip([false, true, true, true, false]);
     let columns = columns.map(|(title, right)| (title.to_owned(), right)).collect();
     vec![Block::Table(Table { columns, rows, footnotes: notes, ..Table::default() })]
+}
+
+/// The figures of both arms with as many decimals, each with its unit before its mark.
+fn write_arms(estimates: &[Estimate; 2], shown: &DisplayUnit, notes: &mut Footnotes) -> [String; 2] {
+    let decimals = mean_decimals(estimates.iter(), shown);
+    estimates.each_ref().map(|arm| {
+        let cell = means(&[arm], shown, decimals, notes).remove(0);
+        match split_mark(&cell) {
+            _ if cell.starts_with(NONE) => cell,
+            (figure, "") => format!("{figure} {}", shown.unit),
+            (figure, mark) => format!("{figure} {} {mark}", shown.unit),
+        }
+    })
 }
 
 pub(crate) fn better(metric: Metric) -> &'static str {
@@ -126,24 +128,17 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         estimates.push(control_estimates(group, control));
         distances.push(control_distance(control));
     }
-    let blank = || group.controls.iter().map(|_| String::new());
     let titles = [group.baseline.as_str(), group.candidate.as_str()];
     let places = push_pair(&mut table, titles, &estimates, &distances, shown, &mut notes);
     let by = rows.iter().filter_map(|row| row.explained.as_ref()).find(|explained| explained.ratio.is_some());
     if let Some(Explained { by, .. }) = by {
-        let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
-            rows.iter().map(|row| explained(row, figure, places, notes)).chain(blank()).collect()
-        };
-        table.push_optional(format!("{by}, %"), column(|explained| explained.ratio, &mut notes));
-        table.push_optional("rest, %", column(|explained| explained.residual, &mut notes));
+        let ratios = write_parts(group, |explained| explained.ratio, places, &mut notes);
+        table.push_optional(format!("{by}, %"), ratios);
+        let rests = write_parts(group, |explained| explained.residual, places, &mut notes);
+        table.push_optional("rest, %", rests);
     }
-    let pairs = |row: &&Comparison| match (&row.effect, &row.unpaired) {
-        (Some(effect), _) => effect.pairs.to_string(),
-        (None, Some(_)) => format!("{}, {}", row.baseline_estimate.n, row.candidate_estimate.n),
-        (None, None) => NONE.to_owned(),
-    };
     let control_pairs = group.controls.iter().map(|control| control.effect.pairs.to_string());
-    table.push_optional("n", rows.iter().map(pairs).chain(control_pairs).collect());
+    table.push_optional("n", rows.iter().map(|row| count_pairs(row)).chain(control_pairs).collect());
     let mut verdicts: Vec<String> = rows.iter().map(|row| verdict(row, &mut notes)).collect();
     verdicts.extend(group.controls.iter().map(|_| CONTROL.to_owned()));
     table.push("verdict", false, verdicts);
@@ -151,6 +146,28 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     // The figures of both arms are the last to be left out.
     table.optional.extend([arms, arms + 1]);
     table
+}
+
+/// A column of one of the parts of each difference. Controls have none.
+fn write_parts(
+    group: &Group,
+    figure: fn(&Explained) -> Option<f64>,
+    places: usize,
+    notes: &mut Footnotes,
+) -> Vec<String> {
+    let mut cells: Vec<String> =
+        group.rows.iter().map(|row| write_part(row, figure, places, notes)).collect();
+    cells.resize(cells.len() + group.controls.len(), String::new());
+    cells
+}
+
+/// The pairs of a row, or the runs of each arm if these are not paired.
+fn count_pairs(row: &Comparison) -> String {
+    match (&row.effect, &row.unpaired) {
+        (Some(effect), _) => effect.pairs.to_string(),
+        (None, Some(_)) => format!("{}, {}", row.baseline_estimate.n, row.candidate_estimate.n),
+        (None, None) => NONE.to_owned(),
+    }
 }
 
 /// Adds columns with the figures of both arms, and with their difference, whose decimals it returns.
@@ -255,29 +272,35 @@ pub(crate) fn means(
     notes: &mut Footnotes,
 ) -> Vec<String> {
     let write = |figure: f64| fixed(shown.factor * figure, places);
-    let halves = || estimates.iter().map(|estimate| half_width(estimate).map_or(NONE.to_owned(), write));
-    // The sign is outside the padding.
-    let with_half = estimates.iter().zip(halves()).filter(|(estimate, _)| cut_interval(estimate).is_none());
-    let widest = with_half.filter(|(estimate, _)| estimate.mean.is_some()).map(|(_, half)| half.len()).max();
-    let widest = widest.unwrap_or(0);
+    let mut halves = Vec::new();
+    let mut widest = 0;
+    for estimate in estimates {
+        let half = half_width(estimate).map_or(NONE.to_owned(), write);
+        if estimate.mean.is_some() && cut_interval(estimate).is_none() {
+            widest = widest.max(half.len());
+        }
+        halves.push(half);
+    }
     let mut parts: Vec<Option<[String; 2]>> = Vec::new();
-    for (estimate, half) in estimates.iter().zip(halves()) {
+    for (estimate, half) in estimates.iter().zip(halves) {
         parts.push(estimate.mean.map(|mean| match cut_interval(estimate) {
             Some(Interval { low, high }) => [write(mean), format!(" [{}, {}]", write(low), write(high))],
+            // The sign is outside the padding.
             None => [write(mean), format!(" ± {half:>widest$}")],
         }));
     }
-    let cell = |(estimate, cell): (&&Estimate, Option<String>)| {
+    let mut cells = Vec::new();
+    for (estimate, cell) in estimates.iter().zip(aligned(&parts)) {
         let cell = cell.unwrap_or_else(|| NONE.to_owned());
-        match &estimate.missing {
+        cells.push(match &estimate.missing {
             Some(reason) if estimate.mean.is_some() => {
                 format!("{cell} {}", notes.mark(&format!("some runs have no figure: {reason}")))
             }
             Some(reason) => format!("{cell} {}", notes.mark(reason)),
             None => cell,
-        }
-    };
-    estimates.iter().zip(aligned(&parts)).map(cell).collect()
+        });
+    }
+    cells
 }
 
 /// How far the arms of a row are apart, whether their runs are paired or not.
@@ -290,7 +313,7 @@ pub(crate) fn distances(rows: &[&Comparison]) -> impl Iterator<Item = Option<Dis
     rows.iter().map(|row| distance(row))
 }
 
-fn explained(
+fn write_part(
     row: &Comparison,
     figure: fn(&Explained) -> Option<f64>,
     places: usize,
@@ -327,9 +350,9 @@ mod tests {
 
     #[test]
     fn what_the_ends_run_says_nothing_of_routers() {
-        let of = |metric| definition(metric, &DisplayUnit::of(metric), CpuScope::Host);
-        assert!(of(Metric::CpuReceiver).contains("scope host"), "{}", of(Metric::CpuReceiver));
-        let router = of(Metric::CpuRouter2);
+        let [receiver, router] = [Metric::CpuReceiver, Metric::CpuRouter2]
+            .map(|metric| definition(metric, &DisplayUnit::of(metric), CpuScope::Host));
+        assert!(receiver.contains("scope host"), "{receiver}");
         assert!(router.contains("one kind of router") && !router.contains("scope host"), "{router}");
     }
 }

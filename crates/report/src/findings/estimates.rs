@@ -25,10 +25,11 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     // The bias of generators and properties of paths have their own tables.
     let shown = uncompared(findings).filter(|estimate| estimate.metric.is_compared());
     let tables = by_table(shown, |estimate| (estimate.metric, &estimate.cell), sizes_of(findings).len() > 1);
-    let blocks = |(metric, place, rows): (Metric, String, Vec<&CellEstimate>)| {
-        part(metric, &place, &rows, &varied, findings.cpu_scope)
-    };
-    tables.into_iter().flat_map(blocks).collect()
+    let mut blocks = Vec::new();
+    for (metric, place, rows) in tables {
+        blocks.extend(part(metric, &place, &rows, &varied, findings.cpu_scope));
+    }
+    blocks
 }
 
 fn part(
@@ -45,12 +46,11 @@ fn part(
     let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
     let places = mean_decimals(estimates.iter().copied(), &shown);
     table.push("mean", true, means(&estimates, &shown, places, &mut notes));
-    let column = |figure: fn(&Estimate) -> Option<f64>| {
-        let write = |figure: f64| fixed(shown.factor * figure, places);
-        estimates.iter().map(|estimate| figure(estimate).map_or(NONE.to_owned(), write)).collect()
-    };
-    table.push_optional("sd", column(|estimate| estimate.sd));
-    table.push_optional("median", column(|estimate| estimate.median));
+    let write = |figure: f64| fixed(shown.factor * figure, places);
+    let deviations = estimates.iter().map(|estimate| estimate.sd.map_or(NONE.to_owned(), write));
+    table.push_optional("sd", deviations.collect());
+    let medians = estimates.iter().map(|estimate| estimate.median.map_or(NONE.to_owned(), write));
+    table.push_optional("median", medians.collect());
     table.push_optional("n", estimates.iter().map(|estimate| estimate.n.to_string()).collect());
     table.footnotes = notes;
     [
@@ -77,20 +77,20 @@ pub(crate) fn bias_of_generators(findings: &Findings) -> Vec<Block> {
         factors.insert(0, Factor::Transport);
     }
     let mut table = labelled(&cells, &factors);
-    let of = |cell: &Cell, metric: Metric| {
-        biased.iter().find(|found| found.metric == metric && found.cell == *cell)
-    };
+    let mut most_runs = vec![0; cells.len()];
     for metric in &metrics {
-        let figure = |cell: &&Cell| match of(cell, *metric) {
-            Some(found) => bias(&found.estimate, &mut notes),
-            None => NONE.to_owned(),
-        };
-        table.push(format!("{}, %", metric.label()), true, cells.iter().map(figure).collect());
+        let mut column = Vec::new();
+        for (cell, runs) in cells.iter().zip(&mut most_runs) {
+            let of_cell = biased.iter().find(|found| found.metric == *metric && found.cell == **cell);
+            column.push(match of_cell {
+                Some(found) => bias(&found.estimate, &mut notes),
+                None => NONE.to_owned(),
+            });
+            *runs = of_cell.map_or(*runs, |found| found.estimate.n.max(*runs));
+        }
+        table.push(format!("{}, %", metric.label()), true, column);
     }
-    let most = |cell: &&Cell| {
-        metrics.iter().filter_map(|metric| of(cell, *metric)).map(|found| found.estimate.n).max()
-    };
-    table.push("n", true, cells.iter().map(|cell| most(cell).unwrap_or(0).to_string()).collect());
+    table.push("n", true, most_runs.iter().map(ToString::to_string).collect());
     table.footnotes = notes;
     let definitions = metrics.iter().map(|metric| format!("{}: {}.", metric.label(), metric.definition()));
     let about = definitions.chain(["Mean and half of its 95 % interval.".to_owned()]);
@@ -122,13 +122,15 @@ pub(crate) fn properties(findings: &Findings) -> Vec<Block> {
     if estimates.is_empty() {
         return Vec::new();
     }
-    let cells = || estimates.iter().map(|estimate| &estimate.cell);
-    let differs = |factor: &Factor| once_each(cells().map(|cell| cell.level(*factor))).len() > 1;
-    let rows = Factor::ALL.iter().rev().copied().filter(|factor| !COLUMNS.contains(factor));
-    let rows: Vec<Factor> = rows.filter(differs).collect();
-    let label =
-        |cell: &Cell| -> Vec<String> { rows.iter().map(|factor| level_alone(cell, *factor)).collect() };
-    let mut labels = once_each(cells().map(label));
+    let cells: Vec<&Cell> = estimates.iter().map(|estimate| &estimate.cell).collect();
+    let mut rows: Vec<Factor> = Vec::new();
+    for factor in Factor::ALL.iter().rev().copied() {
+        let levels = once_each(cells.iter().map(|cell| cell.level(factor)));
+        if levels.len() > 1 && !COLUMNS.contains(&factor) {
+            rows.push(factor);
+        }
+    }
+    let mut labels = once_each(cells.iter().map(|cell| label_path(cell, &rows)));
     let first = once_each(labels.iter().filter_map(|label| label.first().cloned()));
     labels.sort_by_key(|label| first.iter().position(|level| Some(level) == label.first()));
     let mut table = Table::default();
@@ -139,12 +141,13 @@ pub(crate) fn properties(findings: &Findings) -> Vec<Block> {
     for metric in once_each(estimates.iter().map(|estimate| estimate.metric)) {
         let of: Vec<&&CellEstimate> = estimates.iter().filter(|estimate| estimate.metric == metric).collect();
         let mut columns: BTreeMap<String, BTreeMap<Vec<String>, String>> = BTreeMap::new();
-        let telling = telling(&of, label);
+        let factors = find_columns(&of, &rows);
         for estimate in &of {
             let title: Vec<String> =
-                telling.iter().map(|factor| factor.level_label(&estimate.cell.level(*factor))).collect();
+                factors.iter().map(|factor| factor.level_label(&estimate.cell.level(*factor))).collect();
             let title = format!("{:>30}", title.join(" "));
-            columns.entry(title).or_default().insert(label(&estimate.cell), figure(estimate));
+            let label = label_path(&estimate.cell, &rows);
+            columns.entry(title).or_default().insert(label, figure(estimate));
         }
         for (title, figures) in columns {
             let title = [metric.label(), title.trim().to_owned()].join(" ");
@@ -152,7 +155,7 @@ pub(crate) fn properties(findings: &Findings) -> Vec<Block> {
             if let ([value], true) = (&values[..], labels.len() > 1) {
                 // Of columns that differ from each other the value is said once.
                 let metric =
-                    if telling.is_empty() { metric.label() } else { format!("other {}", metric.label()) };
+                    if factors.is_empty() { metric.label() } else { format!("other {}", metric.label()) };
                 shared.push(format!("{metric} {value}"));
                 continue;
             }
@@ -170,6 +173,11 @@ pub(crate) fn properties(findings: &Findings) -> Vec<Block> {
     [heading, Block::Text(about)].into_iter().chain(table).collect()
 }
 
+/// The levels of the factors that label rows.
+fn label_path(cell: &Cell, rows: &[Factor]) -> Vec<String> {
+    rows.iter().map(|factor| level_alone(cell, *factor)).collect()
+}
+
 /// `1480` bytes, `1.5` fragments: whole bytes, otherwise no more decimals than differ from an integer.
 fn figure(estimate: &CellEstimate) -> String {
     let Some(mean) = estimate.estimate.mean else { return NONE.to_owned() };
@@ -181,7 +189,7 @@ fn figure(estimate: &CellEstimate) -> String {
 }
 
 /// The factors of columns on which a metric's figures depend.
-fn telling(estimates: &[&&CellEstimate], label: impl Fn(&Cell) -> Vec<String>) -> Vec<Factor> {
+fn find_columns(estimates: &[&&CellEstimate], rows: &[Factor]) -> Vec<Factor> {
     let mut kept = COLUMNS.to_vec();
     for factor in COLUMNS {
         let without: Vec<Factor> = kept.iter().copied().filter(|known| *known != factor).collect();
@@ -189,7 +197,7 @@ fn telling(estimates: &[&&CellEstimate], label: impl Fn(&Cell) -> Vec<String>) -
         let is_determined = estimates.iter().all(|estimate| {
             let levels = without.iter().map(|factor| estimate.cell.level(*factor)).collect();
             let found = figure(estimate);
-            *known.entry((label(&estimate.cell), levels)).or_insert_with(|| found.clone()) == found
+            *known.entry((label_path(&estimate.cell, rows), levels)).or_insert_with(|| found.clone()) == found
         });
         if is_determined {
             kept = without;
@@ -208,18 +216,20 @@ mod tests {
 
     #[test]
     fn paths_are_rows_and_only_what_differs_is_a_column() {
-        let of = |mechanism: &str, transport, size, metric, mean| {
-            let mut cell = Cell::new(Family::Ipv6, transport, SizeOf::Write, size);
-            cell.set(Factor::Mechanism, mechanism).unwrap();
-            CellEstimate { cell, metric, estimate: estimate(mean, 0.0) }
-        };
         let mut cells = Vec::new();
         for (mechanism, mtu, fragments) in [("native", 1500.0, 0.0), ("6in4", 1480.0, 2.0)] {
             for transport in [Transport::Udp, Transport::Tcp] {
                 for size in [128, 1440] {
                     let fragments = if transport == Transport::Udp && size > 1000 { fragments } else { 0.0 };
-                    cells.push(of(mechanism, transport, size, Metric::PathMtu, mtu));
-                    cells.push(of(mechanism, transport, size, Metric::IpFragCreates, fragments));
+                    let mut cell = Cell::new(Family::Ipv6, transport, SizeOf::Write, size);
+                    cell.set(Factor::Mechanism, mechanism).unwrap();
+                    for (metric, mean) in [(Metric::PathMtu, mtu), (Metric::IpFragCreates, fragments)] {
+                        cells.push(CellEstimate {
+                            cell: cell.clone(),
+                            metric,
+                            estimate: estimate(mean, 0.0),
+                        });
+                    }
                 }
             }
         }

@@ -47,11 +47,13 @@ pub(crate) fn by_table<'a, T>(
         let (metric, cell) = of(row);
         sorted.entry((metric, cell.transport_of_messages(), cell.size_of)).or_default().push(row);
     }
-    let table = |((metric, transport, size_of), mut rows): (Key, Vec<&'a T>)| {
+    let mut tables = Vec::new();
+    for ((metric, transport, size_of), mut rows) in sorted {
         rows.sort_by_key(|row| sort_key(of(row).1));
-        (metric, place(transport, Some(size_of).filter(|_| has_many_sizes_of)), rows)
-    };
-    sorted.into_iter().map(table).collect()
+        let size_of = if has_many_sizes_of { Some(size_of) } else { None };
+        tables.push((metric, place(transport, size_of), rows));
+    }
+    tables
 }
 
 pub(crate) fn cells(findings: &Findings) -> impl Iterator<Item = &Cell> {
@@ -159,34 +161,52 @@ pub(crate) const MIN_MANY_LEVELS: usize = 4;
 /// The second part is whether it is one of many levels.
 pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
     let all = groups(findings);
-    let key = |group: &Group| (group.factor, group.baseline.clone());
-    let candidates = grouped(all.iter().map(|group| (key(group), group.candidate.clone())));
-    let many = candidates.into_iter().filter(|(_, of)| once_each(of.iter()).len() >= MIN_MANY_LEVELS);
-    let many: Vec<_> = many.map(|(key, _)| key).collect();
+    let mut candidates: BTreeMap<(Factor, String), BTreeSet<String>> = BTreeMap::new();
+    for group in &all {
+        let key = (group.factor, group.baseline.clone());
+        candidates.entry(key).or_default().insert(group.candidate.clone());
+    }
     let mut merged: Vec<(Group, bool)> = Vec::new();
     for mut group in all {
-        let is_many = many.contains(&key(&group));
-        if is_many {
-            group.candidate = format!("each {}", group.factor.label());
+        let key = (group.factor, group.baseline.clone());
+        if candidates[&key].len() < MIN_MANY_LEVELS {
+            merged.push((group, false));
+            continue;
         }
-        let is_same = |(other, _): &&mut (Group, bool)| {
-            key(other) == key(&group) && (other.metric, &other.place) == (group.metric, &group.place)
-        };
-        match merged.iter_mut().find(is_same).filter(|_| is_many) {
+        group.candidate = format!("each {}", group.factor.label());
+        match merged.iter_mut().find(|(whole, _)| belongs_to(&group, whole)) {
             Some((whole, _)) => whole.rows.extend(group.rows),
-            None => merged.push((group, is_many)),
+            None => merged.push((group, true)),
         }
     }
     for (group, _) in merged.iter_mut().filter(|(_, is_many)| *is_many) {
-        let cells = group.rows.iter().map(|row| &row.question.baseline);
-        let varied = varied(cells.clone()).into_iter().filter(|factor| *factor != group.factor);
-        let families = BTreeSet::from_iter(cells.clone().map(|cell| cell.family)).len();
-        let sizes = BTreeSet::from_iter(cells.map(|cell| cell.size)).len();
-        let named = [(Factor::Family, families > 1), (Factor::Size, sizes > 1)];
-        let named = named.into_iter().filter(|(_, differs)| *differs).map(|(factor, _)| factor);
-        group.row_factors = std::iter::once(group.factor).chain(named).chain(varied).collect();
+        group.row_factors = factors_of_many(group);
     }
     merged
+}
+
+/// Whether the rows of a group can stand in the table of another one with its factor and baseline.
+fn belongs_to(group: &Group, whole: &Group) -> bool {
+    group.factor == whole.factor
+        && group.baseline == whole.baseline
+        && group.metric == whole.metric
+        && group.place == whole.place
+}
+
+/// The factors that distinguish the rows of many levels: the factor compared, and those that differ.
+fn factors_of_many(group: &Group) -> Vec<Factor> {
+    let cells = group.rows.iter().map(|row| &row.question.baseline);
+    let families: BTreeSet<_> = cells.clone().map(|cell| cell.family).collect();
+    let sizes: BTreeSet<_> = cells.clone().map(|cell| cell.size).collect();
+    let mut factors = vec![group.factor];
+    if families.len() > 1 {
+        factors.push(Factor::Family);
+    }
+    if sizes.len() > 1 {
+        factors.push(Factor::Size);
+    }
+    factors.extend(varied(cells).into_iter().filter(|factor| *factor != group.factor));
+    factors
 }
 
 pub(crate) fn sizes_of(findings: &Findings) -> BTreeSet<SizeOf> {
@@ -282,9 +302,10 @@ pub(crate) fn row_factors<'a>(
 
 /// The order of rows; levels that are numbers by number.
 pub(crate) fn sort_key(cell: &Cell) -> impl Ord + use<> {
-    let number = |level: &String| level.parse::<u64>().unwrap_or(u64::MAX);
-    let settings: Vec<_> =
-        cell.settings.levels().map(|(factor, level)| (factor, number(&level), level)).collect();
+    let mut settings = Vec::new();
+    for (factor, level) in cell.settings.levels() {
+        settings.push((factor, level.parse::<u64>().unwrap_or(u64::MAX), level));
+    }
     (cell.family, cell.transport, cell.size_of, cell.size, cell.replica.clone(), settings)
 }
 
@@ -300,9 +321,13 @@ pub(crate) fn level_alone(cell: &Cell, factor: Factor) -> String {
 
 /// Whether a factor's levels are numbers, to be printed flush right.
 fn is_number(rows: &[String]) -> bool {
-    let is_digits = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    rows.iter().any(|row| !row.is_empty())
-        && rows.iter().all(|row| row.split(' ').next().is_some_and(is_digits))
+    rows.iter().any(|row| !row.is_empty()) && rows.iter().all(|row| begins_with_number(row))
+}
+
+/// Whether the first word has nothing but digits; an empty text counts too.
+fn begins_with_number(text: &str) -> bool {
+    let word = text.split(' ').next().unwrap_or_default();
+    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A table with a column for each factor, which label the rows of these cells.

@@ -57,22 +57,23 @@ pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     facts.extend(once(&findings.instruments).into_iter().map(|floor| ("instrument", floor)));
     let [runs, blocks] = [count(findings.valid_runs, "valid run"), count(findings.blocks as usize, "block")];
     facts.push(("runs", format!("{runs} in {blocks}, {invalid} invalid")));
-    facts.extend(disturbed(findings).map(|said| ("other load", said)));
+    facts.extend(describe_disturbance(findings).map(|text| ("other load", text)));
     facts
 }
 
 /// Sentences `NAME: WHAT`, each said once with the names of all that it holds for: `sender, receiver: WHAT`.
 pub(crate) fn once(sentences: &[String]) -> Vec<String> {
-    let said = sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence)));
-    let join = |(what, names): (&str, Vec<&str>)| match once_each(names.into_iter()).join(", ") {
-        names if names.is_empty() => what.to_owned(),
-        names => format!("{names}: {what}"),
-    };
-    grouped(said.map(|(name, what)| (what, name))).into_iter().map(join).collect()
+    let parts = sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence)));
+    let mut joined = Vec::new();
+    for (what, names) in grouped(parts.map(|(name, what)| (what, name))) {
+        let names = once_each(names.into_iter()).join(", ");
+        joined.push(if names.is_empty() { what.to_owned() } else { format!("{names}: {what}") });
+    }
+    joined
 }
 
 /// How many runs others disturbed, if these are more than a tenth.
-fn disturbed(findings: &Findings) -> Option<String> {
+fn describe_disturbance(findings: &Findings) -> Option<String> {
     let of_others = findings.warnings.iter().filter(|(_, warning)| warning.code == OTHER_LOAD);
     let runs: usize = of_others.map(|(runs, _)| runs).sum();
     (runs as f64 > MAX_DISTURBED * findings.valid_runs as f64)
@@ -92,27 +93,28 @@ mod tests {
 
     #[test]
     fn imported_record_has_no_seed() {
-        let first = |testbed: &str| {
-            let findings =
-                Findings { testbed_description: testbed.to_owned(), ..crate::tests::fixtures::findings() };
-            facts(&findings).remove(0)
-        };
-        assert_eq!(first("two namespaces").1, "2023-11-14T22:13:20Z by stacklab 0.1.0, seed 42");
+        assert_eq!(first_fact("two namespaces").1, "2023-11-14T22:13:20Z by stacklab 0.1.0, seed 42");
         let imported = ("imported", "2023-11-14T22:13:20Z by stacklab 0.1.0".to_owned());
-        assert_eq!(first("imported, not measured by this program: a.json"), imported);
+        assert_eq!(first_fact("imported, not measured by this program: a.json"), imported);
+    }
+
+    fn first_fact(testbed: &str) -> (&'static str, String) {
+        let findings =
+            Findings { testbed_description: testbed.to_owned(), ..crate::tests::fixtures::findings() };
+        facts(&findings).remove(0)
     }
 
     #[test]
     fn equal_hosts_have_one_line() {
-        let of = |lines: &[&str]| once(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
         let hosts = [
             "sender: Linux 6.1, 2 cores",
             "router1: Linux 6.6",
             "receiver: Linux 6.1, 2 cores",
             "sender: Linux 6.1, 2 cores",
         ];
-        assert_eq!(of(&hosts), ["sender, receiver: Linux 6.1, 2 cores", "router1: Linux 6.6"]);
-        assert_eq!(of(&["a host"]), ["a host"]);
+        let hosts = hosts.map(str::to_owned);
+        assert_eq!(once(&hosts), ["sender, receiver: Linux 6.1, 2 cores", "router1: Linux 6.6"]);
+        assert_eq!(once(&["a host".to_owned()]), ["a host"]);
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     } else {
         (table(&groups, false), "the better arm")
     };
-    let is_nothing = |row: &Comparison| matches!(row.verdict, Verdict::Nothing(_));
-    let lacks_some = groups.iter().flat_map(|group| &group.rows).any(|row| is_nothing(row));
+    let mut rows = groups.iter().flat_map(|group| &group.rows);
+    let lacks_some = rows.any(|row| matches!(row.verdict, Verdict::Nothing(_)));
     let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
     let is_any_unpaired = groups.iter().flat_map(|group| &group.rows).any(|row| row.unpaired.is_some());
     let nothing = if is_any_unpaired { format!("{nothing}, or runs not paired") } else { nothing };
@@ -148,36 +148,45 @@ fn beside_size(cell: &Cell, factors: &[Factor]) -> Vec<String> {
 
 /// Many levels of a factor against one baseline: a table with a row for each level and a column for each metric.
 pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
-    let title = |group: &Group| {
-        let place = if group.place.is_empty() { String::new() } else { format!(", {}", group.place) };
-        format!("{} vs {}{place}", capitalize(&group.candidate), group.baseline)
-    };
-    let tables = grouped(groups.iter().map(|group| (title(group), *group)));
+    let tables = grouped(groups.iter().map(|group| (write_title(group), *group)));
     let plain = describe_figures(groups);
     let has_sizes = groups.iter().flat_map(|group| &group.rows).any(|row| row.question.baseline.size > 0);
     let over = if has_sizes { "over all sizes; " } else { "" };
     let legend = format!("{over}= equivalent, 0 none seen, ? undecided{plain}, - nothing to compare");
-    let block = |(title, groups): (String, Vec<&Group>)| {
+    let mut blocks = Vec::new();
+    for (title, groups) in tables {
         let (table, alike) = levels_table(&groups);
         let controls = control_legend(&groups);
         let alike = alike.map_or_else(String::new, |alike| format!("; {alike}"));
-        let text = [Block::Heading(title), Block::Text(format!("{legend}{alike}{controls}"))];
-        let table = (table.columns.len() > 1).then_some(Block::Table(table));
-        text.into_iter().chain(table).collect::<Vec<_>>()
-    };
-    tables.into_iter().flat_map(block).collect()
+        blocks.push(Block::Heading(title));
+        blocks.push(Block::Text(format!("{legend}{alike}{controls}")));
+        if table.columns.len() > 1 {
+            blocks.push(Block::Table(table));
+        }
+    }
+    blocks
+}
+
+/// `Each mechanism vs native, UDP`.
+fn write_title(group: &Group) -> String {
+    let place = if group.place.is_empty() { String::new() } else { format!(", {}", group.place) };
+    format!("{} vs {}{place}", capitalize(&group.candidate), group.baseline)
 }
 
 /// The table, and the metrics that have the same outcome with all levels.
 fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
-    let factors: Vec<Factor> = once_each(groups.iter().flat_map(|group| &group.row_factors).copied());
-    let factors: Vec<Factor> = factors.into_iter().filter(|factor| *factor != Factor::Size).collect();
-    let label = |group: &Group, row: &Comparison| -> Vec<String> {
-        factors.iter().map(|factor| group.level_below(row, *factor)).collect()
-    };
-    let rows = groups.iter().flat_map(|group| group.rows.iter().map(move |row| (*group, *row)));
-    let levels = grouped(rows.map(|(group, row)| (label(group, row), row)));
-    let control_cells = once_each(groups.iter().flat_map(|group| &group.controls).map(|one| &one.cell));
+    let mut factors: Vec<Factor> = once_each(groups.iter().flat_map(|group| &group.row_factors).copied());
+    factors.retain(|factor| *factor != Factor::Size);
+    let mut labelled = Vec::new();
+    for group in groups {
+        for row in &group.rows {
+            let label: Vec<String> = factors.iter().map(|factor| group.level_below(row, *factor)).collect();
+            labelled.push((label, *row));
+        }
+    }
+    let levels = grouped(labelled.into_iter());
+    let controls: Vec<&Control> = groups.iter().flat_map(|group| &group.controls).copied().collect();
+    let control_cells = once_each(controls.iter().map(|control| &control.cell));
     let mut table = Table::default();
     // One column, which stays beside the figures where the table is in parts.
     let heads: Vec<String> = factors.iter().map(|factor| factor.label()).collect();
@@ -193,11 +202,11 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
     table.push(heads.join(", "), false, labels);
     let mut alike: Vec<(&str, String)> = Vec::new();
     for metric in once_each(groups.iter().map(|group| group.metric)) {
-        let of_metric = |(_, rows): &(Vec<String>, Vec<&Comparison>)| -> String {
+        let mut cells: Vec<String> = Vec::new();
+        for (_, rows) in &levels {
             let rows: Vec<_> = rows.iter().copied().filter(|row| row.question.metric == metric).collect();
-            if rows.is_empty() { String::new() } else { cell(&rows) }
-        };
-        let cells: Vec<String> = levels.iter().map(of_metric).collect();
+            cells.push(if rows.is_empty() { String::new() } else { cell(&rows) });
+        }
         let outcome = match cells[0].as_str() {
             "?" => "undecided with all",
             "0" => "none seen with any",
@@ -205,8 +214,6 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
             _ => "",
         };
         if outcome.is_empty() || cells.iter().any(|cell| *cell != cells[0]) {
-            let controls: Vec<&Control> = groups.iter().flat_map(|group| &group.controls).copied().collect();
-            let mut cells = cells;
             for cell in &control_cells {
                 let of_cell = controls.iter().find(|one| one.metric == metric && one.cell == **cell);
                 cells.push(of_cell.map_or_else(String::new, |control| control::sign(control)));
@@ -224,13 +231,25 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
 
 /// `worse 3.1 to 8.4 %`, `worse 0.9 to 8.7 % (2 of 3)`, `better at 1, worse at 1 of 3`, `=`, `?`.
 fn cell(rows: &[&Comparison]) -> String {
-    let is_of =
-        |row: &Comparison, cell: &Cell| row.verdict == Verdict::Better(cell.level(row.question.factor));
-    let count = |test: &dyn Fn(&Comparison) -> bool| rows.iter().filter(|row| test(row)).count();
     let all = rows.len();
-    let worse = count(&|row| is_of(row, &row.question.baseline));
-    let better = count(&|row| is_of(row, &row.question.candidate));
-    let equivalent = count(&|row| row.verdict == Verdict::Equivalent);
+    let mut worse = 0;
+    let mut better = 0;
+    let mut equivalent = 0;
+    let mut none_seen = 0;
+    let mut nothing = 0;
+    for row in rows {
+        let question = &row.question;
+        match &row.verdict {
+            Verdict::Better(level) => {
+                worse += usize::from(*level == question.baseline.level(question.factor));
+                better += usize::from(*level == question.candidate.level(question.factor));
+            }
+            Verdict::Equivalent => equivalent += 1,
+            Verdict::NoneSeen(_) => none_seen += 1,
+            Verdict::Nothing(_) => nothing += 1,
+            Verdict::Inconclusive => {}
+        }
+    }
     if (worse == 0) != (better == 0) && equivalent == 0 {
         let by = rows.iter().filter_map(|row| of_row(row)).reduce(Claimed::with);
         let by = by.map(|by| format!(" {}", by.to_string().replace("a factor of ", "x"))).unwrap_or_default();
@@ -244,8 +263,8 @@ fn cell(rows: &[&Comparison]) -> String {
     match parts[..] {
         _ if equivalent == all => "=".to_owned(),
         [_, ..] => format!("{} of {all}", parts.join(", ")),
-        [] if count(&|row| matches!(row.verdict, Verdict::NoneSeen(_))) == all => "0".to_owned(),
-        [] if count(&|row| matches!(row.verdict, Verdict::Nothing(_))) == all => NONE.to_owned(),
+        [] if none_seen == all => "0".to_owned(),
+        [] if nothing == all => NONE.to_owned(),
         [] => so_far::describe_estimates(rows).map_or_else(|| "?".to_owned(), |so_far| format!("? {so_far}")),
     }
 }

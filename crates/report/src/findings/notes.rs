@@ -12,24 +12,21 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTED: usize = 10;
 
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    headed(points(findings))
+    list_notes(points(findings))
 }
 
 /// What decides how far the answer goes: what was cut short, what was not counted, and the commonest warnings.
 pub(crate) fn short(findings: &Findings) -> Vec<Block> {
     const MAX_SHORT: usize = 3;
     let kinds = [invalid(findings), warnings(findings)].map(|kind| kind.into_iter().take(MAX_SHORT));
-    headed(
-        stop_reasons(findings)
-            .into_iter()
-            .chain(outlook(findings))
-            .chain(once(&findings.constraints))
-            .chain(kinds.into_iter().flatten())
-            .collect(),
-    )
+    let mut points = stop_reasons(findings);
+    points.extend(outlook(findings));
+    points.extend(once(&findings.constraints));
+    points.extend(kinds.into_iter().flatten());
+    list_notes(points)
 }
 
-fn headed(points: Vec<String>) -> Vec<Block> {
+fn list_notes(points: Vec<String>) -> Vec<Block> {
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
 }
 
@@ -39,7 +36,7 @@ pub(crate) fn uncounted(findings: &Findings) -> Vec<Block> {
 }
 
 fn invalid(findings: &Findings) -> Vec<String> {
-    listed(&findings.invalid_runs, |(n, reason)| {
+    list_first(&findings.invalid_runs, |(n, reason)| {
         format!("{} not counted: {reason}", count(*n, "invalid run"))
     })
 }
@@ -52,7 +49,7 @@ pub(crate) fn points(findings: &Findings) -> Vec<String> {
 }
 
 fn stop_reasons(findings: &Findings) -> Vec<String> {
-    let why = [
+    let reasons = [
         (StopReason::Cap, "at the most blocks allowed: the test at the end decides"),
         (StopReason::Budget, "when the time allowed was used up: the test at the end decides"),
         (
@@ -60,14 +57,15 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
             "because the campaign ended before (interrupted, or still running): nothing is claimed of",
         ),
     ];
-    let stopped = |stop_reason: StopReason| {
-        findings.comparisons.iter().filter(|c| c.stop_reason == stop_reason).count()
-    };
     let all = count(findings.comparisons.len(), "comparison");
-    let stopped = why.map(|(reason, why)| (stopped(reason), why)).into_iter().filter(|(n, _)| *n > 0);
-    stopped
-        .map(|(n, why)| format!("{n} of {all} stopped {why} {}", if n == 1 { "it" } else { "them" }))
-        .collect()
+    let mut points = Vec::new();
+    for (reason, why) in reasons {
+        let n = findings.comparisons.iter().filter(|one| one.stop_reason == reason).count();
+        if n > 0 {
+            points.push(format!("{n} of {all} stopped {why} {}", if n == 1 { "it" } else { "them" }));
+        }
+    }
+    points
 }
 
 /// A time whose length no longer matters: the study is too large.
@@ -152,36 +150,58 @@ fn more_time(findings: &Findings, blocks: u32) -> String {
 /// below 5 %: `RTT TCP -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected`.
 fn same_arm(findings: &Findings) -> Vec<String> {
     let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
-    let check = |metric: Metric, transport: Transport, effect: &Effect, p: f64| {
-        let unit = DisplayUnit::of(metric);
-        let distance = Distance::from(effect);
-        let label = metric.label();
-        let transport = transport.name().to_uppercase();
-        let text = distance.describe(&unit, &format!(" {}", unit.difference_unit));
-        let text = format!("{label} {transport} {text}");
-        compared.contains(&metric).then_some((text, p < 0.05))
-    };
-    let by_label = findings.same_arm.iter();
-    let by_label = by_label.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
-    let by_slice = findings.carry_over.iter();
-    let by_slice = by_slice.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
-    let by_order = findings.arm_order.iter();
-    let by_order = by_order.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
-    let checks: [(&str, Vec<(String, bool)>); 3] = [
-        ("A/A check, one arm against itself", by_label),
-        ("A/A check by order, the arm that is set up second against the first", by_order),
-        ("A/A check by slices, a slice behind one of the same arm against one behind the other's", by_slice),
+    let by_label =
+        findings.same_arm.iter().map(|one| Check::new(one.metric, one.transport, &one.effect, one.p));
+    let by_slice =
+        findings.carry_over.iter().map(|one| Check::new(one.metric, one.transport, &one.effect, one.p));
+    let by_order =
+        findings.arm_order.iter().map(|one| Check::new(one.metric, one.transport, &one.effect, one.p));
+    let all_checks: [(&str, Vec<Check>); 3] = [
+        ("A/A check, one arm against itself", by_label.collect()),
+        ("A/A check by order, the arm that is set up second against the first", by_order.collect()),
+        (
+            "A/A check by slices, a slice behind one of the same arm against one behind the other's",
+            by_slice.collect(),
+        ),
     ];
-    let said = checks.into_iter().filter(|(_, checks)| !checks.is_empty()).map(|(what, checks)| {
-        let low = checks.iter().filter(|(_, is_low)| *is_low).count();
+    let mut points = Vec::new();
+    for (what, mut checks) in all_checks {
+        checks.retain(|check| compared.contains(&check.metric));
+        if checks.is_empty() {
+            continue;
+        }
+        let low = checks.iter().filter(|check| check.p < 0.05).count();
         let all = checks.len();
-        let texts = checks.into_iter().map(|(text, _)| text).collect::<Vec<_>>();
-        format!(
-            "{what}: {}; {low} of {all} have p below 0.05, and one in twenty is expected",
-            texts.join(", ")
-        )
-    });
-    said.collect()
+        let texts = checks.iter().map(Check::describe).collect::<Vec<_>>().join(", ");
+        points.push(format!(
+            "{what}: {texts}; {low} of {all} have p below 0.05, and one in twenty is expected"
+        ));
+    }
+    points
+}
+
+/// An A/A check in one metric.
+struct Check<'a> {
+    metric: Metric,
+    transport: Transport,
+    effect: &'a Effect,
+    p: f64,
+}
+
+impl<'a> Check<'a> {
+    fn new(metric: Metric, transport: Transport, effect: &'a Effect, p: f64) -> Self {
+        Check { metric, transport, effect, p }
+    }
+
+    /// `RTT TCP -0.2 ± 0.6 %`.
+    fn describe(&self) -> String {
+        let unit = DisplayUnit::of(self.metric);
+        let distance = Distance::from(self.effect);
+        let label = self.metric.label();
+        let transport = self.transport.name().to_uppercase();
+        let text = distance.describe(&unit, &format!(" {}", unit.difference_unit));
+        format!("{label} {transport} {text}")
+    }
 }
 
 /// Why headers or airtime explain nothing, although they could have.
@@ -193,12 +213,12 @@ fn headers(findings: &Findings) -> Vec<String> {
         }
     }
     let reasons: Vec<_> = reasons.into_iter().collect();
-    listed(&reasons, |(because, n)| format!("{because} ({})", count(*n, "comparison")))
+    list_first(&reasons, |(because, n)| format!("{because} ({})", count(*n, "comparison")))
 }
 
 /// One point for each kind of warning, with its most frequent text.
 fn warnings(findings: &Findings) -> Vec<String> {
-    listed(&group_warnings(&findings.warnings), |kind| {
+    list_first(&group_warnings(&findings.warnings), |kind| {
         if kind.texts > 1 && kind.first.code == OTHER_LOAD {
             return describe_load(findings, kind.runs, kind.first);
         }
@@ -208,7 +228,7 @@ fn warnings(findings: &Findings) -> Vec<String> {
 
 /// A line for each kind of warning of runs, with its most frequent text: what notes say of them, without a report.
 pub fn list_warnings(counted: &[(usize, Warning)]) -> Vec<String> {
-    listed(&group_warnings(counted), describe_kind)
+    list_first(&group_warnings(counted), describe_kind)
 }
 
 /// Warnings with one code and one advice.
@@ -264,7 +284,7 @@ fn describe_load(findings: &Findings, runs: usize, warning: &Warning) -> String 
     )
 }
 
-fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
+fn list_first<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
     let mut points: Vec<String> = items.iter().take(LISTED).map(write).collect();
     if items.len() > LISTED {
         points.push(format!("{} more of this kind; the JSON report has them all", items.len() - LISTED));
@@ -357,18 +377,18 @@ mod tests {
     fn like_arms_are_said_by_label_and_by_order() {
         let metric = Metric::Throughput;
         let transport = Transport::Udp;
-        let effect = |estimate: f64| Effect {
+        let effect = Effect {
             scale: Scale::Ratio,
             pairs: 9,
-            estimate,
+            estimate: 0.997,
             error: 0.001,
             degrees_of_freedom: 8.0,
-            interval90: Interval { low: estimate, high: estimate },
-            interval95: Interval { low: estimate - 0.002, high: estimate + 0.002 },
+            interval90: Interval { low: 0.997, high: 0.997 },
+            interval95: Interval { low: 0.997 - 0.002, high: 0.997 + 0.002 },
         };
         let findings = Findings {
             same_arm: vec![control(transport, 128, metric, 57.3, (1.001, 0.002))],
-            arm_order: vec![ArmOrder { metric, transport, pairs: 9, effect: effect(0.997), p: 0.01 }],
+            arm_order: vec![ArmOrder { metric, transport, pairs: 9, effect, p: 0.01 }],
             ..findings()
         };
         let expected = [

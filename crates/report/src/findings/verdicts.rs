@@ -96,11 +96,7 @@ pub(crate) fn blocks(groups: &[Group]) -> Vec<Block> {
 
 /// `throughput, TCP, IPv6 vs IPv4: IPv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
 pub(crate) fn sentence(group: &Group) -> String {
-    let outcome = |row: &Comparison| match &row.unpaired {
-        Some(_) => "no verdict, runs not paired".to_owned(),
-        None => words(&row.verdict, |level| arm(row, level)),
-    };
-    let mut outcomes = grouped(group.rows.iter().map(|row| (outcome(row), *row)));
+    let mut outcomes = grouped(group.rows.iter().map(|row| (describe_outcome(row), *row)));
     // The most frequent outcome first; among equals the most informative one.
     outcomes.sort_by_key(|(_, rows)| (std::cmp::Reverse(rows.len()), rank(&rows[0].verdict)));
 
@@ -122,6 +118,13 @@ pub(crate) fn sentence(group: &Group) -> String {
         .collect();
     let label = format!("{}, {}{where_}", group.subject(), group.arms());
     format!("{label}: {}{}", phrases.join(", "), headers(group))
+}
+
+fn describe_outcome(row: &Comparison) -> String {
+    match &row.unpaired {
+        Some(_) => "no verdict, runs not paired".to_owned(),
+        None => words(&row.verdict, |level| arm(row, level)),
+    }
 }
 
 /// `headers explain -3.2 %, leaving +5.6 % to the stacks`: to what the arms are.
@@ -170,15 +173,15 @@ fn explain(by: LimitedBy) -> &'static str {
 
 /// The part that headers or airtime explain and the remainder, if they explain anything.
 fn headers(group: &Group) -> String {
-    let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
-    let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();
-    let residual: Vec<f64> = explained().filter_map(|explained| explained.residual).map(percent).collect();
-    let Some(by) = explained().next().map(|explained| explained.by) else { return String::new() };
+    let explained: Vec<_> = group.rows.iter().filter_map(|row| row.explained.as_ref()).collect();
+    let ratios: Vec<f64> = explained.iter().filter_map(|one| one.ratio).map(percent).collect();
+    let residual: Vec<f64> = explained.iter().filter_map(|one| one.residual).map(percent).collect();
     if ratios.is_empty() || residual.is_empty() {
         return String::new();
     }
-    let said = explained_part(by, group.factor, &percent_range(&ratios), &percent_range(&residual));
-    format!("; {said}")
+    let by = explained[0].by;
+    let text = explained_part(by, group.factor, &percent_range(&ratios), &percent_range(&residual));
+    format!("; {text}")
 }
 
 #[cfg(test)]

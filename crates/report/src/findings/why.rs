@@ -1,6 +1,6 @@
 //! Why arms differ, in a sentence of the answer.
 
-use stacklab_model::{Explanation, Factor, Health, StageCost, StageCosts, Transport};
+use stacklab_model::{Explanation, Factor, Health, StageCosts, Transport};
 use std::ops::RangeInclusive;
 
 const NAMED: usize = 3;
@@ -15,17 +15,22 @@ pub(crate) fn why(
     arms: [&str; 2],
     transport: Option<Transport>,
 ) -> Option<String> {
-    let is_meant = |explanation: &&Explanation| {
-        explanation.factor == factor
-            && explanation.arms() == arms
-            && transport.is_none_or(|transport| explanation.baseline.transport == transport)
-    };
-    let of = |one: &Explanation| Some(format!("{}: {}", one.context_label(), most(one.costs()?)));
-    let mut said: Vec<String> = all.iter().filter(is_meant).filter_map(of).collect();
-    let more = said.len().saturating_sub(NAMED);
-    said.truncate(NAMED);
+    let mut reasons: Vec<String> = Vec::new();
+    for one in all.iter().filter(|one| one.factor == factor && one.arms() == arms) {
+        if transport.is_some_and(|transport| one.baseline.transport != transport) {
+            continue;
+        }
+        if let Some(costs) = one.costs() {
+            reasons.push(format!("{}: {}", one.context_label(), most(costs)));
+        }
+    }
+    if reasons.is_empty() {
+        return None;
+    }
+    let more = reasons.len().saturating_sub(NAMED);
+    reasons.truncate(NAMED);
     let more = if more > 0 { format!("; {more} more below") } else { String::new() };
-    (!said.is_empty()).then(|| format!("Why, {}{more}.", said.join("; ")))
+    Some(format!("Why, {}{more}.", reasons.join("; ")))
 }
 
 /// The stage with the largest part of a difference: `mostly route lookup, +74 ± 12 of +122 ns per message`.
@@ -44,8 +49,8 @@ fn most(costs: &StageCosts) -> String {
             "no difference of CPU time beyond chance, {whole:+.0} ± {busy_half:.0} ns per message"
         );
     }
-    let is_same_way = |stage: &&StageCost| stage.difference_ns.signum() == whole.signum();
-    let Some(stage) = costs.stages.iter().filter(is_same_way).find(|stage| stage.differs()) else {
+    let mut same_way = costs.stages.iter().filter(|stage| stage.difference_ns.signum() == whole.signum());
+    let Some(stage) = same_way.find(|stage| stage.differs()) else {
         return format!("no stage differs beyond chance, {whole:+.0} ns per message in all");
     };
     let name = &stage.name;
@@ -71,7 +76,7 @@ mod tests {
     use crate::tests::fixtures::{costs, explanations};
     use stacklab_model::{SplitMix64, Why};
 
-    fn said(change: impl Fn(&mut StageCosts)) -> String {
+    fn describe_with(change: impl Fn(&mut StageCosts)) -> String {
         let mut costs = costs();
         change(&mut costs);
         most(&costs)
@@ -79,39 +84,42 @@ mod tests {
 
     #[test]
     fn names_the_largest_stage() {
-        assert_eq!(said(|_| ()), "mostly route lookup, +74 ± 12 of +122 ns per message");
+        assert_eq!(describe_with(|_| ()), "mostly route lookup, +74 ± 12 of +122 ns per message");
         // A stage that goes the other way explains nothing.
         assert_eq!(
-            said(|costs| costs.stages[0].difference_ns = -74.0),
+            describe_with(|costs| costs.stages[0].difference_ns = -74.0),
             "ip output (19 to 46 %), +40 ± 16 of +122 ns per message"
         );
         assert_eq!(
-            said(|costs| costs.stages.clear()),
+            describe_with(|costs| costs.stages.clear()),
             "no stage differs beyond chance, +122 ns per message in all"
         );
         assert_eq!(
-            said(|costs| costs.busy.error_ns = 100.0),
+            describe_with(|costs| costs.busy.error_ns = 100.0),
             "no difference of CPU time beyond chance, +122 ± 204 ns per message"
         );
-        assert!(said(|costs| costs.health.lock_ratio = 1.2).starts_with("unknown"));
+        assert!(describe_with(|costs| costs.health.lock_ratio = 1.2).starts_with("unknown"));
     }
 
     #[test]
     fn mostly_needs_an_interval_above_half() {
-        let of = |whole: f64, error: f64| {
-            said(|costs| {
+        // 74 of 122 is more than half, but 74 - 14 is not.
+        let cases = [
+            (122.0, 7.0, "route lookup (49 to 72 %), +74 ± 14 of +122 ns per message"),
+            (148.0, 7.0, "about half route lookup, +74 ± 14 of +148 ns per message"),
+            (148.0, 20.0, "route lookup (22 to 78 %), +74 ± 41 of +148 ns per message"),
+            (80.0, 20.0, "route lookup (at least 41 %), +74 ± 41 of +80 ns per message"),
+            (400.0, 7.0, "route lookup (15 to 22 %), +74 ± 14 of +400 ns per message"),
+        ];
+        for (whole, error, expected) in cases {
+            let text = describe_with(|costs| {
                 costs.busy.difference_ns = whole;
                 costs.stages[0].error_ns = error;
-            })
-        };
-        // 74 of 122 is more than half, but 74 - 14 is not.
-        assert_eq!(of(122.0, 7.0), "route lookup (49 to 72 %), +74 ± 14 of +122 ns per message");
-        assert_eq!(of(148.0, 7.0), "about half route lookup, +74 ± 14 of +148 ns per message");
-        assert_eq!(of(148.0, 20.0), "route lookup (22 to 78 %), +74 ± 41 of +148 ns per message");
-        assert_eq!(of(80.0, 20.0), "route lookup (at least 41 %), +74 ± 41 of +80 ns per message");
-        assert_eq!(of(400.0, 7.0), "route lookup (15 to 22 %), +74 ± 14 of +400 ns per message");
+            });
+            assert_eq!(text, expected);
+        }
         // Both may be negative.
-        let negative = said(|costs| {
+        let negative = describe_with(|costs| {
             costs.busy.difference_ns = -122.0;
             costs.stages[0].difference_ns = -74.0;
         });
@@ -123,14 +131,12 @@ mod tests {
     #[test]
     fn mostly_is_rarely_said_of_a_smaller_share() {
         let mut random = SplitMix64(1);
-        let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        let mut normal = || (0..12).map(|_| unit()).sum::<f64>() - 6.0;
         for share in [0.40, 0.45] {
             let mut mostly = 0;
             for _ in 0..2000 {
-                let stage = 100.0 * share + 10.0 * normal();
-                let rest = 100.0 * (1.0 - share) + 21.3 * normal();
-                let text = said(|costs| {
+                let stage = 100.0 * share + 10.0 * draw_normal(&mut random);
+                let rest = 100.0 * (1.0 - share) + 21.3 * draw_normal(&mut random);
+                let text = describe_with(|costs| {
                     costs.health.t95 = 2.0;
                     costs.stages.truncate(1);
                     costs.stages[0].error_ns = 10.0;
@@ -144,20 +150,26 @@ mod tests {
         }
     }
 
+    /// About normal, with mean 0 and standard deviation 1: a sum of twelve figures between 0 and 1.
+    fn draw_normal(random: &mut SplitMix64) -> f64 {
+        let units = (0..12).map(|_| (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64);
+        units.sum::<f64>() - 6.0
+    }
+
     #[test]
     fn explanations_of_other_arms_or_no_costs_are_silent() {
         let mut all = explanations();
-        let of = |all: &[Explanation], arms, transport| why(all, Factor::Family, arms, Some(transport));
         let arms = ["ipv4", "ipv6"];
+        let udp = Some(Transport::Udp);
         assert_eq!(
-            of(&all, arms, Transport::Udp).unwrap(),
+            why(&all, Factor::Family, arms, udp).unwrap(),
             "Why, stream UDP 128 B: mostly route lookup, +74 ± 12 of +122 ns per message."
         );
-        assert_eq!(of(&all, arms, Transport::Tcp), None);
-        assert_eq!(of(&all, ["ipv6", "ipv4"], Transport::Udp), None);
+        assert_eq!(why(&all, Factor::Family, arms, Some(Transport::Tcp)), None);
+        assert_eq!(why(&all, Factor::Family, ["ipv6", "ipv4"], udp), None);
         all[0].why = Why::Unknown("no time".into());
-        assert_eq!(of(&all, arms, Transport::Udp), None);
+        assert_eq!(why(&all, Factor::Family, arms, udp), None);
         let many = vec![explanations().swap_remove(0); 5];
-        assert!(of(&many, arms, Transport::Udp).unwrap().ends_with("; 2 more below."));
+        assert!(why(&many, Factor::Family, arms, udp).unwrap().ends_with("; 2 more below."));
     }
 }
