@@ -40,15 +40,18 @@ impl<'a> Index<'a> {
         }
         let asked = findings.comparisons.iter().map(|comparison| comparison.question.metric);
         let metrics = once_each(asked.chain(findings.cells.iter().map(|estimate| estimate.metric)));
-        let unit = |metric: &Metric| {
+        let mut units = Vec::new();
+        let mut paced = BTreeSet::new();
+        for metric in &metrics {
             let of_metric = findings.cells.iter().filter(|estimate| estimate.metric == *metric);
-            DisplayUnit::fitting(*metric, of_metric.filter_map(|estimate| estimate.estimate.mean))
-        };
-        let units = metrics.iter().map(unit).collect();
-        let own = |cell: &&&Cell| SELF_ARMS.contains(&cell.replica.as_str());
-        let factors = factors(cells.iter().filter(|cell| !own(cell)).copied());
-        let is_paced = |metric: &Metric| runs.iter().any(|run| run.paces(*metric));
-        let paced = metrics.iter().copied().filter(is_paced).collect();
+            let means = of_metric.filter_map(|estimate| estimate.estimate.mean);
+            units.push(DisplayUnit::fitting(*metric, means));
+            if runs.iter().any(|run| run.paces(*metric)) {
+                paced.insert(*metric);
+            }
+        }
+        let others = cells.iter().copied().filter(|cell| !SELF_ARMS.contains(&cell.replica.as_str()));
+        let factors = factors(others);
         Index { cells, cell_numbers, metrics, units, paced, factors }
     }
 
@@ -77,9 +80,10 @@ impl<'a> Index<'a> {
     }
 
     pub(super) fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
-        let view = |metric: &Metric| {
+        let mut views = Vec::new();
+        for metric in &self.metrics {
             let shown = self.shown(*metric);
-            MetricView {
+            views.push(MetricView {
                 name: metric.name().to_owned(),
                 label: metric.label(),
                 unit: shown.unit.to_owned(),
@@ -88,44 +92,48 @@ impl<'a> Index<'a> {
                 can_be_negative: metric.can_be_negative(),
                 definition: format!("in {}", definition(*metric, &shown, cpu_scope)),
                 probe: self.probe(*metric).name().to_owned(),
-            }
-        };
-        self.metrics.iter().map(view).collect()
+            });
+        }
+        views
     }
 
     pub(super) fn factors(&self) -> Vec<FactorView> {
-        let view = |(factor, levels): &(Factor, Vec<String>)| {
-            let label = |level: &String| match level.as_str() {
-                "" => AS_IT_IS.to_owned(),
-                level => factor.level_below(level),
-            };
-            let alone = |level: &String| match level.as_str() {
-                "" => format!("{} {AS_IT_IS}", factor.label()),
-                level => factor.level_label(level),
-            };
-            let number = |level: &String| level.parse().ok().filter(|number: &f64| number.is_finite());
-            FactorView {
+        let mut views = Vec::new();
+        for (factor, levels) in &self.factors {
+            let mut labels = Vec::new();
+            let mut alone = Vec::new();
+            for level in levels {
+                if level.is_empty() {
+                    labels.push(AS_IT_IS.to_owned());
+                    alone.push(format!("{} {AS_IT_IS}", factor.label()));
+                } else {
+                    labels.push(factor.level_below(level));
+                    alone.push(factor.level_label(level));
+                }
+            }
+            views.push(FactorView {
                 name: factor.name().to_owned(),
                 label: factor.label(),
-                labels: levels.iter().map(label).collect(),
-                alone: levels.iter().map(alone).collect(),
-                numbers: levels.iter().map(number).collect(),
+                labels,
+                alone,
+                numbers: levels.iter().map(|level| read_number(level)).collect(),
                 levels: levels.clone(),
-            }
-        };
-        self.factors.iter().map(view).collect()
+            });
+        }
+        views
     }
 
     pub(super) fn cells(&self) -> Vec<CellView> {
-        let level = |cell: &Cell, (factor, levels): &(Factor, Vec<String>)| {
-            let level = cell.level(*factor);
-            levels.iter().position(|known| *known == level).unwrap_or(0)
-        };
-        let view = |cell: &&Cell| CellView {
-            label: cell.label(),
-            levels: self.factors.iter().map(|factor| level(cell, factor)).collect(),
-        };
-        self.cells.iter().map(view).collect()
+        let mut views = Vec::new();
+        for cell in &self.cells {
+            let mut numbers = Vec::new();
+            for (factor, levels) in &self.factors {
+                let level = cell.level(*factor);
+                numbers.push(levels.iter().position(|known| *known == level).unwrap_or(0));
+            }
+            views.push(CellView { label: cell.label(), levels: numbers });
+        }
+        views
     }
 
     /// Every estimate, with the same decimals within a metric, transport and meaning of size. Those of a comparison are
@@ -157,40 +165,47 @@ impl<'a> Index<'a> {
         shown: &DisplayUnit,
         text: String,
     ) -> Option<EstimateView> {
-        let of = |figure: Option<f64>| figure.map(|figure| shown.factor * figure);
+        let in_unit = |figure: Option<f64>| figure.map(|figure| shown.factor * figure);
         let Estimate { n, mean, sd, median, interval, ref missing, .. } = *estimate;
         Some(EstimateView {
             cell: self.cell(&row.cell)?,
             metric: self.metric(row.metric)?,
             n,
-            mean: of(mean),
-            low: of(interval.map(|interval| interval.low)),
-            high: of(interval.map(|interval| interval.high)),
-            sd: of(sd),
-            median: of(median),
+            mean: in_unit(mean),
+            low: in_unit(interval.map(|interval| interval.low)),
+            high: in_unit(interval.map(|interval| interval.high)),
+            sd: in_unit(sd),
+            median: in_unit(median),
             missing: missing.clone(),
             shown: text,
         })
     }
 
     pub(super) fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
-        let view = |(cell, metric, value): &(Cell, Metric, f64)| {
-            let value = rounded(self.shown(*metric).factor * value, 9)?;
-            Some(LimitView { cell: self.cell(cell)?, metric: self.metric(*metric)?, value })
-        };
-        limits.iter().filter_map(view).collect()
+        limits.iter().filter_map(|(cell, metric, value)| self.limit(cell, *metric, *value)).collect()
+    }
+
+    fn limit(&self, cell: &Cell, metric: Metric, value: f64) -> Option<LimitView> {
+        let value = rounded(self.shown(metric).factor * value, 9)?;
+        Some(LimitView { cell: self.cell(cell)?, metric: self.metric(metric)?, value })
     }
 
     pub(super) fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
-        let view = |series: &Published| {
-            let Published { label, transport, mut points, .. } = series.clone();
-            // Published figures are in the metric's usual unit.
-            let times = self.shown(series.metric).factor / DisplayUnit::of(series.metric).factor;
-            points.iter_mut().for_each(|(_, figure)| *figure *= times);
-            Some(PublishedSeries { label, metric: self.metric(series.metric)?, transport, points })
-        };
-        published.iter().filter_map(view).collect()
+        published.iter().filter_map(|series| self.published_series(series)).collect()
     }
+
+    fn published_series(&self, series: &Published) -> Option<PublishedSeries> {
+        let Published { label, transport, mut points, .. } = series.clone();
+        // Published figures are in the metric's usual unit.
+        let times = self.shown(series.metric).factor / DisplayUnit::of(series.metric).factor;
+        points.iter_mut().for_each(|(_, figure)| *figure *= times);
+        Some(PublishedSeries { label, metric: self.metric(series.metric)?, transport, points })
+    }
+}
+
+/// The number that a level is; `None` also for one that JSON cannot have.
+fn read_number(level: &str) -> Option<f64> {
+    level.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Transport, family, meaning of size and size, and every other factor that any cell has, with the levels that occur.
@@ -223,18 +238,16 @@ mod tests {
     #[test]
     fn arms_against_themselves_make_no_factor() {
         let findings = findings();
-        let names = |replica: &str| {
-            let mut run = run(0, RunStatus::Valid);
-            run.trial.cell.replica = replica.to_owned();
-            let runs = [run];
-            let index = Index::new(&findings, &runs);
-            let names: Vec<String> = index.factors().into_iter().map(|factor| factor.name).collect();
-            (names, index.cells().into_iter().any(|cell| cell.label.contains(replica)))
-        };
-        let (plain, is_listed) = names(SELF_ARMS[1]);
-        assert_eq!(plain, ["transport", "family", "size_of", "size"]);
+        let mut runs = [run(0, RunStatus::Valid)];
+        runs[0].trial.cell.replica = SELF_ARMS[1].to_owned();
+        let index = Index::new(&findings, &runs);
+        let names: Vec<String> = index.factors().into_iter().map(|factor| factor.name).collect();
+        assert_eq!(names, ["transport", "family", "size_of", "size"]);
+        let is_listed = index.cells().iter().any(|cell| cell.label.contains(SELF_ARMS[1]));
         assert!(is_listed, "the list of runs names the cell");
-        assert!(names("second machine").0.contains(&"replica".to_owned()));
+        runs[0].trial.cell.replica = "second machine".to_owned();
+        let factors = Index::new(&findings, &runs).factors();
+        assert!(factors.iter().any(|factor| factor.name == "replica"));
     }
 
     #[test]
@@ -260,10 +273,9 @@ mod tests {
                 _ => (&page.metrics[metric].unit[..], 1.0),
             };
             assert_eq!(page.metrics[metric].unit, unit);
-            let is_arm = |row: &&Comparison| {
-                row.question.metric == estimate.metric && row.question.cells().contains(&&estimate.cell)
-            };
-            let of_cell: Vec<&Comparison> = found.comparisons.iter().filter(is_arm).collect();
+            let mut of_cell: Vec<&Comparison> = found.comparisons.iter().collect();
+            of_cell.retain(|row| row.question.metric == estimate.metric);
+            of_cell.retain(|row| row.question.cells().contains(&&estimate.cell));
             let mean = match of_cell[..] {
                 // The figure that fits the difference, as in the table of the text.
                 [Comparison { fitted: Some(fitted), question, .. }] => {

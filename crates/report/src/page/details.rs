@@ -168,9 +168,10 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
         let start = rows[0].start_ns;
         let end = rows[rows.len() - 1].start_ns.saturating_add(step_ns);
         let bytes = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.bytes));
-        let delayed = || rows.iter().filter_map(|row| Some((row.delay_mean_ns?, row.messages)));
-        let messages = delayed().fold(0, |sum: u64, (_, messages)| sum.saturating_add(messages));
-        let sum: f64 = delayed().map(|(mean, messages)| mean * messages as f64).sum();
+        let delayed: Vec<(f64, u64)> =
+            rows.iter().filter_map(|row| Some((row.delay_mean_ns?, row.messages))).collect();
+        let messages = delayed.iter().fold(0, |sum: u64, (_, messages)| sum.saturating_add(*messages));
+        let sum: f64 = delayed.iter().map(|(mean, messages)| mean * *messages as f64).sum();
         // The last row ends with the last arrival, not with its interval: its rate would be too low.
         if rows[rows.len() - 1].start_ns == last.start_ns && rates.len() > 1 {
             break;
@@ -200,32 +201,40 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     }
     let least = buckets.first()?.0.max(1) as f64;
     let most = buckets.last()?.0.max(1) as f64;
-    let bar = |ns: f64| (ns.log10() * BARS_PER_DECADE).floor() as i64;
-    let first = bar(least);
-    let last = bar(most);
+    let first = find_bar(least);
+    let last = find_bar(most);
     // Rounding must not create a separate bar for the last delay, nor hostile figures a bar for every ns.
     let bars = usize::try_from(last - first + 1).ok().filter(|bars| *bars <= 512)?;
     let mut counts = vec![0.0; bars];
     for (ns, count) in buckets {
-        counts[(bar((*ns).max(1) as f64) - first) as usize] += *count as f64;
+        counts[(find_bar((*ns).max(1) as f64) - first) as usize] += *count as f64;
     }
     // The unit fits almost all delays: a few are often much longer.
     let usual = delays.buckets.percentile(0.99).map(|ns| ns as f64 / 1e6);
     let shown = DisplayUnit::fitting(Metric::OneWayDelay, usual.into_iter());
     let in_unit = |ns: f64, digits: i32| rounded(shown.factor * ns / 1e6, digits);
-    let edge = |place: i64| in_unit(10f64.powf(place as f64 / BARS_PER_DECADE), 5);
-    let percentile = |(name, p): &(&str, f64)| {
-        Some(((*name).to_owned(), in_unit(delays.buckets.percentile(*p)? as f64, 4)?))
-    };
+    let edges = (first..=last + 1).map(|place| in_unit(10f64.powf(place as f64 / BARS_PER_DECADE), 5));
+    let mut percentiles = Vec::new();
+    for (name, p) in PERCENTILES {
+        let ns = delays.buckets.percentile(p);
+        if let Some(figure) = ns.and_then(|ns| in_unit(ns as f64, 4)) {
+            percentiles.push((name.to_owned(), figure));
+        }
+    }
     Some(HistogramView {
         what: what.to_owned(),
         unit: shown.unit.to_owned(),
-        edges: (first..=last + 1).map(edge).collect::<Option<_>>()?,
+        edges: edges.collect::<Option<_>>()?,
         n: counts.iter().sum(),
         counts,
-        percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
+        percentiles,
         mean: in_unit(delays.mean_ns, 4)?,
     })
+}
+
+/// The place of a delay's bar on the logarithmic axis.
+fn find_bar(ns: f64) -> i64 {
+    (ns.log10() * BARS_PER_DECADE).floor() as i64
 }
 
 fn cpu(time: &CpuTime) -> Option<CpuView> {

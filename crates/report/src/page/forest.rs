@@ -17,19 +17,21 @@ pub(super) struct Pairs<'a>(Vec<Pair<'a>>);
 
 impl<'a> Pairs<'a> {
     pub(super) fn new(findings: &'a Findings) -> Self {
-        let pair = |one: &'a Headline| (one.factor, &one.baseline[..], &one.candidate[..]);
-        Pairs(once_each(findings.overall.iter().map(pair)))
+        let pairs = findings.overall.iter().map(|one| (one.factor, &one.baseline[..], &one.candidate[..]));
+        Pairs(once_each(pairs))
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        // `MTU 1280 vs 1500`: the factor once.
-        let name = |(factor, baseline, candidate): &Pair| match factor {
-            factor if factor.is_setting() => {
+        let mut names = Vec::new();
+        for (factor, baseline, candidate) in &self.0 {
+            names.push(if factor.is_setting() {
+                // `MTU 1280 vs 1500`: the factor once.
                 format!("{} {candidate} vs {baseline}", factor.label())
-            }
-            factor => format!("{} vs {}", factor.level_label(candidate), factor.level_label(baseline)),
-        };
-        self.0.iter().map(name).collect()
+            } else {
+                format!("{} vs {}", factor.level_label(candidate), factor.level_label(baseline))
+            });
+        }
+        names
     }
 
     pub(super) fn of(&self, question: &Question) -> usize {
@@ -99,10 +101,10 @@ pub(super) fn control_view(control: &Control, factor: Factor, unit: &DisplayUnit
 }
 
 /// How many comparisons have an answer, of how many.
-pub(super) fn answered(findings: &Findings) -> String {
-    let sum = |part: fn(&Headline) -> usize| findings.overall.iter().map(part).sum::<usize>();
-    let asked = count(sum(|one| one.comparisons), "comparison");
-    format!("{} of {asked} answered", sum(|one| one.answered))
+pub(super) fn count_answers(findings: &Findings) -> String {
+    let asked: usize = findings.overall.iter().map(|one| one.comparisons).sum();
+    let answered: usize = findings.overall.iter().map(|one| one.answered).sum();
+    format!("{answered} of {} answered", count(asked, "comparison"))
 }
 
 /// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more.
@@ -208,32 +210,31 @@ mod tests {
         // Better by 5 %, within a margin of 20 to 25 %; or beyond one of 2 %.
         let one = &mut findings.overall[0];
         (one.verdict, one.margin) = (Verdict::Better(one.baseline.clone()), 0.02);
-        assert_eq!(answered(&findings), "1 of 1 comparison answered");
+        assert_eq!(count_answers(&findings), "1 of 1 comparison answered");
         let index = Index::new(&findings, &[]);
         let row = Pairs::new(&findings).rows(&findings, &index).remove(0);
         assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
     }
+
+    fn make_effect(scale: Scale, estimate: f64, low: f64, high: f64) -> Effect {
+        let interval = Interval { low, high };
+        Effect {
+            scale,
+            pairs: 9,
+            estimate,
+            error: 0.1,
+            degrees_of_freedom: 8.0,
+            interval90: interval,
+            interval95: interval,
+        }
+    }
+
     #[test]
     fn differences_have_the_text_reports_figures() {
-        let effect = |scale, estimate, low, high| {
-            let interval = Interval { low, high };
-            let pairs = 9;
-            let error = 0.1;
-            let degrees_of_freedom = 8.0;
-            Effect {
-                scale,
-                pairs,
-                estimate,
-                error,
-                degrees_of_freedom,
-                interval90: interval,
-                interval95: interval,
-            }
-        };
         let rtt = DisplayUnit::of(Metric::Rtt);
-        assert_eq!(shown(&effect(Scale::Ratio, 15.7, 15.28, 16.1), &rtt), "15.7x [15.3x, 16.1x]");
-        assert_eq!(shown(&effect(Scale::Ratio, 1.2, 0.02, 9.0), &rtt), "+20.0 [too wide] %");
+        assert_eq!(shown(&make_effect(Scale::Ratio, 15.7, 15.28, 16.1), &rtt), "15.7x [15.3x, 16.1x]");
+        assert_eq!(shown(&make_effect(Scale::Ratio, 1.2, 0.02, 9.0), &rtt), "+20.0 [too wide] %");
         let late = DisplayUnit::fitting(Metric::PacingError, [0.02].into_iter());
-        assert_eq!(shown(&effect(Scale::Difference, 0.01, 0.0, 0.02), &late), "+10.0 [0.0, +20.0] us");
+        assert_eq!(shown(&make_effect(Scale::Difference, 0.01, 0.0, 0.02), &late), "+10.0 [0.0, +20.0] us");
     }
 }

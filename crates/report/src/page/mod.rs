@@ -35,7 +35,7 @@ pub fn headline(findings: &Findings) -> Headline {
     let findings = &*without_empty(findings);
     let answer = answer::answer(findings).unwrap_or_default();
     let is_long = answer.chars().count() > HEADLINE;
-    let text = if is_long { format!("{}.", forest::answered(findings)) } else { answer };
+    let text = if is_long { format!("{}.", forest::count_answers(findings)) } else { answer };
     Headline { text, finished: is_finished(findings) }
 }
 
@@ -57,7 +57,7 @@ pub fn page(source: &PageSource) -> Page {
         facts: facts(heading::facts(findings)),
         legend: heading::LEGEND.to_owned(),
         finished: is_finished(findings),
-        answered: forest::answered(findings),
+        answered: forest::count_answers(findings),
         pairs: pairs.names(),
         forest: pairs.rows(findings, &index),
         why: why::views(&findings.explanations),
@@ -86,8 +86,8 @@ pub fn compared(found: &RecordDiff, loads: &RecordLoads) -> Compared {
 
 /// `B is better in 1 of 42 figures and worse in 2; 3 are equivalent, 36 are undecided.`
 fn counts(found: &RecordDiff) -> String {
-    let count = |change: Change| found.figures.iter().filter(|row| row.change == change).count();
-    let [better, worse, alike] = [Change::Better, Change::Worse, Change::Equivalent].map(count);
+    let [better, worse, alike] = [Change::Better, Change::Worse, Change::Equivalent]
+        .map(|change| found.figures.iter().filter(|row| row.change == change).count());
     let all = found.figures.len();
     let open = all - better - worse - alike;
     format!(

@@ -44,12 +44,13 @@ pub(super) fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> R
         .map(|((code, text), runs)| Remark { code: code.to_owned(), text, runs })
         .collect();
     for (number, metric) in index.numbered_metrics() {
-        let of_probe = runs.iter().filter(|run| run.trial.probe == index.probe(metric));
-        let figure = |run: &RunRecord| {
-            let figure = run.values.get(&metric).and_then(Value::measured).filter(|_| run.is_valid())?;
-            rounded(index.shown(metric).factor * figure, DIGITS)
-        };
-        view.figures.push(FigureColumn { metric: number, values: of_probe.map(figure).collect() });
+        let factor = index.shown(metric).factor;
+        let mut values = Vec::new();
+        for run in runs.iter().filter(|run| run.trial.probe == index.probe(metric)) {
+            let figure = run.values.get(&metric).and_then(Value::measured).filter(|_| run.is_valid());
+            values.push(figure.and_then(|figure| rounded(factor * figure, DIGITS)));
+        }
+        view.figures.push(FigureColumn { metric: number, values });
     }
     view
 }
@@ -58,53 +59,64 @@ const ROUNDS: usize = 120;
 
 /// The slices of a run and of the runs that took turns with it; `None` if it took no turns.
 pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
-    let of = |run: &RunRecord, role: Role| -> Vec<Slice> {
-        let report = run.host_reports.iter().find(|report| report.role == role);
-        report.map_or_else(Vec::new, |report| report.slices.iter().take(ROUNDS).copied().collect())
-    };
-    if of(run, Role::Sender).is_empty() {
+    if list_slices(run, Role::Sender).is_empty() {
         return None;
     }
-    let echo = run.spec.probe.probe == Probe::Echo;
+    let is_echo = run.spec.probe.probe == Probe::Echo;
     let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
     all.sort_by_key(|run| run.trial.position);
     // Arms with separate senders have separate clocks: each begins with its first slice.
     let own_clocks = matches!(run.spec.schedule, ArmSchedule::TimeSlots(_));
-    let first_ns = |run: &RunRecord| of(run, Role::Sender).iter().map(|slice| slice.first_ns).min();
-    let begin_ns = all.iter().filter_map(|run| first_ns(run)).min()?;
-    let arm = |run: &&RunRecord| {
-        let begin_ns = if own_clocks { first_ns(run).unwrap_or(begin_ns) } else { begin_ns };
-        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| of(run, role));
-        let arrived = |slice: &Slice| received.iter().find(|arrived| arrived.round == slice.round);
-        let figure = |slice: &Slice| match echo {
-            true => slice.delay_ns.map(|ns| ns as f64 / 1e6),
-            false => {
-                let rate = arrived(slice)?.arrival_rate(run.spec.bucket)?;
-                Some(rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
-            }
-        };
-        let held_up = |slice: &Slice| {
-            [Some(slice), arrived(slice)].into_iter().flatten().any(|slice| slice.held_up() == Some(true))
-        };
-        ArmSlices {
-            label: run.trial.cell.label(),
-            start_ms: sent
-                .iter()
-                .filter_map(|slice| rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6))
-                .collect(),
-            figures: sent.iter().map(figure).collect(),
-            held_up: sent.iter().map(held_up).collect(),
-        }
-    };
-    let mut arms: Vec<ArmSlices> = all.iter().map(arm).collect();
+    let begin_ns = all.iter().filter_map(|run| find_begin_ns(run)).min()?;
+    let mut arms: Vec<ArmSlices> = Vec::new();
+    for run in all {
+        let begin_ns = if own_clocks { find_begin_ns(run).unwrap_or(begin_ns) } else { begin_ns };
+        arms.push(view_arm(run, begin_ns, is_echo));
+    }
     let (what, metric) =
-        if echo { ("median round trip", Metric::Rtt) } else { ("payload received", Metric::Throughput) };
+        if is_echo { ("median round trip", Metric::Rtt) } else { ("payload received", Metric::Throughput) };
     let figures = arms.iter().flat_map(|arm| &arm.figures);
     let shown = DisplayUnit::fitting(metric, figures.flatten().copied());
     for figure in arms.iter_mut().flat_map(|arm| &mut arm.figures) {
         *figure = figure.and_then(|figure| rounded(shown.factor * figure, 5));
     }
     Some(SlicesView { what: what.to_owned(), unit: shown.unit.to_owned(), arms })
+}
+
+/// The slices that a host reported, not more than the page has room for.
+fn list_slices(run: &RunRecord, role: Role) -> Vec<Slice> {
+    let report = run.host_reports.iter().find(|report| report.role == role);
+    report.map_or_else(Vec::new, |report| report.slices.iter().take(ROUNDS).copied().collect())
+}
+
+fn find_begin_ns(run: &RunRecord) -> Option<u64> {
+    list_slices(run, Role::Sender).iter().map(|slice| slice.first_ns).min()
+}
+
+/// The slices of a run; of an echo with the sender's delays, of others with the rates at the receiver.
+fn view_arm(run: &RunRecord, begin_ns: u64, is_echo: bool) -> ArmSlices {
+    let received = list_slices(run, Role::Receiver);
+    let mut start_ms = Vec::new();
+    let mut figures = Vec::new();
+    let mut held_up = Vec::new();
+    for slice in list_slices(run, Role::Sender) {
+        let arrived = received.iter().find(|arrived| arrived.round == slice.round);
+        start_ms.extend(rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6));
+        figures.push(if is_echo {
+            slice.delay_ns.map(|ns| ns as f64 / 1e6)
+        } else {
+            arrived.and_then(|arrived| compute_rate(run, arrived))
+        });
+        let is_late = arrived.is_some_and(|arrived| arrived.held_up() == Some(true));
+        held_up.push(is_late || slice.held_up() == Some(true));
+    }
+    ArmSlices { label: run.trial.cell.label(), start_ms, figures, held_up }
+}
+
+/// The payload of a slice, Mbit/s.
+fn compute_rate(run: &RunRecord, arrived: &Slice) -> Option<f64> {
+    let rate = arrived.arrival_rate(run.spec.bucket)?;
+    Some(rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
 }
 
 /// The nodes of a channel, by their places. Other stations follow.
@@ -114,15 +126,16 @@ const COLLISIONS: &str = "collisions";
 
 /// The channel as the receiver's report has it, or else the first report that has it. A record may be anybody's.
 pub(super) fn channel(run: &RunRecord) -> Option<ChannelView> {
-    let reports = || run.host_reports.iter();
-    let received = reports().filter(|report| report.role == Role::Receiver).chain(reports());
-    let used = received.filter_map(|report| report.channel.as_ref()).next()?;
+    let of_receiver = run.host_reports.iter().filter(|report| report.role == Role::Receiver);
+    let used = of_receiver.chain(&run.host_reports).find_map(|report| report.channel.as_ref())?;
     let intervals = &used.intervals[..used.intervals.len().min(ChannelUse::MAX_INTERVALS)];
     let others = used.nodes.len().saturating_sub(NODES.len()).min(MAX_STATIONS.into());
     let others = (1..=others).map(|number| format!("station {number}"));
     let names: Vec<String> = NODES.iter().copied().map(str::to_owned).chain(others).collect();
-    let lane = |name: &str| AirLane { name: name.to_owned(), begin_ms: Vec::new(), end_ms: Vec::new() };
-    let mut lanes: Vec<AirLane> = names.iter().map(|name| lane(name)).chain([lane(COLLISIONS)]).collect();
+    let mut lanes: Vec<AirLane> = Vec::new();
+    for name in names.iter().cloned().chain([COLLISIONS.to_owned()]) {
+        lanes.push(AirLane { name, begin_ms: Vec::new(), end_ms: Vec::new() });
+    }
     for interval in intervals {
         add(&mut lanes, interval);
     }
@@ -182,30 +195,26 @@ mod tests {
     use crate::page::tests::run;
     use stacklab_model::wifi::Airtime;
 
+    fn make_node(data_ns: u64, transmissions: u64) -> NodeAirtime {
+        NodeAirtime { data_ns, transmissions, frames_sent: 8 * transmissions, ..NodeAirtime::default() }
+    }
+
+    fn make_interval(begin_ns: u64, end_ns: u64, nodes_ns: [u64; 3], collision_ns: u64) -> AirInterval {
+        AirInterval { begin_ns, end_ns, nodes_ns: nodes_ns.to_vec(), collision_ns }
+    }
+
     #[test]
     fn channel_lanes_and_shares_are_those_of_the_report() {
         let mut run = run(0, RunStatus::Valid);
         assert_eq!(channel(&run), None);
-        let node = |data_ns, transmissions| NodeAirtime {
-            data_ns,
-            transmissions,
-            frames_sent: 8 * transmissions,
-            ..NodeAirtime::default()
-        };
-        let interval = |begin_ns, end_ns, nodes_ns: [u64; 3], collision_ns| AirInterval {
-            begin_ns,
-            end_ns,
-            nodes_ns: nodes_ns.to_vec(),
-            collision_ns,
-        };
         run.host_reports[0].channel = Some(ChannelUse {
             airtime: Airtime { data_ns: 700, collision_ns: 100, idle_ns: 200, ..Airtime::default() },
-            nodes: vec![node(400, 4), node(300, 3), node(0, 0)],
+            nodes: vec![make_node(400, 4), make_node(300, 3), make_node(0, 0)],
             intervals: vec![
-                interval(1_000_000, 1_500_000, [500_000, 0, 0], 0),
-                interval(2_000_000, 2_500_000, [0, 0, 0], 500_000),
+                make_interval(1_000_000, 1_500_000, [500_000, 0, 0], 0),
+                make_interval(2_000_000, 2_500_000, [0, 0, 0], 500_000),
                 // Two exchanges that are joined, with a pause between them.
-                interval(3_000_000, 4_100_000, [500_000, 500_000, 0], 0),
+                make_interval(3_000_000, 4_100_000, [500_000, 500_000, 0], 0),
             ],
         });
         let view = channel(&run).unwrap();
@@ -221,7 +230,7 @@ mod tests {
         assert!(facts[6].starts_with("sender: 40 % of the time, 4 PPDUs of 8 frames"), "{facts:?}");
         assert_eq!(facts.len(), 9);
         let used = run.host_reports[0].channel.as_mut().unwrap();
-        used.nodes.extend(vec![node(50, 1); 20]);
+        used.nodes.extend(vec![make_node(50, 1); 20]);
         let view = channel(&run).unwrap();
         assert_eq!(view.lanes.len(), 3 + 8 + 1);
         assert_eq!((view.lanes[3].name.as_str(), view.lanes[11].name.as_str()), ("station 1", "collisions"));

@@ -61,47 +61,46 @@ pub(super) fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
 }
 
 fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> DrawingView {
-    let place = |name: &String| DrawnHost {
-        name: name.clone(),
+    let mut drawn = Vec::new();
+    for name in &row.names {
         // A resumed campaign may have several entries for a host: the last one counts.
-        system: hosts
-            .iter()
-            .rfind(|host| host.name == *name)
-            .map(|host| host.system.clone())
-            .unwrap_or_default(),
-    };
-    let facts = |own: &OwnLink| {
-        let LinkConfig { rate, mtu, offloads } = own.of(link_config);
-        let every = [
-            rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
-            format!("MTU {mtu}"),
-            format!("offloads {}", if offloads { "on" } else { "off" }),
-        ];
-        own.impairments().into_iter().chain(every).collect()
-    };
-    let link = |name: &str, own: &OwnLink| {
-        let mechanisms = if name == "middle" { row.mechanisms.clone() } else { vec![] };
-        LinkView { mechanisms, facts: facts(own) }
-    };
+        let last = hosts.iter().rfind(|host| host.name == *name);
+        let system = last.map(|host| host.system.clone()).unwrap_or_default();
+        drawn.push(DrawnHost { name: name.clone(), system });
+    }
     let links = if !row.channel.is_empty() {
         vec![LinkView { mechanisms: vec![], facts: row.channel.clone() }; row.names.len() - 1]
     } else if row.names.len() == 4 {
-        row.links.all().map(|(name, own)| link(name, &own)).to_vec()
+        let mut links = Vec::new();
+        for (name, own) in row.links.all() {
+            let mechanisms = if name == "middle" { row.mechanisms.clone() } else { vec![] };
+            links.push(LinkView { mechanisms, facts: describe_link(&own, link_config) });
+        }
+        links
     } else {
-        vec![link("", &OwnLink::default())]
+        vec![LinkView { mechanisms: vec![], facts: describe_link(&OwnLink::default(), link_config) }]
     };
-    DrawingView { hosts: row.names.iter().map(place).collect(), links }
+    DrawingView { hosts: drawn, links }
+}
+
+fn describe_link(own: &OwnLink, link_config: &LinkConfig) -> Vec<String> {
+    let LinkConfig { rate, mtu, offloads } = own.of(link_config);
+    let every = [
+        rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
+        format!("MTU {mtu}"),
+        format!("offloads {}", if offloads { "on" } else { "off" }),
+    ];
+    own.impairments().into_iter().chain(every).collect()
 }
 
 fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {
-    let unknown = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut rows = vec![
         ("system", format!("{} {}", host.os, host.kernel)),
         ("machine", host.machine.clone()),
         ("processor", format!("{}, {} online", host.cpu_model, host.cores)),
         ("memory", format!("{:.1} GiB", host.memory_kib as f64 / f64::from(1 << 20))),
-        ("governor", unknown(&host.governor)),
-        ("clock source", unknown(&host.clock_source)),
+        ("governor", host.governor.as_deref().unwrap_or("unknown").to_owned()),
+        ("clock source", host.clock_source.as_deref().unwrap_or("unknown").to_owned()),
         ("virtualised", if host.virtualised { "yes" } else { "no" }.to_owned()),
         ("agent", format!("stacklab {}", host.agent_version)),
     ];

@@ -1,6 +1,9 @@
 //! The document of the fixtures' campaign.
 
-use super::{Detailed, Outcome, Page, PageSource, Published, TestbedDrawing, compared, detail, html, page};
+use super::{
+    ComparisonView, Detailed, EndView, HistogramView, Outcome, Page, PageSource, Published, SeriesView,
+    TestbedDrawing, compared, detail, html, page,
+};
 use crate::records::tests::found;
 use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
@@ -150,25 +153,25 @@ pub(crate) fn document() -> Page {
 #[test]
 fn a_verdict_is_told_by_arm_strength_and_words() {
     let page = document();
-    let of = |metric: &str, size: u32| {
-        let is = |view: &&super::ComparisonView| {
-            page.metrics[view.metric].name == metric
-                && page.cells[view.baseline].label.contains(&format!(" {size} B"))
-        };
-        page.comparisons.iter().find(is).unwrap()
-    };
-    let tcp = of("throughput", 128);
+    let tcp = find_comparison(&page, "throughput", 128);
     assert_eq!((tcp.outcome, tcp.strength, tcp.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
     assert_eq!(tcp.arms, "IPv6 vs IPv4");
     assert!((tcp.difference.unwrap() + 8.43).abs() < 1e-9, "{tcp:?}");
     assert_eq!((tcp.pairs, tcp.adjusted_p.as_deref()), (8, Some("0.002")));
     assert!(tcp.headers.as_ref().unwrap().starts_with("headers explain -8.4"), "{tcp:?}");
-    assert_eq!((of("throughput", 1408).outcome, of("throughput", 1408).strength), (Outcome::Equivalent, 0));
-    let loss = of("loss", 128);
+    let large = find_comparison(&page, "throughput", 1408);
+    assert_eq!((large.outcome, large.strength), (Outcome::Equivalent, 0));
+    let loss = find_comparison(&page, "loss", 128);
     assert!((loss.difference.unwrap() - 2.15).abs() < 1e-9 && loss.strength == 3, "{loss:?}");
-    let nothing = of("loss", 1408);
+    let nothing = find_comparison(&page, "loss", 1408);
     assert_eq!(nothing.outcome, Outcome::Nothing);
     assert_eq!(nothing.reason.as_deref(), Some("ipv6: the stack does not report it"));
+}
+
+fn find_comparison<'a>(page: &'a Page, metric: &str, size: u32) -> &'a ComparisonView {
+    let mut of_metric = page.comparisons.iter().filter(|view| page.metrics[view.metric].name == metric);
+    let size = format!(" {size} B");
+    of_metric.find(|view| page.cells[view.baseline].label.contains(&size)).unwrap()
 }
 
 #[test]
@@ -212,11 +215,9 @@ fn a_runs_detail_keeps_what_the_record_says() {
     let delays = side.delays.as_ref().unwrap();
     assert_eq!(delays.counts.iter().sum::<f64>(), 100.0);
     assert_eq!(delays.edges.len(), delays.counts.len() + 1);
-    let percentile = |name: &str| delays.percentiles.iter().find(|(known, _)| known == name).unwrap().1;
-    assert_eq!(
-        (percentile("median"), percentile("90 %"), percentile("99 %"), percentile("most")),
-        (0.01, 0.1, 1.0, 10.0)
-    );
+    for (name, expected) in [("median", 0.01), ("90 %", 0.1), ("99 %", 1.0), ("most", 10.0)] {
+        assert!(delays.percentiles.contains(&(name.to_owned(), expected)), "{name}: {delays:?}");
+    }
     let series = side.series.as_ref().unwrap();
     // 12 500 bytes in 10 ms; the last row is not whole.
     assert_eq!((series.rate.clone(), series.start_ms.clone()), (vec![10.0, 10.0], vec![0.0, 10.0]));
@@ -248,10 +249,10 @@ fn hosts_stand_in_traffic_order_with_links_between() {
 
     let found = findings();
     let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
-    let named = |name: &str, kernel: &str| (name.to_owned(), host(kernel));
     // As a record has them: the ends first, then the routers; after a reboot with another kernel all again.
-    let hosts = ["6.1.0", "6.12.0"]
-        .map(|kernel| ["sender", "receiver", "router1", "router2"].map(|name| named(name, kernel)));
+    let hosts = ["6.1.0", "6.12.0"].map(|kernel| {
+        ["sender", "receiver", "router1", "router2"].map(|name| (name.to_owned(), host(kernel)))
+    });
     let row = TestbedDrawing {
         names: ["sender", "router1", "router2", "receiver"].map(str::to_owned).to_vec(),
         mechanisms: vec!["native".to_owned(), "6in4".to_owned()],
@@ -279,11 +280,11 @@ fn hosts_stand_in_traffic_order_with_links_between() {
     let names: Vec<&str> = row.hosts.iter().map(|host| &host.name[..]).collect();
     assert_eq!(names, ["sender", "router1", "router2", "receiver"]);
     assert!(row.hosts.iter().all(|host| host.system == "Linux 6.12.0"), "{row:?}");
-    let of = |link: usize| (row.links[link].mechanisms.join(" "), row.links[link].facts.join(", "));
+    let mechanisms: Vec<String> = row.links.iter().map(|link| link.mechanisms.join(" ")).collect();
+    assert_eq!(mechanisms[..2], ["", "native 6in4"]);
+    let facts: Vec<String> = row.links.iter().map(|link| link.facts.join(", ")).collect();
     let every = "no rate limit, MTU 1500, offloads on";
-    assert_eq!(of(0), (String::new(), every.to_owned()));
-    assert_eq!(of(1), ("native 6in4".to_owned(), format!("delay 5 ms, {every}")));
-    assert_eq!((of(2).1, row.links.len()), ("1 Gbit/s, MTU 9000, offloads on".to_owned(), 3));
+    assert_eq!(facts, [every, &format!("delay 5 ms, {every}"), "1 Gbit/s, MTU 9000, offloads on"]);
     assert_eq!((&four.hosts[0].kind[..], &four.hosts[1].kind[..]), ("namespace, 6in4", ""));
 }
 
@@ -300,28 +301,29 @@ fn a_long_series_is_joined_without_losing_bytes() {
     assert!(detail.ends[0].counters.is_empty());
 }
 
+/// A run with two slices, the second of which did not arrive.
+fn run_in_slices(position: u32, family: Family, begin_ns: u64) -> RunRecord {
+    let mut run = run(0, RunStatus::Valid);
+    run.trial.position = position;
+    run.trial.cell.family = family;
+    run.host_reports[0].role = Role::Sender;
+    for round in 0..2 {
+        let first_ns = begin_ns + u64::from(round) * 4 * MS;
+        let last_ns = first_ns + 2 * MS;
+        let slice = Slice { round, messages: 101, at_first: 1, first_ns, last_ns, ..Slice::default() };
+        run.host_reports[0].slices.push(slice);
+    }
+    let mut receiver = HostReport { role: Role::Receiver, ..run.host_reports[0].clone() };
+    receiver.slices.truncate(1);
+    receiver.slices[0].waited_ns = Some(MS);
+    run.host_reports.push(receiver);
+    run
+}
+
 #[test]
 fn the_slices_of_all_arms_are_shown_with_each_of_them() {
-    let arm = |position: u32, family: Family, begins: u64| {
-        let mut run = run(0, RunStatus::Valid);
-        (run.trial.position, run.trial.cell.family) = (position, family);
-        let slice = |round: u32| Slice {
-            round,
-            messages: 101,
-            at_first: 1,
-            first_ns: begins + u64::from(round) * 4 * MS,
-            last_ns: begins + u64::from(round) * 4 * MS + 2 * MS,
-            ..Slice::default()
-        };
-        run.host_reports[0].role = Role::Sender;
-        run.host_reports[0].slices = vec![slice(0), slice(1)];
-        let mut receiver = HostReport { role: Role::Receiver, ..run.host_reports[0].clone() };
-        receiver.slices.truncate(1);
-        receiver.slices[0].waited_ns = Some(MS);
-        run.host_reports.push(receiver);
-        run
-    };
-    let [four, six] = [arm(0, Family::Ipv4, 1_000 * MS), arm(1, Family::Ipv6, 1_002 * MS)];
+    let four = run_in_slices(0, Family::Ipv4, 1_000 * MS);
+    let six = run_in_slices(1, Family::Ipv6, 1_002 * MS);
     let seen = detail(&six, std::slice::from_ref(&four), Detailed::Briefly).slices.unwrap();
     assert_eq!(detail(&four, std::slice::from_ref(&six), Detailed::Fully).slices.as_ref(), Some(&seen));
     assert_eq!((seen.what.as_str(), seen.unit.as_str()), ("payload received", "Mbit/s"));
@@ -333,38 +335,36 @@ fn the_slices_of_all_arms_are_shown_with_each_of_them() {
     assert_eq!(detail(&run(0, RunStatus::Valid), &[], Detailed::Fully).slices, None);
 }
 
+/// An end of a run whose report somebody changed.
+fn view_end(change: impl FnOnce(&mut HostReport)) -> EndView {
+    let mut hostile = run(0, RunStatus::Valid);
+    change(&mut hostile.host_reports[0]);
+    detail(&hostile, &[], Detailed::Fully).ends.remove(0)
+}
+
+fn view_delays(buckets: &[(u64, u64)]) -> Option<HistogramView> {
+    view_end(|side| side.delays.as_mut().unwrap().buckets = Buckets(buckets.to_vec())).delays
+}
+
+fn view_series(starts: [u64; 3]) -> Option<SeriesView> {
+    let [messages, bytes] = [u64::MAX; 2];
+    let rows =
+        starts.map(|start_ns| IntervalRow { start_ns, messages, bytes, delay_mean_ns: Some(f64::MAX) });
+    view_end(|side| side.series = rows.to_vec()).series
+}
+
 #[test]
 fn figures_that_nobody_measured_harm_nothing() {
-    let run = run(0, RunStatus::Valid);
-    let seen = |change: &dyn Fn(&mut HostReport)| {
-        let mut hostile = run.clone();
-        change(&mut hostile.host_reports[0]);
-        detail(&hostile, &[], Detailed::Fully).ends.remove(0)
-    };
-    let delays = |buckets: Vec<(u64, u64)>| {
-        move |side: &mut HostReport| side.delays.as_mut().unwrap().buckets = Buckets(buckets.clone())
-    };
-    assert_eq!(seen(&delays(vec![(1_000, 1), (10, 1), (2_000, 1)])).delays, None);
-    assert_eq!(seen(&delays(vec![(1_000, 1), (1_000_000_000, 1), (2_000, 1)])).delays, None);
-    assert!(seen(&delays(vec![(0, u64::MAX), (u64::MAX, u64::MAX)])).delays.is_some());
-    let series = |starts: [u64; 3]| {
-        move |side: &mut HostReport| {
-            let row = |start_ns| IntervalRow {
-                start_ns,
-                messages: u64::MAX,
-                bytes: u64::MAX,
-                delay_mean_ns: Some(f64::MAX),
-            };
-            side.series = starts.map(row).to_vec();
-        }
-    };
-    assert_eq!(seen(&series([u64::MAX, 0, 1])).series, None);
-    assert!(seen(&series([0, 1, u64::MAX])).series.is_some());
-    let busy = |side: &mut HostReport| {
+    assert_eq!(view_delays(&[(1_000, 1), (10, 1), (2_000, 1)]), None);
+    assert_eq!(view_delays(&[(1_000, 1), (1_000_000_000, 1), (2_000, 1)]), None);
+    assert!(view_delays(&[(0, u64::MAX), (u64::MAX, u64::MAX)]).is_some());
+    assert_eq!(view_series([u64::MAX, 0, 1]), None);
+    assert!(view_series([0, 1, u64::MAX]).is_some());
+    let busy = view_end(|side| {
         let cpu = side.cpu.as_mut().unwrap();
         (cpu.user_ns, cpu.system_ns, cpu.irq_ns, cpu.idle_ns) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
-    };
-    assert!(seen(&busy).cpu.is_some());
+    });
+    assert!(busy.cpu.is_some());
 }
 
 #[test]

@@ -33,16 +33,17 @@ pub(super) fn numbered<'a, 'b>(groups: &'b [Group<'a>]) -> Vec<(usize, &'b Group
 }
 
 pub(super) fn sentences(groups: &[(usize, &Group)], pairs: &Pairs) -> Vec<Sentence> {
-    let of = |(first, group): &(usize, &Group)| {
+    let mut sentences = Vec::new();
+    for (first, group) in groups {
         let shown = group.rows.iter().position(|row| matches!(row.verdict, Verdict::Better(_)));
-        Sentence {
+        sentences.push(Sentence {
             text: sentence(group),
             differs: shown.is_some(),
             comparison: first + shown.unwrap_or(0),
             pair: pairs.of(&group.rows[0].question),
-        }
-    };
-    groups.iter().map(of).collect()
+        });
+    }
+    sentences
 }
 
 pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &Pairs, index: &Index) -> Matrix {
@@ -128,22 +129,16 @@ fn strength(group: &Group, row: &Comparison) -> u8 {
 
 fn headers(row: &Comparison) -> Option<String> {
     let explained = row.explained.as_ref()?;
-    let part = |ratio: Option<f64>| {
-        ratio.map_or_else(|| format!("{NONE} %"), |ratio| percent_range(&[percent(ratio)]))
-    };
-    Some(match explained.ratio {
-        Some(_) => format!(
-            "{} ({})",
-            explained_part(
-                explained.by,
-                row.question.factor,
-                &part(explained.ratio),
-                &part(explained.residual)
-            ),
-            explained.because
-        ),
-        None => explained.because.clone(),
-    })
+    if explained.ratio.is_none() {
+        return Some(explained.because.clone());
+    }
+    let [part, rest] = [explained.ratio, explained.residual].map(write_part);
+    let text = explained_part(explained.by, row.question.factor, &part, &rest);
+    Some(format!("{text} ({})", explained.because))
+}
+
+fn write_part(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| format!("{NONE} %"), |ratio| percent_range(&[percent(ratio)]))
 }
 
 /// What holds over pairs, and the verdicts by column of each of the named pairs; of one without findings, none.
@@ -153,10 +148,11 @@ pub fn fleet_verdicts(found: &FleetFindings, pairs: &[&str]) -> (FleetVerdicts, 
     let columns = columns(&groups, found);
     let places: HashMap<&str, usize> =
         found.pairs.iter().enumerate().map(|(place, pair)| (pair.name.as_str(), place)).collect();
-    let cells = |name: &&str| -> Option<Vec<FleetCell>> {
-        let place = *places.get(name)?;
-        columns.iter().map(|column| Some(cell(column, &column.row(place)?))).collect()
-    };
+    let mut cells = Vec::new();
+    for name in pairs {
+        let of_pair = places.get(name).and_then(|place| list_cells(&columns, *place));
+        cells.push(of_pair.unwrap_or_default());
+    }
     let verdicts = FleetVerdicts {
         answer: answer(found),
         facts: page_facts(facts(found)),
@@ -165,7 +161,12 @@ pub fn fleet_verdicts(found: &FleetFindings, pairs: &[&str]) -> (FleetVerdicts, 
         legend: LEGEND.to_owned(),
         columns: columns.iter().map(|column| column.title.clone()).collect(),
     };
-    (verdicts, pairs.iter().map(|name| cells(name).unwrap_or_default()).collect())
+    (verdicts, cells)
+}
+
+/// A pair's verdict in each column; `None` if one of them lacks the pair.
+fn list_cells(columns: &[Column], pair: usize) -> Option<Vec<FleetCell>> {
+    columns.iter().map(|column| Some(cell(column, &column.row(pair)?))).collect()
 }
 
 fn cell(column: &Column, row: &Comparison) -> FleetCell {

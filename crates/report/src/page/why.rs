@@ -2,7 +2,7 @@
 
 use crate::page::document::{FlameView, PAGE_FORMAT_VERSION, Page, WaterfallRow, WhyView, facts};
 use crate::{exact, stage_costs};
-use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCosts, Why};
+use stacklab_model::{ExactCell, ExactCounts, Explanation, StackCost, StageCosts, Why};
 use std::collections::{BTreeMap, HashMap};
 
 /// Functions in the flame graphs of a document: what is beyond has no room.
@@ -57,12 +57,15 @@ fn exact_view(counts: &ExactCounts, cell: &ExactCell, room: &mut usize) -> WhyVi
         arms,
         ..WhyView::default()
     };
-    let stack = |row: &ExactRow| StackCost {
-        functions: row.stage.iter().chain([&row.name]).cloned().collect(),
-        samples: row.instructions,
-        ns: row.instructions.map(|count| cell.per_message(count)),
-    };
-    add_flame(&mut view, &cell.functions.iter().map(stack).collect::<Vec<_>>(), room);
+    let mut stacks = Vec::new();
+    for row in &cell.functions {
+        stacks.push(StackCost {
+            functions: row.stage.iter().chain([&row.name]).cloned().collect(),
+            samples: row.instructions,
+            ns: row.instructions.map(|count| cell.per_message(count)),
+        });
+    }
+    add_flame(&mut view, &stacks, room);
     view
 }
 
@@ -102,7 +105,7 @@ fn sampled_waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow
         let difference = stage.difference_ns;
         let half = costs.half_width_ns(stage);
         let shown = format!("{difference:+.0} ± {half:.0}");
-        step(&stage.name, difference, rounded(half), stage.differs(), shown)
+        step(&stage.name, difference, round_cost(half), stage.differs(), shown)
     });
     waterfall(arms, costs.busy.ns, "ns", steps)
 }
@@ -119,19 +122,22 @@ fn waterfall(
     unit: &str,
     steps: impl Iterator<Item = WaterfallRow>,
 ) -> Vec<WaterfallRow> {
-    let whole = |arm: usize| {
-        let to = rounded(costs[arm]);
-        // Of the cost itself, as in the report: rounded twice, it may be another number.
-        let shown = format!("{:.0} {unit}", costs[arm]);
-        WaterfallRow { is_whole: true, to, ..step(&arms[arm], 0.0, 0.0, false, shown) }
-    };
+    let mut rows = vec![fill_whole(&arms[0], costs[0], unit)];
     let mut at = costs[0];
-    let steps = steps.map(|step| {
+    for step in steps {
         let from = at;
         at += step.to;
-        WaterfallRow { from: rounded(from), to: rounded(at), ..step }
-    });
-    [whole(0)].into_iter().chain(steps).chain([whole(1)]).collect()
+        rows.push(WaterfallRow { from: round_cost(from), to: round_cost(at), ..step });
+    }
+    rows.push(fill_whole(&arms[1], costs[1], unit));
+    rows
+}
+
+/// The row of an arm's whole cost.
+fn fill_whole(arm: &str, cost: f64, unit: &str) -> WaterfallRow {
+    // Of the cost itself, as in the report: rounded twice, it may be another number.
+    let shown = format!("{cost:.0} {unit}");
+    WaterfallRow { is_whole: true, to: round_cost(cost), ..step(arm, 0.0, 0.0, false, shown) }
 }
 
 #[derive(Default)]
@@ -160,8 +166,8 @@ fn flame(stacks: &[StackCost]) -> FlameView {
         });
         flame.name.push(number);
         flame.depth.push(depth);
-        flame.baseline.push(rounded(node.ns[0]));
-        flame.candidate.push(rounded(node.ns[1]));
+        flame.baseline.push(round_cost(node.ns[0]));
+        flame.candidate.push(round_cost(node.ns[1]));
         open.extend(in_turn(node, depth + 1));
     }
     let differences: Vec<f64> = flame
@@ -171,13 +177,14 @@ fn flame(stacks: &[StackCost]) -> FlameView {
         .map(|(baseline, candidate)| candidate - baseline)
         .collect();
     let largest = differences.iter().fold(0.0, |most: f64, difference| most.max(difference.abs()));
-    let tone = |difference: f64| -> i8 {
-        let share = if largest > 0.0 { difference.abs() / largest } else { 0.0 };
-        let steps = TONES.iter().filter(|least| share >= **least).count() as i8;
-        if difference < 0.0 { -steps } else { steps }
-    };
-    flame.tone = differences.into_iter().map(tone).collect();
+    flame.tone = differences.into_iter().map(|difference| choose_tone(difference, largest)).collect();
     flame
+}
+
+fn choose_tone(difference: f64, largest: f64) -> i8 {
+    let share = if largest > 0.0 { difference.abs() / largest } else { 0.0 };
+    let steps = TONES.iter().filter(|least| share >= **least).count() as i8;
+    if difference < 0.0 { -steps } else { steps }
 }
 
 /// What a function calls, the last one first.
@@ -186,7 +193,7 @@ fn in_turn<'a, 'b>(node: &'b FlameNode<'a>, depth: usize) -> Vec<(usize, &'a str
 }
 
 /// Hundredths of a nanosecond or an instruction are enough.
-fn rounded(cost: f64) -> f64 {
+fn round_cost(cost: f64) -> f64 {
     (cost * 100.0).round() / 100.0
 }
 
