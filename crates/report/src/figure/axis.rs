@@ -35,9 +35,14 @@ impl Axis {
     }
 
     pub(super) fn at(&self, figure: f64) -> f64 {
-        let place = |figure: f64| if self.log { figure.max(f64::MIN_POSITIVE).ln() } else { figure };
-        let share = (place(figure) - place(self.low)) / (place(self.high) - place(self.low));
+        let low = self.scale(self.low);
+        let share = (self.scale(figure) - low) / (self.scale(self.high) - low);
         self.from + share * (self.to - self.from)
+    }
+
+    /// On a logarithmic axis the logarithm.
+    fn scale(&self, figure: f64) -> f64 {
+        if self.log { figure.max(f64::MIN_POSITIVE).ln() } else { figure }
     }
 }
 
@@ -74,11 +79,13 @@ fn label(figure: f64, step: f64) -> String {
 }
 
 fn decimals(step: f64) -> usize {
-    let is_whole = |many: &usize| {
-        let whole = step * 10f64.powi(*many as i32);
-        (whole - whole.round()).abs() < 1e-6 * whole
-    };
-    (0..9).find(is_whole).unwrap_or(9)
+    for many in 0..9 {
+        let whole = step * 10f64.powi(many as i32);
+        if (whole - whole.round()).abs() < 1e-6 * whole {
+            return many;
+        }
+    }
+    9
 }
 
 #[cfg(test)]

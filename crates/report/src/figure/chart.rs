@@ -45,9 +45,9 @@ pub(super) fn draw(plot: &Plot) -> Drawing {
         items.extend(marks(line, number, |level| x.ticks[level].0 + aside, &y));
     }
     items.extend(direction(plot.higher_is_better, right));
-    let (legend, height) = legend(plot, left);
-    items.extend(legend);
-    Drawing { title: plot.title.clone(), width: WIDTH, height, items }
+    let legend = legend(plot, left);
+    items.extend(legend.items);
+    Drawing { title: plot.title.clone(), width: WIDTH, height: legend.y, items }
 }
 
 /// A title in lines of its axis' length: the unit has a separate line if the whole title is too long for one.
@@ -97,26 +97,31 @@ fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
         return XAxis { ticks: ticks.collect(), log: axis.log };
     }
     let width = (to - from) / plot.names.len().max(1) as f64;
-    let place = |(place, name): (usize, &String)| (from + (place as f64 + 0.5) * width, name.clone());
-    XAxis { ticks: plot.names.iter().enumerate().map(place).collect(), log: false }
+    let mut ticks = Vec::new();
+    for (place, name) in plot.names.iter().enumerate() {
+        ticks.push((from + (place as f64 + 0.5) * width, name.clone()));
+    }
+    XAxis { ticks, log: false }
 }
 
 fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4]) -> Vec<Item> {
-    let line = |pieces, colour, width| Item::lines(pieces, colour, width, &[]);
     let across = |figure: f64| vec![(left, y.at(figure)), (right, y.at(figure))];
-    let band = |ends: [f64; 2]| {
+    let mut items: Vec<Item> = Vec::new();
+    if let Some(ends) = plot.margin {
         let [low, high] = ends.map(|end| y.at(end));
-        Item::form(vec![(left, low), (right, low), (right, high), (left, high)], None, BAND)
-    };
-    let mut items: Vec<Item> = plot.margin.map(band).into_iter().collect();
-    items.push(line(y.ticks.iter().map(|(figure, _)| across(*figure)).collect(), GRID, 0.5));
-    items.extend(plot.level_line.map(|figure| line(vec![across(figure)], FAINT, 0.8)));
-    items.push(line(vec![vec![(left, top), (left, bottom), (right, bottom)]], FAINT, 0.6));
+        let corners = vec![(left, low), (right, low), (right, high), (left, high)];
+        items.push(Item::form(corners, None, BAND));
+    }
+    let grid = y.ticks.iter().map(|(figure, _)| across(*figure));
+    items.push(Item::lines(grid.collect(), GRID, 0.5, &[]));
+    items.extend(plot.level_line.map(|figure| Item::lines(vec![across(figure)], FAINT, 0.8, &[])));
+    let edges = vec![(left, top), (left, bottom), (right, bottom)];
+    items.push(Item::lines(vec![edges], FAINT, 0.6, &[]));
     for (figure, label) in &y.ticks {
         items.push(text((left - 4.0, y.at(*figure) + 2.8), Anchor::End, false, FAINT, label));
     }
     let ticks = x.ticks.iter().map(|(place, _)| vec![(*place, bottom), (*place, bottom + 2.5)]);
-    items.push(line(ticks.collect(), FAINT, 0.6));
+    items.push(Item::lines(ticks.collect(), FAINT, 0.6, &[]));
     items.extend(labels(x, right - left, bottom + 11.0));
     let title = if x.log { format!("{} (log scale)", plot.x_title) } else { plot.x_title.clone() };
     let title = clipped(&title, LETTERS, right - left);
@@ -128,12 +133,12 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
 /// its tick stays.
 fn labels(x: &XAxis, room: f64, y: f64) -> Vec<Item> {
     let room = room / x.ticks.len().clamp(1, 2) as f64 - 2.0 * EDGE;
-    let placed = |(place, label): &(f64, String)| {
+    let mut placed: Vec<(f64, f64, String)> = Vec::new();
+    for (place, label) in &x.ticks {
         let label = clipped(label, LETTERS, room);
         let half = width(&label, LETTERS) / 2.0;
-        (place.clamp(EDGE + half, WIDTH - EDGE - half), half + 1.5, label)
-    };
-    let placed: Vec<(f64, f64, String)> = x.ticks.iter().map(placed).collect();
+        placed.push((place.clamp(EDGE + half, WIDTH - EDGE - half), half + 1.5, label));
+    }
     let end = placed.last().map_or(f64::INFINITY, |(place, half, _)| place - half);
     let mut last = f64::NEG_INFINITY;
     let mut items = Vec::new();
@@ -153,7 +158,6 @@ fn look(number: usize) -> (Colour, &'static [f32]) {
 
 fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<Item> {
     let (colour, dash) = look(number);
-    let path = |pieces, width, dash| Item::lines(pieces, colour, width, dash);
     let limits: Vec<(f64, f64)> =
         line.points.iter().filter_map(|point| Some((x(point.level), y.at(point.limit?)))).collect();
     let bars = line.points.iter().filter_map(|point| Some((x(point.level), point.interval?)));
@@ -172,61 +176,94 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
     match limits[..] {
         [] => {}
         // With a single size, it has no length.
-        [(x, y)] => items.push(path(vec![vec![(x - 7.0, y), (x + 7.0, y)]], 0.8, LIMIT_DASH)),
-        _ => items.push(path(vec![limits], 0.8, LIMIT_DASH)),
+        [(x, y)] => {
+            items.push(Item::lines(vec![vec![(x - 7.0, y), (x + 7.0, y)]], colour, 0.8, LIMIT_DASH));
+        }
+        _ => items.push(Item::lines(vec![limits], colour, 0.8, LIMIT_DASH)),
     }
-    items.push(path(bars.collect(), 0.7, &[]));
-    items.push(path(vec![means.clone()], 1.0, dash));
+    items.push(Item::lines(bars.collect(), colour, 0.7, &[]));
+    items.push(Item::lines(vec![means.clone()], colour, 1.0, dash));
     items.extend(means.into_iter().map(|(x, y)| marker(number, x, y)));
     items
 }
 
+/// The radius of a marker, points.
+const RADIUS: f64 = 2.2;
+/// The sides of a marker that looks round.
+const SIDES: usize = 20;
+
 fn marker(number: usize, x: f64, y: f64) -> Item {
     let (colour, _) = look(number);
-    let r = 2.2;
-    let at =
-        |points: &[(f64, f64)]| points.iter().map(|(dx, dy)| (x + r * dx, y + r * dy)).collect::<Vec<_>>();
-    let round = |sides: usize| {
-        let turn = |side: usize| std::f64::consts::TAU * side as f64 / sides as f64;
-        at(&(0..sides).map(|side| (turn(side).cos(), turn(side).sin())).collect::<Vec<_>>())
+    let form = number % COLOURS.len();
+    // In radii, from the middle.
+    let mut pieces = match form {
+        1 => vec![vec![(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]],
+        2 => vec![vec![(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]],
+        3 => vec![vec![(0.0, -1.3), (1.1, 0.0), (0.0, 1.3), (-1.1, 0.0)]],
+        4 => vec![vec![(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]],
+        5 => vec![vec![(-1.2, 0.0), (1.2, 0.0)], vec![(0.0, -1.2), (0.0, 1.2)]],
+        6 => vec![vec![(-1.0, -1.0), (1.0, 1.0)], vec![(-1.0, 1.0), (1.0, -1.0)]],
+        _ => vec![circle()],
+    };
+    for (across, down) in pieces.iter_mut().flatten() {
+        *across = x + RADIUS * *across;
+        *down = y + RADIUS * *down;
+    }
+    let fill = match form {
+        5 | 6 => None,
+        7 => Some("#ffffff"),
+        _ => Some(colour),
     };
     let stroke = Some(LineStyle { colour, width: 0.9, dash: &[] });
-    let full = |points| Item::form(points, stroke, colour);
-    let open = |pieces| Item::lines(pieces, colour, 0.9, &[]);
-    match number % COLOURS.len() {
-        0 => full(round(20)),
-        1 => full(at(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)])),
-        2 => full(at(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)])),
-        3 => full(at(&[(0.0, -1.3), (1.1, 0.0), (0.0, 1.3), (-1.1, 0.0)])),
-        4 => full(at(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
-        5 => open(vec![at(&[(-1.2, 0.0), (1.2, 0.0)]), at(&[(0.0, -1.2), (0.0, 1.2)])]),
-        6 => open(vec![at(&[(-1.0, -1.0), (1.0, 1.0)]), at(&[(-1.0, 1.0), (1.0, -1.0)])]),
-        _ => Item::form(round(20), stroke, "#ffffff"),
+    Item::Path { pieces, closed: fill.is_some(), stroke, fill }
+}
+
+fn circle() -> Vec<(f64, f64)> {
+    let turns = (0..SIDES).map(|side| std::f64::consts::TAU * side as f64 / SIDES as f64);
+    turns.map(|turn| (turn.cos(), turn.sin())).collect()
+}
+
+/// The rows of a legend, and where the next one begins.
+struct Legend {
+    left: f64,
+    y: f64,
+    items: Vec<Item>,
+}
+
+impl Legend {
+    /// A piece of a line as it is in the plot.
+    fn sample(&self, colour: Colour, dash: &'static [f32]) -> Item {
+        Item::lines(vec![vec![(self.left, self.y), (self.left + 18.0, self.y)]], colour, 1.0, dash)
+    }
+
+    fn add(&mut self, sign: Vec<Item>, label: &str) {
+        self.items.extend(sign);
+        for line in wrapped(label, LETTERS, WIDTH - EDGE - self.left - SIGN) {
+            let place = (self.left + SIGN, self.y + 2.8);
+            self.items.push(text(place, Anchor::Start, false, INK, &line));
+            self.y += LINE;
+        }
     }
 }
 
-/// The legend below the plot, and how high everything is with it.
-fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
-    let mut items = Vec::new();
-    let mut y = PLOT_HEIGHT + LINE + 4.0;
-    let mut row = |sign: Vec<Item>, label: &str, y: &mut f64| {
-        items.extend(sign);
-        for line in wrapped(label, LETTERS, WIDTH - EDGE - left - SIGN) {
-            items.push(text((left + SIGN, *y + 2.8), Anchor::Start, false, INK, &line));
-            *y += LINE;
-        }
-    };
-    let sample = |colour, dash, y| Item::lines(vec![vec![(left, y), (left + 18.0, y)]], colour, 1.0, dash);
+/// The legend below the plot. Everything is as high as it reaches.
+fn legend(plot: &Plot, left: f64) -> Legend {
+    let mut legend = Legend { left, y: PLOT_HEIGHT + LINE + 4.0, items: Vec::new() };
     for (number, line) in plot.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
         let (colour, dash) = look(number);
-        row(vec![sample(colour, dash, y), marker(number, left + 9.0, y)], &line.label, &mut y);
+        let sign = vec![legend.sample(colour, dash), marker(number, left + 9.0, legend.y)];
+        legend.add(sign, &line.label);
     }
     if plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some()) {
-        row(vec![sample(FAINT, LIMIT_DASH, y)], &format!("limit by {}", plot.limited_by), &mut y);
+        let sign = vec![legend.sample(FAINT, LIMIT_DASH)];
+        legend.add(sign, &format!("limit by {}", plot.limited_by));
     }
     if let Some([low, high]) = plot.margin {
-        let sign = vec![(left, y - 3.5), (left + 18.0, y - 3.5), (left + 18.0, y + 3.5), (left, y + 3.5)];
-        row(vec![Item::form(sign, None, BAND)], &format!("margin, {low} to +{high}: equivalent"), &mut y);
+        let right = left + 18.0;
+        let [above, below] = [legend.y - 3.5, legend.y + 3.5];
+        let corners = vec![(left, above), (right, above), (right, below), (left, below)];
+        let sign = vec![Item::form(corners, None, BAND)];
+        legend.add(sign, &format!("margin, {low} to +{high}: equivalent"));
     }
-    (items, y)
+    legend
 }

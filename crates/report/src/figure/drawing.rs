@@ -73,11 +73,9 @@ static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(notosans::REGULAR_TTF, 0).expect("the font of this program is one"));
 
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    let advance = |letter| {
-        let glyph = FACE.glyph_index(letter).unwrap_or_default();
-        f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0))
-    };
-    text.chars().map(advance).sum::<f64>() * size / f64::from(FACE.units_per_em())
+    let glyphs = text.chars().map(|letter| FACE.glyph_index(letter).unwrap_or_default());
+    let advances = glyphs.map(|glyph| f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0)));
+    advances.sum::<f64>() * size / f64::from(FACE.units_per_em())
 }
 
 /// A text in lines no wider than the room: broken between words, and within a word that is too wide alone.
@@ -282,10 +280,8 @@ impl OutlineBuilder for Outline<'_> {
         let from = self.last;
         let via = self.place(x1, y1);
         let to = self.place(x, y);
-        let toward =
-            |end: (f32, f32)| (end.0 + (via.0 - end.0) * 2.0 / 3.0, end.1 + (via.1 - end.1) * 2.0 / 3.0);
-        let a = toward(from);
-        let b = toward(to);
+        let [a, b] =
+            [from, to].map(|end| (end.0 + (via.0 - end.0) * 2.0 / 3.0, end.1 + (via.1 - end.1) * 2.0 / 3.0));
         self.content.cubic_to(a.0, a.1, b.0, b.1, to.0, to.1);
         self.last = to;
     }
@@ -313,8 +309,7 @@ mod tests {
         for room in [40.0, 80.0, 150.0, 400.0] {
             let lines = wrapped(text, 8.0, room);
             assert!(lines.iter().all(|line| width(line, 8.0) <= room), "{room}: {lines:?}");
-            let letters = |text: &str| text.replace(' ', "");
-            assert_eq!(letters(&lines.concat()), letters(text));
+            assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
         }
         assert_eq!(wrapped(text, 8.0, 400.0), [text]);
         assert_eq!(wrapped("ipv6 against ipv4", 8.0, 50.0), ["ipv6 against", "ipv4"]);

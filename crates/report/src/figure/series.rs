@@ -55,8 +55,8 @@ pub(super) fn all(page: &Page) -> Vec<Plot> {
 
 /// For each metric, transport and meaning of size, the arms, and how far they are apart.
 fn of_metrics(page: &Page) -> Vec<Plot> {
-    let factor = |name: &str| page.factors.iter().position(|factor| factor.name == name);
-    let (Some(transport), Some(size_of)) = (factor("transport"), factor("size_of")) else { return vec![] };
+    let Some(transport) = find_factor(page, "transport") else { return vec![] };
+    let Some(size_of) = find_factor(page, "size_of") else { return vec![] };
     let Some(across) = across(page) else { return vec![] };
     let mut groups: BTreeMap<(usize, usize, usize), Vec<&EstimateView>> = BTreeMap::new();
     for estimate in page.estimates.iter().filter(|estimate| estimate.mean.is_some()) {
@@ -64,7 +64,7 @@ fn of_metrics(page: &Page) -> Vec<Plot> {
         groups.entry((estimate.metric, levels[transport], levels[size_of])).or_default().push(estimate);
     }
     let mut plots = Vec::new();
-    for (key @ (metric, of_transport, of_meaning), estimates) in groups {
+    for ((metric, of_transport, of_meaning), estimates) in groups {
         let transports = &page.factors[transport];
         let sizes_of = &page.factors[size_of];
         let framed = (sizes_of.levels.len() > 1).then(|| format!(", {}", sizes_of.alone[of_meaning]));
@@ -72,14 +72,21 @@ fn of_metrics(page: &Page) -> Vec<Plot> {
             key: format!("{}-{}", transports.levels[of_transport], sizes_of.levels[of_meaning]),
             label: format!("{}{}", transports.alone[of_transport], framed.unwrap_or_default()),
         };
-        let same = |cell: usize| {
-            let levels = &page.cells[cell].levels;
-            (metric, levels[transport], levels[size_of]) == key
-        };
+        let mut comparisons = Vec::new();
+        for one in page.comparisons.iter().filter(|one| one.metric == metric && one.factor != across) {
+            let levels = &page.cells[one.baseline].levels;
+            if levels[transport] == of_transport && levels[size_of] == of_meaning {
+                comparisons.push(one);
+            }
+        }
         plots.push(arms(page, metric, &place, across, &estimates));
-        plots.extend(apart(page, metric, &place, across, same));
+        plots.extend(apart(page, metric, &place, across, &comparisons));
     }
     plots
+}
+
+fn find_factor(page: &Page, name: &str) -> Option<usize> {
+    page.factors.iter().position(|factor| factor.name == name)
 }
 
 /// What the arms of a search lose at which load.
@@ -117,7 +124,7 @@ fn losses(view: &LossView) -> Plot {
 fn across(page: &Page) -> Option<usize> {
     let several: Vec<usize> =
         (0..page.factors.len()).filter(|factor| page.factors[*factor].levels.len() > 1).collect();
-    let size = page.factors.iter().position(|factor| factor.name == "size")?;
+    let size = find_factor(page, "size")?;
     let compared = page.comparisons.first().map(|comparison| comparison.factor);
     let other = several.iter().copied().find(|factor| {
         Some(*factor) != compared && !["transport", "size_of"].contains(&page.factors[*factor].name.as_str())
@@ -158,18 +165,18 @@ fn apart(
     metric: usize,
     place: &Place,
     across: usize,
-    same: impl Fn(usize) -> bool,
+    comparisons: &[&ComparisonView],
 ) -> Option<Plot> {
-    let is_here = |one: &&ComparisonView| one.metric == metric && one.factor != across && same(one.baseline);
     let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
     let mut margins = Vec::new();
-    for comparison in page.comparisons.iter().filter(is_here) {
+    for comparison in comparisons {
         let Some(figure) = comparison.difference else { continue };
         let levels = &page.cells[comparison.baseline].levels;
         let mut group = key(page, levels, &[across, comparison.factor]);
         // One candidate may be compared with several others.
-        let level = |cell: usize| page.cells[cell].levels[comparison.factor];
-        group.extend([comparison.factor, level(comparison.baseline), level(comparison.candidate)]);
+        let pair = [comparison.baseline, comparison.candidate];
+        group.push(comparison.factor);
+        group.extend(pair.map(|cell| page.cells[cell].levels[comparison.factor]));
         let line = lines.entry(group).or_default();
         let others = label(page, levels, &[across, comparison.factor]);
         let gap = if others.is_empty() { "" } else { ", " };

@@ -1,7 +1,8 @@
 //! Figures of the fixtures' campaign.
 
-use super::drawing::{self, Anchor, Item};
+use super::drawing::{self, Anchor, Drawing, Item};
 use super::{OutputFormat, chart, figure, figures, series};
+use crate::page::Page;
 use crate::page::tests::document;
 
 #[test]
@@ -92,16 +93,15 @@ fn limit_of_a_single_size_is_drawn_as_in_the_legend() {
     }
     assert!(plot.lines.iter().any(|line| line.points[0].limit.is_some()));
     let drawing = chart::draw(plot);
-    // A path of one point is no ink.
-    let is_line = |pieces: &Vec<Vec<_>>| pieces.iter().all(|piece| piece.len() > 1);
-    let is_limit = |item: &&Item| match item {
-        Item::Path { stroke: Some(stroke), pieces, .. } => {
-            stroke.dash == chart::LIMIT_DASH && is_line(pieces)
-        }
-        _ => false,
-    };
+    let mut limits = 0;
+    for item in &drawing.items {
+        let Item::Path { stroke: Some(stroke), pieces, .. } = item else { continue };
+        // A path of one point is no ink.
+        let is_line = pieces.iter().all(|piece| piece.len() > 1);
+        limits += usize::from(is_line && stroke.dash == chart::LIMIT_DASH);
+    }
     // One in the plot, and one in the legend.
-    assert_eq!(drawing.items.iter().filter(is_limit).count(), 2);
+    assert_eq!(limits, 2);
 }
 
 #[test]
@@ -116,11 +116,7 @@ fn the_page_and_its_figures_have_the_same_colours() {
 fn candidate_beside_two_others_has_a_line_for_each() {
     let mut page = document();
     let family = page.factors.iter().position(|factor| factor.name == "family").unwrap();
-    let name = "throughput-tcp-payload-difference";
-    let lines = |page: &crate::page::Page| {
-        series::all(page).into_iter().find(|plot| plot.name == name).unwrap().lines
-    };
-    let before = lines(&page);
+    let before = find_plot(&page, "throughput-tcp-payload-difference").lines;
     page.factors[family].levels.push("other".to_owned());
     page.factors[family].alone.push("other".to_owned());
     let level = page.factors[family].levels.len() - 1;
@@ -132,10 +128,14 @@ fn candidate_beside_two_others_has_a_line_for_each() {
         comparison.arms = "ipv6 against other".to_owned();
         page.comparisons.push(comparison);
     }
-    let after = lines(&page);
+    let after = find_plot(&page, "throughput-tcp-payload-difference").lines;
     let labels: Vec<&str> = after.iter().map(|line| &line.label[..]).collect();
     assert_eq!(labels, ["IPv6 vs IPv4", "ipv6 against other"]);
     assert_eq!((&after[0].points, &after[1].points), (&before[0].points, &before[0].points));
+}
+
+fn find_plot(page: &Page, name: &str) -> series::Plot {
+    series::all(page).into_iter().find(|plot| plot.name == name).unwrap()
 }
 
 #[test]
@@ -174,8 +174,7 @@ fn lines_name_the_settings_that_their_cells_have() {
     for (place, cell) in page.cells.iter_mut().enumerate() {
         cell.levels.push(place % 2);
     }
-    let plots = series::all(&page);
-    let lines = &plots.iter().find(|plot| plot.name == "throughput-tcp-payload").unwrap().lines;
+    let lines = find_plot(&page, "throughput-tcp-payload").lines;
     let labels: Vec<&str> = lines.iter().map(|line| &line.label[..]).collect();
     assert_eq!(labels, ["IPv4", "IPv6, MTU 1280"]);
 }
@@ -186,40 +185,44 @@ fn an_axis_has_no_figures_that_cannot_be() {
     for estimate in &mut page.estimates {
         estimate.low = estimate.mean.map(|mean| -mean);
     }
-    let lowest = |page: &crate::page::Page| {
-        let plots = series::all(page);
-        let plot = plots.iter().find(|plot| plot.name == "rtt-udp-payload").unwrap();
-        plot.lines
-            .iter()
-            .flat_map(|line| &line.points)
-            .filter_map(|point| Some(point.interval?.0))
-            .fold(9.9, f64::min)
-    };
-    assert_eq!(lowest(&page), 0.0);
+    assert_eq!(find_lowest(&page), 0.0);
     page.metrics.iter_mut().for_each(|metric| metric.can_be_negative = true);
-    assert!(lowest(&page) < 0.0);
+    assert!(find_lowest(&page) < 0.0);
+}
+
+/// The lowest end of an interval of round trips.
+fn find_lowest(page: &Page) -> f64 {
+    let plot = find_plot(page, "rtt-udp-payload");
+    let points = plot.lines.iter().flat_map(|line| &line.points);
+    points.filter_map(|point| Some(point.interval?.0)).fold(9.9, f64::min)
 }
 
 #[test]
 fn difference_has_its_margin_and_better_direction() {
     let page = document();
-    let texts = |name: &str| {
-        let plots = series::all(&page);
-        let drawing = chart::draw(plots.iter().find(|plot| plot.name == name).unwrap());
-        let is_band = |item: &&Item| matches!(item, Item::Path { fill: Some(chart::BAND), .. });
-        let bands = drawing.items.iter().filter(is_band).count();
-        let text = |item| match item {
-            Item::Text { text, .. } => Some(text),
-            Item::Path { .. } => None,
-        };
-        (drawing.items.into_iter().filter_map(text).collect::<Vec<_>>().join("|"), bands)
-    };
-    let (rate, bands) = texts("throughput-tcp-payload-difference");
+    let drawing = chart::draw(&find_plot(&page, "throughput-tcp-payload-difference"));
+    let rate = join_texts(&drawing);
     assert!(rate.contains("higher is better") && rate.contains("margin, -1.96 to +2"), "{rate}");
     // In the plot and in the legend.
-    assert_eq!(bands, 2);
+    assert_eq!(count_bands(&drawing), 2);
     assert!(rate.contains("size, bytes (log scale)"), "{rate}");
-    let (delay, bands) = texts("rtt-udp-payload");
+    let drawing = chart::draw(&find_plot(&page, "rtt-udp-payload"));
+    let delay = join_texts(&drawing);
     assert!(delay.contains("lower is better") && !delay.contains("margin"), "{delay}");
-    assert_eq!(bands, 0);
+    assert_eq!(count_bands(&drawing), 0);
+}
+
+fn join_texts(drawing: &Drawing) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for item in &drawing.items {
+        if let Item::Text { text, .. } = item {
+            texts.push(text);
+        }
+    }
+    texts.join("|")
+}
+
+fn count_bands(drawing: &Drawing) -> usize {
+    let items = drawing.items.iter();
+    items.filter(|item| matches!(item, Item::Path { fill: Some(chart::BAND), .. })).count()
 }
