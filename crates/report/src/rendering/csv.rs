@@ -101,8 +101,8 @@ mod tests {
             assert_eq!(guarded(plain.to_owned()), plain);
         }
         assert_eq!(guarded("a\u{1b}[31m\nb".to_owned()), "a [31m b");
-        let all = || [vec!["name".to_owned()], vec!["=x".to_owned()]].into_iter();
-        assert_eq!(lines(all(), OutputFormat::Csv), "name\n'=x\n");
-        assert_eq!(lines(all(), OutputFormat::RawCsv), "name\n=x\n");
+        let all = [vec!["name".to_owned()], vec!["=x".to_owned()]];
+        assert_eq!(lines(all.clone().into_iter(), OutputFormat::Csv), "name\n'=x\n");
+        assert_eq!(lines(all.into_iter(), OutputFormat::RawCsv), "name\n=x\n");
     }
 }

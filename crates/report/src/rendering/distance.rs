@@ -85,14 +85,16 @@ impl Distance {
     /// In three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above 100 %.
     pub(crate) fn parts(&self, unit: &DisplayUnit, places: usize) -> [String; 3] {
         let [estimate, low, high] = self.ends;
-        let write = |figure: f64| match self.is_factor() {
-            true => factor(figure),
-            false => signed(unit.difference(self.scale, figure), places),
-        };
+        let estimate = self.write_end(estimate, unit, places);
         if self.is_too_wide(unit) {
-            return [write(estimate), String::new(), format!(" [{TOO_WIDE}]")];
+            return [estimate, String::new(), format!(" [{TOO_WIDE}]")];
         }
-        [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
+        let [low, high] = [low, high].map(|end| self.write_end(end, unit, places));
+        [estimate, format!(" [{low}, "), format!("{high}]")]
+    }
+
+    fn write_end(&self, end: f64, unit: &DisplayUnit, places: usize) -> String {
+        if self.is_factor() { factor(end) } else { signed(unit.difference(self.scale, end), places) }
     }
 }
 
@@ -131,15 +133,19 @@ pub(crate) fn differences(
 }
 
 pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
-    let is_factor = |cell: &String| cell.split_whitespace().next().is_some_and(|first| first.ends_with('x'));
-    let has_figure = |cell: &&String| cell.contains('[');
-    let mut figures = cells.iter().filter(has_figure).peekable();
-    let unit = match (cells.iter().any(is_factor), figures.peek().is_some() && figures.all(is_factor)) {
-        (true, true) => "factor".to_owned(),
-        (true, false) => format!("{unit} or factor"),
-        (false, _) => unit.to_owned(),
+    let figures: Vec<&String> = cells.iter().filter(|cell| cell.contains('[')).collect();
+    let unit = if !cells.iter().any(|cell| begins_with_factor(cell)) {
+        unit.to_owned()
+    } else if !figures.is_empty() && figures.iter().all(|cell| begins_with_factor(cell)) {
+        "factor".to_owned()
+    } else {
+        format!("{unit} or factor")
     };
     format!("difference, {unit} [95 %]")
+}
+
+fn begins_with_factor(cell: &str) -> bool {
+    cell.split_whitespace().next().is_some_and(|first| first.ends_with('x'))
 }
 
 #[cfg(test)]
@@ -161,23 +167,27 @@ mod tests {
 
     #[test]
     fn heading_of_differences_names_factors() {
-        let heading = |cells: &[&str]| {
-            difference_heading("%", &cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "-"]), "difference, % [95 %]");
-        assert_eq!(heading(&[" 15.7x [15.3x, 16.1x]", "-"]), "difference, factor [95 %]");
-        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "2.5x [too wide]"]), "difference, % or factor [95 %]");
-        assert_eq!(heading(&[]), "difference, % [95 %]");
+        for (cells, heading) in [
+            (["-8.41 [-8.43, -8.39]", "-"], "difference, % [95 %]"),
+            ([" 15.7x [15.3x, 16.1x]", "-"], "difference, factor [95 %]"),
+            (["-8.41 [-8.43, -8.39]", "2.5x [too wide]"], "difference, % or factor [95 %]"),
+        ] {
+            assert_eq!(difference_heading("%", &cells.map(str::to_owned)), heading);
+        }
+        assert_eq!(difference_heading("%", &[]), "difference, % [95 %]");
     }
 
     #[test]
     fn differences_above_100_per_cent_are_factors() {
-        let of =
-            |ends| Distance { scale: Scale::Ratio, ends }.parts(&DisplayUnit::of(Metric::Rtt), 1).concat();
-        assert_eq!(of([0.916, 0.914, 0.918]), "-8.4 [-8.6, -8.2]");
-        assert_eq!(of([1.9, 1.8, 2.1]), "+90.0 [+80.0, +110.0]");
-        assert_eq!(of([15.695, 15.28, 16.11]), "15.7x [15.3x, 16.1x]");
-        assert_eq!(of([3.6, 0.022, 598.5]), "3.60x [too wide]");
+        for (ends, text) in [
+            ([0.916, 0.914, 0.918], "-8.4 [-8.6, -8.2]"),
+            ([1.9, 1.8, 2.1], "+90.0 [+80.0, +110.0]"),
+            ([15.695, 15.28, 16.11], "15.7x [15.3x, 16.1x]"),
+            ([3.6, 0.022, 598.5], "3.60x [too wide]"),
+        ] {
+            let parts = Distance::new(Scale::Ratio, ends).parts(&DisplayUnit::of(Metric::Rtt), 1);
+            assert_eq!(parts.concat(), text);
+        }
         fn of_loss(ends: [f64; 3]) -> String {
             Distance { scale: Scale::Difference, ends }.parts(&DisplayUnit::of(Metric::Loss), 1).concat()
         }

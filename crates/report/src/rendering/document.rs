@@ -84,19 +84,22 @@ impl Table {
     }
 
     fn of(&self, columns: &[usize]) -> Table {
-        let cells = |row: &Vec<String>| columns.iter().map(|column| row[*column].clone()).collect();
-        let rows = self.rows.iter().map(cells).collect();
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            rows.push(columns.iter().map(|column| row[*column].clone()).collect());
+        }
         let columns = columns.iter().map(|column| self.columns[*column].clone()).collect();
         Table { columns, rows, ..Table::default() }
     }
 
     /// Columns of a terminal that it takes: the widest cells with two spaces between them.
     pub fn width(&self) -> usize {
-        let cells = |column: usize| self.rows.iter().map(move |row| row[column].chars().count());
-        let widest = |(i, (title, _)): (usize, &(String, bool))| {
-            cells(i).chain([title.chars().count()]).max().unwrap_or(0)
-        };
-        self.columns.iter().enumerate().map(widest).sum::<usize>() + 2 * self.columns.len().saturating_sub(1)
+        let mut width = 2 * self.columns.len().saturating_sub(1);
+        for (column, (title, _)) in self.columns.iter().enumerate() {
+            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            width += cells.fold(title.chars().count(), usize::max);
+        }
+        width
     }
 }
 
@@ -208,25 +211,28 @@ mod tests {
             };
         }
         table.footnotes.mark("why");
-        let titles = |width| -> Vec<String> {
+        for (width, titles) in [
+            (80, &["level first second third"][..]),
+            (25, &["level first third"]),
+            (20, &["level first", "level third"]),
+            (1, &["level first", "level third"]),
+        ] {
             let parts = table.within(width);
             assert!(parts.iter().all(|part| part.width() <= width || part.columns.len() == 2), "{width}");
             assert_eq!(parts.last().unwrap().footnotes.0, ["why"]);
-            let titles =
-                |part: &Table| part.columns.iter().map(|(title, _)| title.clone()).collect::<Vec<_>>();
-            parts.iter().map(|part| titles(part).join(" ")).collect()
-        };
-        assert_eq!(titles(80), ["level first second third"]);
-        assert_eq!(titles(25), ["level first third"]);
-        assert_eq!(titles(20), ["level first", "level third"]);
-        assert_eq!(titles(1), ["level first", "level third"]);
-        assert_eq!(Table::default().within(10), []);
-        let with_keys = Table { keys: 2, ..table.clone() };
-        let mut parts = Vec::new();
-        for part in with_keys.within(20) {
-            parts.push(part.columns.into_iter().map(|(title, _)| title).collect::<Vec<_>>().join(" "));
+            assert_eq!(list_titles(parts), titles);
         }
-        assert_eq!(parts, ["level first third"]);
+        assert_eq!(Table::default().within(10), []);
+        let with_keys = Table { keys: 2, ..table };
+        assert_eq!(list_titles(with_keys.within(20)), ["level first third"]);
+    }
+
+    fn list_titles(parts: Vec<Table>) -> Vec<String> {
+        let mut titles = Vec::new();
+        for part in parts {
+            titles.push(part.columns.into_iter().map(|(title, _)| title).collect::<Vec<_>>().join(" "));
+        }
+        titles
     }
 
     #[test]
@@ -244,14 +250,19 @@ mod tests {
 
     #[test]
     fn no_format_has_a_control_character_of_a_text() {
-        let hostile = || "a\u{1b}[2J\u{9b}b".to_owned();
+        let hostile = "a\u{1b}[2J\u{9b}b".to_owned();
         let mut table = Table::default();
-        table.push(hostile(), false, vec![hostile()]);
-        table.footnotes.mark(&hostile());
-        let texts = [Block::Title(hostile()), Block::Heading(hostile()), Block::Text(hostile())];
-        let lists = [Block::Facts(vec![("fact", hostile())]), Block::List(vec![hostile()])];
-        let last = [Block::Table(table), Block::Heading(hostile())];
-        let blocks: Vec<Block> = texts.into_iter().chain(lists).chain(last).collect();
+        table.push(hostile.clone(), false, vec![hostile.clone()]);
+        table.footnotes.mark(&hostile);
+        let blocks = [
+            Block::Title(hostile.clone()),
+            Block::Heading(hostile.clone()),
+            Block::Text(hostile.clone()),
+            Block::Facts(vec![("fact", hostile.clone())]),
+            Block::List(vec![hostile.clone()]),
+            Block::Table(table),
+            Block::Heading(hostile),
+        ];
         use OutputFormat::{Csv, Latex, Markdown, Text};
         for format in [Text, Markdown, Latex, Csv] {
             let rendered = render(&blocks, format, WIDTH);

@@ -47,8 +47,10 @@ impl OutputFormat {
     /// The format of this name, if it is one of `valid`.
     pub fn among(name: &str, valid: &'static [&'static str]) -> Result<Self, UnknownName> {
         let found = Self::ALL.into_iter().find(|(_, known)| *known == name && valid.contains(known));
-        let unknown = || UnknownName { found: name.to_owned(), set: "format", valid };
-        found.map(|(format, _)| format).ok_or_else(unknown)
+        match found {
+            Some((format, _)) => Ok(format),
+            None => Err(UnknownName { found: name.to_owned(), set: "format", valid }),
+        }
     }
 
     /// The name on the command line.

@@ -24,38 +24,41 @@ pub(crate) fn render(blocks: &[Block]) -> String {
 
 fn table(table: &Table, caption: &str) -> String {
     let columns: String = table.columns.iter().map(|(_, right)| if *right { 'r' } else { 'l' }).collect();
-    let row = |cells: &mut dyn Iterator<Item = &String>| {
-        let cells: Vec<String> = cells.map(|cell| escaped(cell)).collect();
-        format!("{} \\\\\n", cells.join(" & "))
-    };
-    let head = row(&mut table.columns.iter().map(|(title, _)| title));
-    let body: String = table.rows.iter().map(|cells| row(&mut cells.iter())).collect();
+    let head = write_row(table.columns.iter().map(|(title, _)| title));
+    let body: String = table.rows.iter().map(|cells| write_row(cells.iter())).collect();
     format!(
         "\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\\midrule\n{body}\
          \\bottomrule\n\\end{{tabular}}\n{}\\end{{table}}\n",
-        escaped(caption),
+        escape(caption),
         footnotes(table)
     )
+}
+
+fn write_row<'a>(cells: impl Iterator<Item = &'a String>) -> String {
+    let cells: Vec<String> = cells.map(|cell| escape(cell)).collect();
+    format!("{} \\\\\n", cells.join(" & "))
 }
 
 /// The texts of the marks in a table, below it.
 fn footnotes(table: &Table) -> String {
     let mut lines = String::new();
     for (number, text) in table.footnotes.0.iter().enumerate() {
-        lines += &format!("\\par\\footnotesize [{}] {}\n", number + 1, escaped(text));
+        lines += &format!("\\par\\footnotesize [{}] {}\n", number + 1, escape(text));
     }
     lines
 }
 
-fn escaped(text: &str) -> String {
-    let escape = |c: char| match c {
-        '\\' => "\\textbackslash{}".to_owned(),
-        '~' => "\\textasciitilde{}".to_owned(),
-        '^' => "\\textasciicircum{}".to_owned(),
-        '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
-        c => c.to_string(),
-    };
-    let escaped: String = plain(text).chars().map(escape).collect();
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '\\' => escaped += "\\textbackslash{}",
+            '~' => escaped += "\\textasciitilde{}",
+            '^' => escaped += "\\textasciicircum{}",
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+    }
     // After the end of a row, these would be its arguments.
     if escaped.trim_start().starts_with(['[', '*']) { format!("{{}}{escaped}") } else { escaped }
 }

@@ -183,12 +183,20 @@ pub(crate) fn percent_range(percents: &[f64]) -> String {
 
 /// Concatenates the parts of each row, each padded to the width of its column, to align decimal points.
 pub(crate) fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
-    let width = |part: usize| rows.iter().flatten().map(|row| row[part].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let padded = |row: &Option<[String; N]>| -> Option<String> {
-        Some(row.as_ref()?.iter().zip(widths).map(|(part, width)| format!("{part:>width$}")).collect())
-    };
-    rows.iter().map(padded).collect()
+    let mut widths = [0; N];
+    for row in rows.iter().flatten() {
+        for (width, part) in widths.iter_mut().zip(row) {
+            *width = part.chars().count().max(*width);
+        }
+    }
+    let mut lines = Vec::new();
+    for row in rows {
+        lines.push(
+            row.as_ref()
+                .map(|row| row.iter().zip(widths).map(|(part, width)| format!("{part:>width$}")).collect()),
+        );
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -197,36 +205,45 @@ mod tests {
 
     #[test]
     fn smallest_figure_has_three_digits_and_largest_five() {
-        let exact = |figures: &[f64]| decimals(figures.iter().copied(), [0.0].into_iter());
-        assert_eq!(exact(&[58.72, 95.1]), 1);
-        assert_eq!(exact(&[81_274.0, 1_488_095.0]), 0);
-        assert_eq!(exact(&[0.0451, 0.12]), 4);
-        assert_eq!(exact(&[0.00031, 40.0]), 3);
-        assert_eq!(exact(&[0.0, 0.0]), 0);
-        assert_eq!(exact(&[]), 0);
+        for (figures, expected) in [
+            (&[58.72, 95.1][..], 1),
+            (&[81_274.0, 1_488_095.0], 0),
+            (&[0.0451, 0.12], 4),
+            (&[0.00031, 40.0], 3),
+            (&[0.0, 0.0], 0),
+            (&[], 0),
+        ] {
+            assert_eq!(decimals(figures.iter().copied(), [0.0].into_iter()), expected, "{figures:?}");
+        }
     }
 
     #[test]
     fn no_digits_are_shown_beyond_the_uncertainty() {
-        let decimals =
-            |figure: f64, uncertainty: f64| decimals([figure].into_iter(), [uncertainty].into_iter());
-        assert_eq!(decimals(2.15, 0.31), 2);
-        assert_eq!(decimals(61.2, 4.4), 1);
-        assert_eq!(decimals(612.0, 44.0), 0);
-        assert_eq!(decimals(57.31, 0.0004), 1);
-        assert_eq!(decimals(57.31, 0.05), 2);
-        assert_eq!(decimals(57.31, 0.15), 1);
+        for (figure, uncertainty, expected) in [
+            (2.15, 0.31, 2),
+            (61.2, 4.4, 1),
+            (612.0, 44.0, 0),
+            (57.31, 0.0004, 1),
+            (57.31, 0.05, 2),
+            (57.31, 0.15, 1),
+        ] {
+            let places = decimals([figure].into_iter(), [uncertainty].into_iter());
+            assert_eq!(places, expected, "{figure} {uncertainty}");
+        }
     }
 
     #[test]
     fn units_fit_the_figures() {
-        let of = |metric, figures: &[f64]| DisplayUnit::fitting(metric, figures.iter().copied()).unit;
-        assert_eq!(of(Metric::Rtt, &[0.0091, 0.8]), "us");
-        assert_eq!(of(Metric::Rtt, &[0.0091, 1.8]), "ms");
-        assert_eq!(of(Metric::Throughput, &[784.0, 7179.0]), "Gbit/s");
-        assert_eq!(of(Metric::Throughput, &[12.0, 7179.0]), "Mbit/s");
-        assert_eq!(of(Metric::Throughput, &[]), "Mbit/s");
-        assert_eq!(of(Metric::Loss, &[0.01]), "%");
+        for (metric, figures, unit) in [
+            (Metric::Rtt, &[0.0091, 0.8][..], "us"),
+            (Metric::Rtt, &[0.0091, 1.8], "ms"),
+            (Metric::Throughput, &[784.0, 7179.0], "Gbit/s"),
+            (Metric::Throughput, &[12.0, 7179.0], "Mbit/s"),
+            (Metric::Throughput, &[], "Mbit/s"),
+            (Metric::Loss, &[0.01], "%"),
+        ] {
+            assert_eq!(DisplayUnit::fitting(metric, figures.iter().copied()).unit, unit, "{figures:?}");
+        }
         let late = DisplayUnit::fitting(Metric::PacingError, [0.021].into_iter());
         assert_eq!((late.difference_unit, late.difference(Scale::Difference, 0.01)), ("us", 10.0));
         assert_eq!(figure_text(Metric::Rtt, 0.00912), "9.12 us");
