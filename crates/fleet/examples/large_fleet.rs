@@ -63,11 +63,15 @@ fn put_campaign(
     study: &FleetStudy,
     size: Size,
 ) -> Result<(), Box<dyn Error>> {
-    let agent = |number: u32| AgentInfo { name: format!("a{number}"), ..small.agent.clone() };
-    let pair =
-        |number: u32| NewPair { sender: agent(2 * number), receiver: agent(2 * number + 1), skipped: None };
+    let mut agents = Vec::new();
+    for number in 0..2 * size.pairs {
+        agents.push(AgentInfo { name: format!("a{number}"), ..small.agent.clone() });
+    }
+    let mut pairs = Vec::new();
+    for two in agents.chunks_exact(2) {
+        pairs.push(NewPair { sender: two[0].clone(), receiver: two[1].clone(), skipped: None });
+    }
     let mut store = Store::open(target)?;
-    let agents: Vec<AgentInfo> = (0..2 * size.pairs).map(agent).collect();
     store.put_agents(&agents, 0)?;
     store.put_campaign(&NewCampaign {
         id: NAME.to_owned(),
@@ -75,7 +79,7 @@ fn put_campaign(
         request: serde_json::to_string(study)?,
         class: Class::Exclusive,
         most_attempts: 1,
-        pairs: (0..size.pairs).map(pair).collect(),
+        pairs,
         order: (0..size.blocks).flat_map(|_| 0..size.pairs).collect(),
     })?;
     Ok(())
@@ -174,9 +178,8 @@ impl Rows {
                 connection.prepare_cached(insert)?.execute((NAME, pair, block, summary))?;
             }
             Rows::Postgres(_, rows) => {
-                let escaped = |text: &str| text.replace('\\', "\\\\");
-                writeln!(rows[0], "{NAME}\t{pair}\t{block}\t1\t0\t{}", escaped(result))?;
-                writeln!(rows[1], "{NAME}\t{pair}\t{block}\t{}", escaped(summary))?;
+                writeln!(rows[0], "{NAME}\t{pair}\t{block}\t1\t0\t{}", escape_backslashes(result))?;
+                writeln!(rows[1], "{NAME}\t{pair}\t{block}\t{}", escape_backslashes(summary))?;
                 if rows[0].len() > PIECE {
                     self.flush()?;
                 }
@@ -209,4 +212,8 @@ impl Rows {
         }
         Ok(())
     }
+}
+
+fn escape_backslashes(text: &str) -> String {
+    text.replace('\\', "\\\\")
 }

@@ -135,8 +135,8 @@ impl<'a> Coordinator<'a> {
     ) -> Result<CampaignRow, FleetError> {
         let campaign = new_campaign(id, study, class, pairs, blocks, agents)?;
         self.store.put_campaign(&campaign)?;
-        let gone = || FleetError::Usage(format!("the campaign {id} is gone again"));
-        self.store.campaign(Some(id))?.ok_or_else(gone)
+        let row = self.store.campaign(Some(id))?;
+        row.ok_or_else(|| FleetError::Usage(format!("the campaign {id} is gone again")))
     }
 
     /// Measures until every block has a result or was given up, or the campaign is stopped.
@@ -267,11 +267,14 @@ impl<'a> Coordinator<'a> {
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), FleetError> {
         for (key, sender) in self.store.leased()? {
-            let forgets = |presence: &Presence| {
-                let known = presence.held.contains(&key) || presence.kept.contains(&key);
-                presence.agent.name == sender && !known
-            };
-            if !self.is_waited_for(&key) && present.iter().any(forgets) {
+            if self.is_waited_for(&key) {
+                continue;
+            }
+            let is_forgotten = present.iter().any(|presence| {
+                let knows = presence.held.contains(&key) || presence.kept.contains(&key);
+                presence.agent.name == sender && !knows
+            });
+            if is_forgotten {
                 self.measured.remove(&key);
                 let reason = "its sender was started again, or never got it";
                 tell(Event::Failed(&key, reason));

@@ -153,7 +153,6 @@ impl Presence {
 
 /// Checks the name of an agent or a campaign: it is a part of file names and of subjects.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if !name.is_empty() && name.len() <= MAX_NAME_LENGTH && name.bytes().all(is_plain) {
         return Ok(());
     }
@@ -163,28 +162,36 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
     )))
 }
 
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_".contains(&byte)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Why an agent cannot be used whose clock is ahead by this; empty if it can.
+    fn refuse(agent: &AgentInfo, ahead_ns: i64) -> String {
+        let presence = Presence { agent: agent.clone(), now_ns: ahead_ns, held: vec![], kept: vec![] };
+        presence.unusable(0).unwrap_or_default()
+    }
+
     #[test]
     fn an_agent_of_another_version_or_time_is_not_used() {
         let agent = AgentInfo::new("a", &[], &[], &[]).unwrap();
-        let at = |agent: &AgentInfo, ahead_ns: i64| {
-            let presence = Presence { agent: agent.clone(), now_ns: ahead_ns, held: vec![], kept: vec![] };
-            presence.unusable(0).unwrap_or_default()
-        };
-        assert_eq!(at(&agent, 0), "");
+        assert_eq!(refuse(&agent, 0), "");
         for hour in [-3_600_000_000_000, 3_600_000_000_000] {
-            assert!(at(&agent, hour).starts_with("its clock differs by 3"), "{}", at(&agent, hour));
+            let reason = refuse(&agent, hour);
+            assert!(reason.starts_with("its clock differs by 3"), "{reason}");
         }
         let other = AgentInfo { version: "9.9.9\u{1b}[31m".to_owned(), ..agent.clone() };
-        let reason = at(&other, 0);
+        let reason = refuse(&other, 0);
         assert!(
             reason.contains("9.9.9") && reason.contains("same version") && !reason.contains('\u{1b}'),
             "{reason}"
         );
         let named = AgentInfo { name: "../a".to_owned(), ..agent };
-        assert!(at(&named, 0).starts_with("`../a` cannot be the name of an agent"), "{}", at(&named, 0));
+        let reason = refuse(&named, 0);
+        assert!(reason.starts_with("`../a` cannot be the name of an agent"), "{reason}");
     }
 }

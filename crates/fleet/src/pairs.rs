@@ -6,6 +6,7 @@ use crate::store::{AgentInfo, Class, NewCampaign, NewPair};
 use crate::study::FleetStudy;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
+use stacklab_study::Study;
 use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
@@ -77,12 +78,7 @@ impl Pairs {
 
 impl Selector {
     fn agents<'a>(&self, agents: &'a [AgentInfo]) -> Result<Vec<&'a AgentInfo>, FleetError> {
-        let has = |agent: &AgentInfo, (key, value): &(String, String)| {
-            let label = if key == "name" { Some(&agent.name) } else { agent.labels.get(key) };
-            label == Some(value)
-        };
-        let found: Vec<&AgentInfo> =
-            agents.iter().filter(|agent| self.0.iter().all(|label| has(agent, label))).collect();
+        let found: Vec<&AgentInfo> = agents.iter().filter(|agent| self.selects(agent)).collect();
         if !found.is_empty() {
             return Ok(found);
         }
@@ -92,6 +88,16 @@ impl Selector {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let wanted = wanted.join(",");
         Err(FleetError::Usage(format!("no agent has {wanted}; the agents' labels are {known}")))
+    }
+
+    fn selects(&self, agent: &AgentInfo) -> bool {
+        for (key, value) in &self.0 {
+            let label = if key == "name" { Some(&agent.name) } else { agent.labels.get(key) };
+            if label != Some(value) {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -104,14 +110,15 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 }
 
 fn pair(text: &str) -> Result<[Selector; 2], FleetError> {
-    let selector = |text: &str| -> Result<Selector, FleetError> {
-        let labels = text.split(',').filter(|part| !part.trim().is_empty()).map(label);
-        Ok(Selector(labels.collect::<Result<_, _>>().map_err(FleetError::Usage)?))
-    };
     let (from, to) = text
         .split_once("->")
         .ok_or_else(|| FleetError::Usage(format!("`{text}` is not a pair, such as 'site=a -> site=b'")))?;
-    Ok([selector(from)?, selector(to)?])
+    Ok([parse_selector(from)?, parse_selector(to)?])
+}
+
+fn parse_selector(text: &str) -> Result<Selector, FleetError> {
+    let labels = text.split(',').filter(|part| !part.trim().is_empty()).map(label);
+    Ok(Selector(labels.collect::<Result<_, _>>().map_err(FleetError::Usage)?))
 }
 
 /// A campaign of all these pairs: `blocks` blocks of each, each leased `most_attempts` times at most, in random order,
@@ -126,20 +133,17 @@ pub(crate) fn new_campaign(
 ) -> Result<NewCampaign, FleetError> {
     check_name("a campaign", id)?;
     let (checked, _) = study.check()?;
-    let lacks_family = |pair: &[&AgentInfo; 2]| {
-        let mut ends = checked.cells.iter().flat_map(|cell| pair.map(|agent| agent.address(cell.family)));
-        ends.find_map(Result::err).map(|error| error.to_string())
-    };
-    let new = |pair: [&AgentInfo; 2]| NewPair {
-        skipped: lacks_family(&pair),
-        sender: pair[0].clone(),
-        receiver: pair[1].clone(),
-    };
-    let pairs: Vec<NewPair> = pairs.of(agents)?.into_iter().map(new).collect();
-    let measurable: Vec<u32> =
-        (0..).zip(&pairs).filter(|(_, pair)| pair.skipped.is_none()).map(|(n, _)| n).collect();
+    let mut new_pairs = Vec::new();
+    let mut measurable = Vec::new();
+    for (number, [sender, receiver]) in (0..).zip(pairs.of(agents)?) {
+        let skipped = find_missing_address(&checked, [sender, receiver]);
+        if skipped.is_none() {
+            measurable.push(number);
+        }
+        new_pairs.push(NewPair { sender: sender.clone(), receiver: receiver.clone(), skipped });
+    }
     if measurable.is_empty() {
-        let reason = pairs.iter().find_map(|pair| pair.skipped.as_deref()).unwrap_or("there is none");
+        let reason = new_pairs.iter().find_map(|pair| pair.skipped.as_deref()).unwrap_or("there is none");
         return Err(FleetError::Usage(format!("no pair can be measured; the first one: {reason}")));
     }
     let mut generator = Pcg64Mcg::seed_from_u64(study.seed);
@@ -149,9 +153,21 @@ pub(crate) fn new_campaign(
         request: serde_json::to_string(study).expect("a study is JSON"),
         class,
         most_attempts,
-        pairs,
+        pairs: new_pairs,
         order: (0..blocks).flat_map(|_| shuffled(&measurable, &mut generator)).collect(),
     })
+}
+
+/// Why a pair cannot be measured: one of both has no address in a family of the study.
+fn find_missing_address(study: &Study, pair: [&AgentInfo; 2]) -> Option<String> {
+    for cell in &study.cells {
+        for agent in pair {
+            if let Err(error) = agent.address(cell.family) {
+                return Some(error.to_string());
+            }
+        }
+    }
+    None
 }
 
 fn shuffled(numbers: &[u32], generator: &mut Pcg64Mcg) -> Vec<u32> {
@@ -172,14 +188,17 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn agents() -> Vec<AgentInfo> {
-        let agent = |(name, site): (&str, &str)| AgentInfo {
-            name: name.to_owned(),
-            labels: BTreeMap::from([("site".to_owned(), site.to_owned())]),
-            addresses: BTreeMap::new(),
-            links: BTreeSet::new(),
-            version: "0".to_owned(),
-        };
-        [("a1", "a"), ("a2", "a"), ("b1", "b")].map(agent).to_vec()
+        let mut agents = Vec::new();
+        for (name, site) in [("a1", "a"), ("a2", "a"), ("b1", "b")] {
+            agents.push(AgentInfo {
+                name: name.to_owned(),
+                labels: BTreeMap::from([("site".to_owned(), site.to_owned())]),
+                addresses: BTreeMap::new(),
+                links: BTreeSet::new(),
+                version: "0".to_owned(),
+            });
+        }
+        agents
     }
 
     fn found(texts: &[&str]) -> Result<Vec<String>, String> {

@@ -146,12 +146,15 @@ pub(crate) fn summaries(
     campaign: &CampaignRow,
     pair: &PairProgress,
 ) -> Result<Vec<(u32, BlockSummary)>, FleetError> {
-    let read = |(block, text): (u32, String)| {
-        let what = || format!("the summary of {}, pair {}, block {block}", campaign.id, pair.pair);
-        let summary = serde_json::from_str(&text);
-        Ok((block, summary.map_err(|error| other_version(&what(), &error.to_string()))?))
-    };
-    store.summaries(&campaign.id, pair.pair)?.into_iter().map(read).collect()
+    let mut summaries = Vec::new();
+    for (block, text) in store.summaries(&campaign.id, pair.pair)? {
+        let summary = serde_json::from_str(&text).map_err(|error| {
+            let what = format!("the summary of {}, pair {}, block {block}", campaign.id, pair.pair);
+            other_version(&what, &error.to_string())
+        })?;
+        summaries.push((block, summary));
+    }
+    Ok(summaries)
 }
 
 pub(crate) fn blocks(
@@ -159,14 +162,13 @@ pub(crate) fn blocks(
     campaign: &CampaignRow,
     pair: &PairProgress,
 ) -> Result<Vec<(BlockKey, BlockResult)>, FleetError> {
-    let results = store.results(&campaign.id, pair.pair)?;
-    let read = |(key, text): (BlockKey, String)| {
-        let result = serde_json::from_str(&text);
-        let result =
-            result.map_err(|error| other_version(&format!("the result of {key}"), &error.to_string()))?;
-        Ok((key, result))
-    };
-    results.into_iter().map(read).collect()
+    let mut results = Vec::new();
+    for (key, text) in store.results(&campaign.id, pair.pair)? {
+        let result = serde_json::from_str(&text)
+            .map_err(|error| other_version(&format!("the result of {key}"), &error.to_string()))?;
+        results.push((key, result));
+    }
+    Ok(results)
 }
 
 fn other_version(what: &str, error: &str) -> FleetError {

@@ -83,13 +83,11 @@ impl FleetStudy {
         if study.link_config.rate.is_some() {
             return Err(needs_testbed("testbed.rate"));
         }
-        let others = Factor::ALL.iter().filter(|factor| !FACTORS.contains(factor));
-        let level = |factor: &Factor| {
-            let levels = study.cells.iter().filter_map(|cell| cell.settings.get(*factor));
-            levels.into_iter().next().map(|level| format!("factors.{factor} = {level}"))
-        };
-        if let Some(level) = others.into_iter().find_map(level) {
-            return Err(needs_testbed(&level));
+        for factor in Factor::ALL.iter().filter(|factor| !FACTORS.contains(factor)) {
+            let level = study.cells.iter().find_map(|cell| cell.settings.get(*factor));
+            if let Some(level) = level {
+                return Err(needs_testbed(&format!("factors.{factor} = {level}")));
+            }
         }
         let plan = Plan::new(&study, self.seed);
         Ok((study, plan))

@@ -127,22 +127,25 @@ mod tests {
     use super::*;
     use stacklab_model::CpuScope;
 
+    fn make_key(block: u32) -> BlockKey {
+        BlockKey { campaign: "c".to_owned(), pair: 0, block, attempt: 1 }
+    }
+
     #[test]
     fn a_second_lease_is_refused_unless_it_may_run_beside() {
-        let key = |block| BlockKey { campaign: "c".to_owned(), pair: 0, block, attempt: 1 };
         let leases = Leases::default();
         let long = Duration::from_secs(60);
-        let first = leases.take(&key(0), Class::Exclusive, long).unwrap();
-        let error = leases.take(&key(1), Class::Exclusive, long).unwrap_err().to_string();
+        let first = leases.take(&make_key(0), Class::Exclusive, long).unwrap();
+        let error = leases.take(&make_key(1), Class::Exclusive, long).unwrap_err().to_string();
         assert!(error.contains("c, pair 0, block 0, attempt 1"), "{error}");
-        assert!(leases.take(&key(1), Class::Normal, long).is_err());
-        assert!(leases.take(&key(0), Class::Background, long).is_err(), "the same attempt twice");
-        let background = leases.take(&key(2), Class::Background, long).unwrap();
+        assert!(leases.take(&make_key(1), Class::Normal, long).is_err());
+        assert!(leases.take(&make_key(0), Class::Background, long).is_err(), "the same attempt twice");
+        let background = leases.take(&make_key(2), Class::Background, long).unwrap();
         drop(first);
-        leases.take(&key(1), Class::Exclusive, long).unwrap();
+        leases.take(&make_key(1), Class::Exclusive, long).unwrap();
         drop(background);
-        let _over = leases.take(&key(3), Class::Exclusive, Duration::ZERO).unwrap();
-        leases.take(&key(4), Class::Exclusive, long).unwrap();
+        let _over = leases.take(&make_key(3), Class::Exclusive, Duration::ZERO).unwrap();
+        leases.take(&make_key(4), Class::Exclusive, long).unwrap();
     }
 
     #[test]

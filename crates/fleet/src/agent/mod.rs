@@ -9,7 +9,7 @@ use crate::message::{Answer, JoinOrder, MAX_REQUEST_LENGTH, Order, Presence, Req
 use crate::pairs::now_ns;
 use crate::store::AgentInfo;
 use crate::wire::Wire;
-use held::{Kept, Leases};
+use held::{Kept, Lease, Leases};
 use stacklab_model::say;
 use stacklab_testbed::{AGENT, Streams, write_message};
 use stacklab_traffic::agent::Network;
@@ -17,7 +17,7 @@ use stacklab_traffic::protocol::Lines;
 use std::io::{self, BufReader, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -112,19 +112,8 @@ impl FleetAgent {
         mut reader: impl Read + Send + 'static,
         mut writer: Box<dyn Write + Send>,
     ) -> Result<(), FleetError> {
-        let joined = || {
-            let lease = self.leases.take(&order.key, order.class, order.lease)?;
-            self.check_allowed(order.sender.values())?;
-            let mut command = Command::new(std::env::current_exe().map_err(failed("find this program"))?);
-            command.args(AGENT).arg(format!("--idle-timeout={IDLE}"));
-            command.arg(format!("--max-duration={}", order.lease.as_secs().max(1)));
-            command.args(order.sender.values().map(|address| format!("--peer={address}")));
-            command.args(self.info.addresses.values().map(|address| format!("--own={address}")));
-            let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-            Ok::<_, FleetError>((lease, process.map_err(failed("start an agent"))?))
-        };
-        let (lease, mut process) = match joined() {
-            Ok(joined) => joined,
+        let (lease, mut process) = match self.start_receiver(order) {
+            Ok(started) => started,
             Err(error) => {
                 let answer = self.failure(error);
                 return write_message(&mut writer, &answer).map_err(failed("answer"));
@@ -143,6 +132,18 @@ impl FleetAgent {
             let _ = process.kill();
         }
         process.wait().map(drop).map_err(failed("wait for an agent"))
+    }
+
+    fn start_receiver(&self, order: &JoinOrder) -> Result<(Lease<'_>, Child), FleetError> {
+        let lease = self.leases.take(&order.key, order.class, order.lease)?;
+        self.check_allowed(order.sender.values())?;
+        let mut command = Command::new(std::env::current_exe().map_err(failed("find this program"))?);
+        command.args(AGENT).arg(format!("--idle-timeout={IDLE}"));
+        command.arg(format!("--max-duration={}", order.lease.as_secs().max(1)));
+        command.args(order.sender.values().map(|address| format!("--peer={address}")));
+        command.args(self.info.addresses.values().map(|address| format!("--own={address}")));
+        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        Ok((lease, process.map_err(failed("start an agent"))?))
     }
 
     /// Whether these addresses are all in the networks that its operator allows.

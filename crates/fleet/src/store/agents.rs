@@ -59,11 +59,14 @@ impl AgentInfo {
 
     /// Its address in a family. Fails if it has none, or something else in its place.
     pub(crate) fn address(&self, family: Family) -> Result<ScopedAddr, FleetError> {
-        let failed = |reason: String| FleetError::agent(&self.name, reason);
-        let none = || failed(format!("it has no {family} address: name one with --address"));
-        let text = self.addresses.get(family.name()).ok_or_else(none)?;
-        let address = text.parse::<IpAddr>().ok().filter(|address| Family::of(*address) == family);
-        address.map(ScopedAddr::from).ok_or_else(|| failed(format!("`{text}` is not an {family} address")))
+        let Some(text) = self.addresses.get(family.name()) else {
+            let reason = format!("it has no {family} address: name one with --address");
+            return Err(FleetError::agent(&self.name, reason));
+        };
+        match text.parse::<IpAddr>() {
+            Ok(address) if Family::of(address) == family => Ok(ScopedAddr::from(address)),
+            _ => Err(FleetError::agent(&self.name, format!("`{text}` is not an {family} address"))),
+        }
     }
 }
 

@@ -262,12 +262,14 @@ impl Store {
                 "SELECT id, created_ns, request, state, class FROM campaign ORDER BY created_ns DESC, id DESC",
                 &[],
             )?;
-            let listed = |row| {
+            let mut campaigns = Vec::new();
+            for row in &rows {
                 let row = campaign_of(row)?;
                 let pairs = pairs_of(tx, &row.id)?;
-                Ok(ListedCampaign { row, pairs: pairs.len() as u32, blocks: BlockCounts::of(&pairs) })
-            };
-            rows.iter().map(listed).collect()
+                let blocks = BlockCounts::of(&pairs);
+                campaigns.push(ListedCampaign { row, pairs: pairs.len() as u32, blocks });
+            }
+            Ok(campaigns)
         })
     }
 }
@@ -297,16 +299,21 @@ fn pairs_of(tx: &mut Tx<'_>, campaign: &str) -> Result<Vec<PairProgress>, DbErro
          WHERE p.campaign = $1 ORDER BY p.pair",
         &[campaign.into()],
     )?;
-    let pair = |row: &Row| {
-        let [done, leased, waiting, given_up] = [4, 5, 6, 7].map(|column| row.number(column));
-        Ok(PairProgress {
-            pair: row.number(0)?,
-            sender: row.text(1)?,
-            receiver: row.text(2)?,
-            skipped: row.maybe_text(3)?,
-            blocks: BlockCounts { done: done?, leased: leased?, waiting: waiting?, given_up: given_up? },
-            reason: row.maybe_text(8)?,
-        })
-    };
-    rows.iter().map(pair).collect()
+    rows.iter().map(read_progress).collect()
+}
+
+fn read_progress(row: &Row) -> Result<PairProgress, DbError> {
+    Ok(PairProgress {
+        pair: row.number(0)?,
+        sender: row.text(1)?,
+        receiver: row.text(2)?,
+        skipped: row.maybe_text(3)?,
+        blocks: BlockCounts {
+            done: row.number(4)?,
+            leased: row.number(5)?,
+            waiting: row.number(6)?,
+            given_up: row.number(7)?,
+        },
+        reason: row.maybe_text(8)?,
+    })
 }

@@ -56,32 +56,32 @@ fn sqlite(path: &Path, access: Access) -> Result<(Db, String), FleetError> {
     let place = path.display().to_string();
     check_files(path)
         .map_err(|reason| FleetError::Usage(format!("the fleet store {place} is refused: {reason}")))?;
-    let opened = || -> rusqlite::Result<rusqlite::Connection> {
-        let mut flags = OpenFlags::default();
-        // Not read-only: SQLite undoes the commit of a coordinator that was killed.
-        flags.set(OpenFlags::SQLITE_OPEN_CREATE, access == Access::Write);
-        let mut connection = rusqlite::Connection::open_with_flags(path, flags)?;
-        match access {
-            Access::Write => connection.set_transaction_behavior(TransactionBehavior::Immediate),
-            Access::Read => connection.pragma_update(None, "query_only", true)?,
-        }
-        connection.busy_timeout(SQLITE_WAITS)?;
-        distrust(&connection)?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        Ok(connection)
-    };
-    match opened() {
+    match open_sqlite(path, access) {
         Ok(connection) => Ok((Db::Sqlite(connection), place)),
         Err(reason) => Err(FleetError::Store { attempted: "open", place, reason: reason.to_string() }),
     }
 }
 
+fn open_sqlite(path: &Path, access: Access) -> rusqlite::Result<rusqlite::Connection> {
+    let mut flags = OpenFlags::default();
+    // Not read-only: SQLite undoes the commit of a coordinator that was killed.
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, access == Access::Write);
+    let mut connection = rusqlite::Connection::open_with_flags(path, flags)?;
+    match access {
+        Access::Write => connection.set_transaction_behavior(TransactionBehavior::Immediate),
+        Access::Read => connection.pragma_update(None, "query_only", true)?,
+    }
+    connection.busy_timeout(SQLITE_WAITS)?;
+    distrust(&connection)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(connection)
+}
+
 fn postgres(url: &str, access: Access) -> Result<(Db, String), FleetError> {
-    let wrong = |reason: postgres::Error| {
+    let mut config: postgres::Config = url.parse().map_err(|reason| {
         FleetError::Usage(format!("the store's address is not valid: {}", full(&reason)))
-    };
-    let mut config: postgres::Config = url.parse().map_err(wrong)?;
+    })?;
     if access == Access::Read {
         // A reader does not wait long for a server that is gone.
         config.connect_timeout(*config.get_connect_timeout().unwrap_or(&READER_WAITS));

@@ -182,25 +182,26 @@ impl Tx<'_> {
                 let mut found = Vec::new();
                 let mut rows = statement.raw_query();
                 while let Some(row) = rows.next()? {
-                    let value = |column| -> DbResult<Value> {
-                        Ok(match row.get_ref(column)? {
-                            ValueRef::Null => Value::Null,
-                            ValueRef::Integer(number) => Value::Int(number),
-                            other => Value::Text(other.as_str()?.to_owned()),
-                        })
-                    };
-                    found.push(Row((0..columns).map(value).collect::<DbResult<_>>()?));
+                    let mut cells = Vec::with_capacity(columns);
+                    for column in 0..columns {
+                        cells.push(read_value(row.get_ref(column)?)?);
+                    }
+                    found.push(Row(cells));
                 }
                 Ok(found)
             }
             Tx::Postgres(transaction, statements) => {
                 let statement = prepared(transaction, statements, sql)?;
                 let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-                let rows = transaction.query(&statement, &parameters)?;
-                let row = |row: &postgres::Row| -> DbResult<Row> {
-                    Ok(Row((0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>()?))
-                };
-                rows.iter().map(row).collect()
+                let mut found = Vec::new();
+                for row in transaction.query(&statement, &parameters)? {
+                    let mut cells = Vec::with_capacity(row.len());
+                    for column in 0..row.len() {
+                        cells.push(row.try_get(column)?);
+                    }
+                    found.push(Row(cells));
+                }
+                Ok(found)
             }
         }
     }
@@ -208,6 +209,14 @@ impl Tx<'_> {
     pub(super) fn row(&mut self, sql: &'static str, values: &[Value]) -> DbResult<Option<Row>> {
         Ok(self.rows(sql, values)?.into_iter().next())
     }
+}
+
+fn read_value(value: ValueRef<'_>) -> DbResult<Value> {
+    Ok(match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Int(number),
+        other => Value::Text(other.as_str()?.to_owned()),
+    })
 }
 
 fn without_locks(sql: &str) -> String {

@@ -57,12 +57,16 @@ impl Wire for LocalWire {
         let files = files.flatten().map(|file| file.file_name().to_string_lossy().into_owned());
         let names: BTreeSet<String> =
             files.filter_map(|name| Some(name.strip_suffix(ENDING)?.to_owned())).collect();
-        // An agent that has just ended, or that was killed, does not answer: it is not there.
-        let present = |name: &String| match ask(self, name, &Request::Describe, DESCRIBE_LIMIT) {
-            Ok(Answer::Presence(presence)) if presence.agent.name == *name => Some(presence),
-            _ => None,
-        };
-        Ok(names.difference(busy).filter_map(present).collect())
+        let mut present = Vec::new();
+        for name in names.difference(busy) {
+            // An agent that has just ended, or that was killed, does not answer: it is not there.
+            if let Ok(Answer::Presence(presence)) = ask(self, name, &Request::Describe, DESCRIBE_LIMIT)
+                && presence.agent.name == *name
+            {
+                present.push(presence);
+            }
+        }
+        Ok(present)
     }
 
     fn safety(&self) -> Vec<(bool, String)> {
@@ -70,12 +74,8 @@ impl Wire for LocalWire {
     }
 
     fn open(&self, agent: &str, limit: Duration) -> Result<Streams, FleetError> {
-        let opened = || -> io::Result<Streams> {
-            let stream = UnixStream::connect(self.socket(agent))?;
-            stream.set_read_timeout(Some(limit))?;
-            streams(stream)
-        };
-        opened().map_err(|reason| FleetError::agent(agent, format!("it cannot be reached: {reason}")))
+        connect(&self.socket(agent), limit)
+            .map_err(|reason| FleetError::agent(agent, format!("it cannot be reached: {reason}")))
     }
 
     fn serve(
@@ -116,6 +116,12 @@ impl Wire for LocalWire {
         });
         Ok(())
     }
+}
+
+fn connect(socket: &Path, limit: Duration) -> io::Result<Streams> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(limit))?;
+    streams(stream)
 }
 
 fn streams(stream: UnixStream) -> io::Result<Streams> {

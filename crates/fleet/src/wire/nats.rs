@@ -290,8 +290,9 @@ fn account(url: &str) -> Result<(String, String), FleetError> {
     let address: ServerAddr = url.parse().map_err(|error| {
         FleetError::Usage(format!("`{}` is not an address of NATS: {error}", without_password(url)))
     })?;
-    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    Ok((text(address.username()), text(address.password())))
+    let user = address.username().unwrap_or_default().to_owned();
+    let password = address.password().unwrap_or_default().to_owned();
+    Ok((user, password))
 }
 
 /// An agent's subject. Its name was checked.

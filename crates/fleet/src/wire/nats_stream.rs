@@ -123,13 +123,16 @@ impl Drop for Outgoing {
 mod tests {
     use super::*;
 
+    fn make_message(number: u64, data: &[u8]) -> Bytes {
+        Bytes::from([&number.to_be_bytes(), data].concat())
+    }
+
     #[test]
     fn a_gap_a_repetition_and_a_stranger_end_a_stream() {
-        let message = |number: u64, data: &[u8]| Bytes::from([&number.to_be_bytes(), data].concat());
-        assert_eq!(piece(&message(3, b"abc"), 3).unwrap(), "abc");
-        assert!(piece(&message(0, b""), 0).unwrap().is_empty());
+        assert_eq!(piece(&make_message(3, b"abc"), 3).unwrap(), "abc");
+        assert!(piece(&make_message(0, b""), 0).unwrap().is_empty());
         for (payload, number) in
-            [(message(4, b"abc"), 3), (message(2, b"abc"), 3), (Bytes::from_static(b"x"), 0)]
+            [(make_message(4, b"abc"), 3), (make_message(2, b"abc"), 3), (Bytes::from_static(b"x"), 0)]
         {
             assert!(piece(&payload, number).is_err(), "{payload:?}");
         }

@@ -306,8 +306,7 @@ fn random_calls(open: Open<'_>, seed: u64) {
         if step >= 60 && step.is_multiple_of(20) {
             now += LEASE + 1;
             store.expire(now).unwrap();
-            let ended = |id: &String| open().progress(id).unwrap().iter().all(|pair| pair.has_ended());
-            if ids.iter().all(ended) {
+            if ids.iter().all(|id| has_ended(&mut open(), id)) {
                 break;
             }
             assert!(step < 5000, "{context}: the campaigns never end");
@@ -316,6 +315,11 @@ fn random_calls(open: Open<'_>, seed: u64) {
     for id in &ids {
         check_results(&mut store, id, seed);
     }
+}
+
+/// Whether every pair of a campaign has ended.
+fn has_ended(store: &mut Store, id: &str) -> bool {
+    store.progress(id).unwrap().iter().all(|pair| pair.has_ended())
 }
 
 /// Five agents that share links, and a campaign of each class between them. Returns the campaigns' names.
@@ -353,23 +357,25 @@ fn reserves_no_agent_twice_at_the_same_time(open: Open<'_>) {
     let pairs: Vec<[&AgentInfo; 2]> = (0..6).map(|n| [&agents[n], &agents[(n + 1) % 6]]).collect();
     let order: Vec<u32> = (0..24).map(|n| n % 6).collect();
     campaign(&mut store, CAMPAIGN, Class::Exclusive, &pairs, &order);
-    let work = |_| {
-        let mut store = open();
-        let mut mine = Vec::new();
-        // A program that finds nothing free tries again while others measure.
-        while store.progress(CAMPAIGN).unwrap().iter().any(|pair| !pair.has_ended()) {
-            if let Some(lease) = reserve(&mut store, 0) {
-                check_reservations(&mut store, "at the same time");
-                assert_eq!(commit(&mut store, &lease.key), Committed::Counted);
-                mine.push(lease.key);
-            }
-        }
-        mine
-    };
     let found: Vec<BlockKey> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|n| scope.spawn(move || work(n))).collect();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| measure_beside_others(open))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     let blocks: HashSet<(u32, u32)> = found.iter().map(|key| (key.pair, key.block)).collect();
     assert_eq!((found.len(), blocks.len()), (24, 24));
+}
+
+/// Measures what it gets of the campaign until that has ended. Returns the attempts that were its own.
+fn measure_beside_others(open: Open<'_>) -> Vec<BlockKey> {
+    let mut store = open();
+    let mut mine = Vec::new();
+    // A program that finds nothing free tries again while others measure.
+    while !has_ended(&mut store, CAMPAIGN) {
+        if let Some(lease) = reserve(&mut store, 0) {
+            check_reservations(&mut store, "at the same time");
+            assert_eq!(commit(&mut store, &lease.key), Committed::Counted);
+            mine.push(lease.key);
+        }
+    }
+    mine
 }
