@@ -60,15 +60,9 @@ fn noise(seed: u64) -> f64 {
 }
 
 fn run(trial: Trial, number: u64) -> RunRecord {
-    let Cell { family, transport, size, .. } = trial.cell;
     let metrics = if trial.probe == Probe::Stream { STREAM.to_vec() } else { vec![Metric::Rtt] };
-    let figure = |metric: Metric| {
-        let near =
-            1.0 + 0.1 * noise(number * 64 + metric as u64) + if family == Family::Ipv6 { 0.02 } else { 0.0 };
-        Value::Measured(near * if metric == Metric::Throughput { f64::from(size) } else { 0.01 })
-    };
-    let applies = metrics.iter().filter(|metric| metric.applies_to(transport));
-    let values = applies.map(|metric| (*metric, figure(*metric))).collect();
+    let applies = metrics.iter().filter(|metric| metric.applies_to(trial.cell.transport));
+    let values = applies.map(|metric| (*metric, draw_value(*metric, &trial.cell, number))).collect();
     let made = made::run(trial.block, trial.position, RunStatus::Valid);
     let probe = ProbeSpec {
         probe: trial.probe,
@@ -81,17 +75,29 @@ fn run(trial: Trial, number: u64) -> RunRecord {
     let mut run = RunRecord { trial, spec, wall_ns: SECOND, values, warnings: vec![], ..made };
     for report in &mut run.host_reports {
         report.slices.clear();
-        let bucket = |i: u64| (10_000 + 137 * i, 1 + (100.0 * noise(number + i)) as u64);
         if let Some(delays) = &mut report.delays {
-            delays.buckets = Buckets((0..200).map(bucket).collect());
+            let mut buckets = Vec::new();
+            for i in 0..200 {
+                buckets.push((10_000 + 137 * i, 1 + (100.0 * noise(number + i)) as u64));
+            }
+            delays.buckets = Buckets(buckets);
         }
-        let row = |i: u64| IntervalRow {
-            start_ns: i * SECOND / 10,
-            messages: 100,
-            bytes: 100_000 + (10_000.0 * noise(i * number)) as u64,
-            delay_mean_ns: Some(20_000.0),
-        };
-        report.series = (0..10).map(row).collect();
+        let mut series = Vec::new();
+        for i in 0..10 {
+            series.push(IntervalRow {
+                start_ns: i * SECOND / 10,
+                messages: 100,
+                bytes: 100_000 + (10_000.0 * noise(i * number)) as u64,
+                delay_mean_ns: Some(20_000.0),
+            });
+        }
+        report.series = series;
     }
     run
+}
+
+fn draw_value(metric: Metric, cell: &Cell, number: u64) -> Value {
+    let cost = if cell.family == Family::Ipv6 { 0.02 } else { 0.0 };
+    let near = 1.0 + 0.1 * noise(number * 64 + metric as u64) + cost;
+    Value::Measured(near * if metric == Metric::Throughput { f64::from(cell.size) } else { 0.01 })
 }

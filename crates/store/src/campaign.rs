@@ -109,16 +109,7 @@ impl Record {
 
     /// Every host, in the order they were added.
     pub fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<HostRow>> {
-            let select = "SELECT name, kind, since_unix_ns, facts FROM host ORDER BY id";
-            let mut query = self.connection.prepare(select)?;
-            let rows = query.query_map([], |row| {
-                let since_unix_ns = row.get::<_, i64>(2)? as u64;
-                Ok(HostRow { name: row.get(0)?, kind: row.get(1)?, since_unix_ns, facts: json(row, 3)? })
-            })?;
-            rows.collect()
-        };
-        read().map_err(|e| self.error("read the hosts", e))
+        select_hosts(&self.connection).map_err(|e| self.error("read the hosts", e))
     }
 
     /// Creates a record of runs of other tools, whole or not at all.
@@ -154,6 +145,15 @@ impl Record {
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
         select_origins(&self.connection).map_err(|e| self.error("read the origins", e))
     }
+}
+
+fn select_hosts(connection: &Connection) -> rusqlite::Result<Vec<HostRow>> {
+    let mut query = connection.prepare("SELECT name, kind, since_unix_ns, facts FROM host ORDER BY id")?;
+    let rows = query.query_map([], |row| {
+        let since_unix_ns = row.get::<_, i64>(2)? as u64;
+        Ok(HostRow { name: row.get(0)?, kind: row.get(1)?, since_unix_ns, facts: json(row, 3)? })
+    })?;
+    rows.collect()
 }
 
 fn select_origins(connection: &Connection) -> rusqlite::Result<Vec<Origin>> {

@@ -46,18 +46,16 @@ fn select_delays(connection: &Connection, id: &ReportId) -> rusqlite::Result<Opt
 fn select_slices(connection: &Connection, id: &ReportId) -> rusqlite::Result<Vec<Slice>> {
     let select = "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns FROM slice";
     id.rows(connection, select, |row| {
-        let count = |place: usize| count(row, place);
-        let known = |place: usize| known(row, place);
         Ok(Slice {
             round: row.get(0)?,
-            messages: count(1)?,
-            at_first: count(2)?,
-            first_ns: count(3)?,
-            last_ns: count(4)?,
-            delay_ns: known(5)?,
+            messages: count(row, 1)?,
+            at_first: count(row, 2)?,
+            first_ns: count(row, 3)?,
+            last_ns: count(row, 4)?,
+            delay_ns: known(row, 5)?,
             jitter_ns: known_figure(row, 6)?,
-            cpu_ns: known(7)?,
-            waited_ns: known(8)?,
+            cpu_ns: known(row, 7)?,
+            waited_ns: known(row, 8)?,
         })
     })
 }

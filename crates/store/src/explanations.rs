@@ -51,10 +51,11 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
         "INSERT INTO stage_cost (explanation, place, kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;
-    let kind = |kind: &'static str| move |cost| (kind, cost);
-    let rows = costs.stages.iter().map(kind("stage"));
-    let rows = rows.chain(costs.sums().into_iter().map(kind("whole")));
-    for (place, (kind, cost)) in (0_i64..).zip(rows.chain(costs.functions.iter().map(kind("function")))) {
+    let mut rows = Vec::new();
+    rows.extend(costs.stages.iter().map(|cost| ("stage", cost)));
+    rows.extend(costs.sums().into_iter().map(|cost| ("whole", cost)));
+    rows.extend(costs.functions.iter().map(|cost| ("function", cost)));
+    for (place, (kind, cost)) in (0_i64..).zip(rows) {
         let StageCost { name, ns: [baseline, candidate], difference_ns: difference, error_ns, adjusted_p } =
             cost;
         add.execute(params![id, place, kind, name, baseline, candidate, difference, error_ns, adjusted_p])?;
@@ -184,8 +185,9 @@ fn insert_counts(connection: &Connection, explanation: i64, counts: &ExactCounts
         "INSERT INTO instruction_count (explanation, place, kind, name, stage, baseline, candidate)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
-    let kind = |kind: &'static str| move |row| (kind, row);
-    let rows = cell.stages.iter().map(kind("stage")).chain(cell.functions.iter().map(kind("function")));
+    let mut rows = Vec::new();
+    rows.extend(cell.stages.iter().map(|row| ("stage", row)));
+    rows.extend(cell.functions.iter().map(|row| ("function", row)));
     for (place, (kind, ExactRow { name, stage, instructions })) in (0_i64..).zip(rows) {
         let [baseline, candidate] = instructions.map(|count| count as i64);
         add.execute(params![explanation, place, kind, name, stage, baseline, candidate])?;
@@ -226,19 +228,35 @@ fn select_counts(connection: &Connection, explanation: i64) -> rusqlite::Result<
     for (is_stage, row) in rows {
         if is_stage { &mut cell.stages } else { &mut cell.functions }.push(row);
     }
-    let wrong = |what: &str| not_understood(format!("exact counts {what}").into());
+    add_totals(cell)?;
+    Ok(Some(counts))
+}
+
+/// Adds the totals of both arms. Fails if stages, functions and rounds do not have the same.
+fn add_totals(cell: &mut ExactCell) -> rusqlite::Result<()> {
     if cell.messages == 0 {
-        return Err(wrong("without messages"));
+        return Err(not_understood("exact counts without messages".into()));
     }
     for arm in 0..2 {
-        // None if it is out of bounds.
-        let add = |sum: u64, count: u64| sum.checked_add(count);
-        let total = cell.rounds.iter().map(|round| round[arm]).try_fold(0, add);
-        let of = |rows: &[ExactRow]| rows.iter().map(|row| row.instructions[arm]).try_fold(0, add);
-        if total.is_none() || total != of(&cell.stages) || total != of(&cell.functions) {
-            return Err(wrong("do not add up to those of the rounds"));
+        let total = add_up(cell.rounds.iter().map(|round| round[arm]));
+        let of_stages = add_up(cell.stages.iter().map(|row| row.instructions[arm]));
+        let of_functions = add_up(cell.functions.iter().map(|row| row.instructions[arm]));
+        match total {
+            Some(sum) if of_stages == total && of_functions == total => cell.total[arm] = sum,
+            _ => {
+                let reason = "exact counts do not add up to those of the rounds";
+                return Err(not_understood(reason.into()));
+            }
         }
-        cell.total[arm] = total.unwrap_or_default();
     }
-    Ok(Some(counts))
+    Ok(())
+}
+
+/// `None` if the sum is out of bounds.
+fn add_up(counts: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut sum = 0_u64;
+    for count in counts {
+        sum = sum.checked_add(count)?;
+    }
+    Some(sum)
 }

@@ -22,14 +22,15 @@ pub fn pack(json: &str) -> Vec<u8> {
 
 fn opened(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
     let path = Path::new("record.stacklab");
-    let connection = || {
-        let mut connection = Connection::open_in_memory()?;
-        connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true)?;
-        limits::distrust(&connection)?;
-        Ok(connection)
-    };
-    match connection() {
+    match connect(bytes) {
         Ok(connection) => Record::of(connection, path, None).limited(bytes.len() as u64, work),
         Err(error) => Err(StoreError::from_sqlite(path, crate::error::OPEN, error)),
     }
+}
+
+fn connect(bytes: &[u8]) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true)?;
+    limits::distrust(&connection)?;
+    Ok(connection)
 }

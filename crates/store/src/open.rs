@@ -90,15 +90,16 @@ impl Record {
         let file = File::open(path).map_err(absent(path))?;
         let bytes = file.metadata().map_err(absent(path))?.len();
         drop(file);
-        let opened = |flags| {
-            let record = Record::connect(path, flags, READER_WAITS, None)?;
-            record.limited(bytes, Work::Checked)?.verify_format()?.check_integrity()
-        };
-        match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        match Record::read_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY, bytes) {
             // A commit interrupted by a kill must be rolled back first, which a read-only opening may not do.
-            Err(StoreError::CutShort(_)) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
+            Err(StoreError::CutShort(_)) => Record::read_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, bytes),
             other => other,
         }
+    }
+
+    fn read_with(path: &Path, flags: OpenFlags, bytes: u64) -> Result<Self, StoreError> {
+        let record = Record::connect(path, flags, READER_WAITS, None)?;
+        record.limited(bytes, Work::Checked)?.verify_format()?.check_integrity()
     }
 
     /// Opens a record for repeated partial reads while a campaign writes it. Nothing is ever written, not even to
@@ -140,16 +141,18 @@ impl Record {
         waits: Duration,
         lock: Option<File>,
     ) -> Result<Self, StoreError> {
-        let opened = || -> rusqlite::Result<Connection> {
-            let connection = Record::connection(path, flags, waits)?;
-            // A rollback journal, not a write-ahead log: between two commits the campaign is one file, however the
-            // program is killed. FULL: committed data is on the disk.
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            connection.pragma_update(None, "foreign_keys", true)?;
-            Ok(connection)
-        };
-        let connection = opened().map_err(|e| StoreError::from_sqlite(path, OPEN, e))?;
+        let connection = Record::connect_durably(path, flags, waits)
+            .map_err(|e| StoreError::from_sqlite(path, OPEN, e))?;
         Ok(Record::of(connection, path, lock))
+    }
+
+    fn connect_durably(path: &Path, flags: OpenFlags, waits: Duration) -> rusqlite::Result<Connection> {
+        let connection = Record::connection(path, flags, waits)?;
+        // A rollback journal, not a write-ahead log: between two commits the campaign is one file, however the
+        // program is killed. FULL: committed data is on the disk.
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        Ok(connection)
     }
 
     /// A record that is not known yet to be one.
@@ -174,10 +177,9 @@ impl Record {
 
     /// Refuses a file that is not a record, has another format, or contains objects that would run while it is read.
     pub(crate) fn verify_format(self) -> Result<Self, StoreError> {
-        let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error(OPEN, e);
-        let application = pragma("application_id").map_err(opening)?;
-        let found = pragma("user_version").map_err(opening)?;
+        let application = read_pragma(&self.connection, "application_id").map_err(opening)?;
+        let found = read_pragma(&self.connection, "user_version").map_err(opening)?;
         if application != APPLICATION {
             return Err(StoreError::foreign(&self.path));
         }
@@ -219,6 +221,10 @@ impl Record {
             Err(e) => Err(self.error("check the record", e)),
         }
     }
+}
+
+fn read_pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
 /// A new record's bytes.

@@ -229,25 +229,28 @@ mod tests {
         assert!(inflate(&deflate(b"\xff")).unwrap_err().contains("not text"));
     }
 
-    #[test]
-    fn values_of_any_order_are_kept_and_others_refused() {
-        let delays = |buckets: &[(u64, u64)]| Delays {
+    fn make_delays(buckets: &[(u64, u64)]) -> Delays {
+        Delays {
             buckets: Buckets(buckets.to_vec()),
             mean_ns: 0.1 + 0.2,
             jitter_ns: Some(1.0 / 3.0),
             jitter_rfc3550_ns: None,
-        };
+        }
+    }
+
+    #[test]
+    fn values_of_any_order_are_kept_and_others_refused() {
         for buckets in
             [&[][..], &[(10, 2), (20, 1), (1000, 7)], &[(20, 1), (10, 2), (10, 3)], &[(MAX_NUMBER, 1)]]
         {
-            let wanted = delays(buckets);
+            let wanted = make_delays(buckets);
             assert_eq!(Histogram::of(&wanted).unpack().unwrap(), wanted);
         }
-        let steps = Histogram::of(&delays(&[(10, 2), (20, 1), (1000, 7)])).steps;
+        let steps = Histogram::of(&make_delays(&[(10, 2), (20, 1), (1000, 7)])).steps;
         assert_eq!(steps, [10, 10, 980]);
         for steps in [vec![-1], vec![i64::MAX], vec![5, -6], vec![1, 2]] {
             let counts = vec![1; if steps == [1, 2] { 1 } else { steps.len() }];
-            let odd = Histogram { steps, counts, ..Histogram::of(&delays(&[])) };
+            let odd = Histogram { steps, counts, ..Histogram::of(&make_delays(&[])) };
             assert!(odd.unpack().is_err());
         }
     }

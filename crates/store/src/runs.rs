@@ -154,14 +154,8 @@ fn select(connection: &Connection, after: i64, known: &mut Known) -> rusqlite::R
     let mut rows = query.query(range)?;
     while let Some(row) = rows.next()? {
         let Some(run) = with_number(&mut runs, row.get(0)?) else { continue };
-        let reason = |row: &Row<'_>| row.get::<_, Option<String>>(4).map(Option::unwrap_or_default);
         let metric: Metric = named(row, 1)?;
-        let value = match row.get::<_, String>(2)?.as_str() {
-            "measured" => Value::Measured(figure_of(row, 3, metric)?),
-            "missing" => Value::Missing(reason(row)?),
-            _ => Value::Invalid(reason(row)?),
-        };
-        run.values.insert(metric, value);
+        run.values.insert(metric, read_value(row, metric)?);
     }
     let mut query = connection.prepare_cached(
         "SELECT run, code, text, advice FROM warning WHERE run > ?1 AND run <= ?2 ORDER BY rowid",
@@ -176,6 +170,16 @@ fn select(connection: &Connection, after: i64, known: &mut Known) -> rusqlite::R
     Ok(runs)
 }
 
+/// A metric's value from its run, metric, kind, number and reason.
+fn read_value(row: &Row<'_>, metric: Metric) -> rusqlite::Result<Value> {
+    let kind: String = row.get(2)?;
+    if kind == "measured" {
+        return Ok(Value::Measured(figure_of(row, 3, metric)?));
+    }
+    let reason = row.get::<_, Option<String>>(4)?.unwrap_or_default();
+    Ok(if kind == "missing" { Value::Missing(reason) } else { Value::Invalid(reason) })
+}
+
 /// The run with this number; `None` for a row of none.
 fn with_number(runs: &mut [(i64, RunRecord)], number: i64) -> Option<&mut RunRecord> {
     let place = runs.binary_search_by_key(&number, |(id, _)| *id).ok()?;
@@ -184,7 +188,6 @@ fn with_number(runs: &mut [(i64, RunRecord)], number: i64) -> Option<&mut RunRec
 
 /// A run from its row; measured figures and warnings are added afterwards.
 fn run_of(row: &Row<'_>, known: &mut Known) -> rusqlite::Result<RunRecord> {
-    let count = |place: usize| count(row, place);
     let number = |place: usize, largest| within(row.get(place)?, largest).map(|number| number as u32);
     let size = number(7, MAX_MESSAGE_LENGTH)?;
     let mut cell = Cell::new(named(row, 4)?, named(row, 5)?, named(row, 6)?, size);
@@ -200,14 +203,14 @@ fn run_of(row: &Row<'_>, known: &mut Known) -> rusqlite::Result<RunRecord> {
         trial: Trial { block, position, cell, probe: named(row, 3)? },
         spec: known.spec(row, 13, 19)?,
         started_unix_ns: within(row.get(9)?, i64::MAX as u64)?,
-        wall_ns: count(10)?,
+        wall_ns: count(row, 10)?,
         status,
         values: known.absent(row, 20)?,
         drops: Drops {
-            sender_queue: count(14)?,
-            interface: count(15)?,
-            socket_buffer: count(16)?,
-            network: count(17)?,
+            sender_queue: count(row, 14)?,
+            interface: count(row, 15)?,
+            socket_buffer: count(row, 16)?,
+            network: count(row, 17)?,
         },
         host_reports: Vec::new(),
         warnings: Vec::new(),

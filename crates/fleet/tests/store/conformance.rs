@@ -306,7 +306,7 @@ fn random_calls(open: Open<'_>, seed: u64) {
         if step >= 60 && step.is_multiple_of(20) {
             now += LEASE + 1;
             store.expire(now).unwrap();
-            if ids.iter().all(|id| has_ended(&mut open(), id)) {
+            if ids.iter().all(|id| is_over(&mut open(), id)) {
                 break;
             }
             assert!(step < 5000, "{context}: the campaigns never end");
@@ -318,7 +318,7 @@ fn random_calls(open: Open<'_>, seed: u64) {
 }
 
 /// Whether every pair of a campaign has ended.
-fn has_ended(store: &mut Store, id: &str) -> bool {
+fn is_over(store: &mut Store, id: &str) -> bool {
     store.progress(id).unwrap().iter().all(|pair| pair.has_ended())
 }
 
@@ -370,7 +370,7 @@ fn measure_beside_others(open: Open<'_>) -> Vec<BlockKey> {
     let mut store = open();
     let mut mine = Vec::new();
     // A program that finds nothing free tries again while others measure.
-    while !has_ended(&mut store, CAMPAIGN) {
+    while !is_over(&mut store, CAMPAIGN) {
         if let Some(lease) = reserve(&mut store, 0) {
             check_reservations(&mut store, "at the same time");
             assert_eq!(commit(&mut store, &lease.key), Committed::Counted);

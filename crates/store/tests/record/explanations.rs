@@ -12,41 +12,23 @@ fn campaign() -> Campaign {
 }
 
 fn explanations() -> Vec<Explanation> {
-    let row = |name: &str, ns: [f64; 2], adjusted_p| StageCost {
-        name: name.to_owned(),
-        ns,
-        difference_ns: ns[1] - ns[0],
-        error_ns: 1.5,
-        adjusted_p,
-    };
-    let stack = |functions: &[&str], samples: [u64; 2]| StackCost {
-        functions: functions.iter().copied().map(str::to_owned).collect(),
-        samples,
-        ns: samples.map(|samples| samples as f64 / 3.0),
-    };
-    let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
-    let why = |why| Explanation {
-        probe: Probe::Stream,
-        factor: Factor::Family,
-        baseline: cell(Family::Ipv4),
-        candidate: cell(Family::Ipv6),
-        why,
-        exact: None,
-    };
     let costs = StageCosts {
         cell: "stream udp 128 B payload".into(),
         arms: ["ipv4".into(), "ipv6".into()],
         stages: vec![
-            row("route lookup", [300.0, 400.0], Some(0.001)),
-            row("copy", [0.1 + 0.2, 0.0], Some(1.0)),
+            make_cost("route lookup", [300.0, 400.0], Some(0.001)),
+            make_cost("copy", [0.1 + 0.2, 0.0], Some(1.0)),
         ],
-        unmapped: row("unmapped", [0.0, 0.0], None),
-        not_sampled: row("not sampled", [9.0, 8.0], None),
-        threads: row("threads", [290.0, 380.0], None),
-        outside: row("outside them", [20.0, 28.0], None),
-        busy: row("busy", [310.0, 408.0], None),
-        functions: vec![row("fib6_table_lookup", [0.0, 90.0], Some(0.5))],
-        stacks: vec![stack(&["entry", "fib_table_lookup"], [900, 0]), stack(&["user (stacklab)"], [3, 5])],
+        unmapped: make_cost("unmapped", [0.0, 0.0], None),
+        not_sampled: make_cost("not sampled", [9.0, 8.0], None),
+        threads: make_cost("threads", [290.0, 380.0], None),
+        outside: make_cost("outside them", [20.0, 28.0], None),
+        busy: make_cost("busy", [310.0, 408.0], None),
+        functions: vec![make_cost("fib6_table_lookup", [0.0, 90.0], Some(0.5))],
+        stacks: vec![
+            make_stack(&["entry", "fib_table_lookup"], [900, 0]),
+            make_stack(&["user (stacklab)"], [3, 5]),
+        ],
         health: Health {
             event: Default::default(),
             trials: 30,
@@ -63,36 +45,65 @@ fn explanations() -> Vec<Explanation> {
             unmapped_functions: vec!["f".into()],
         },
     };
-    let counted = Explanation { exact: Some(Box::new(exact())), ..why(Why::Costs(Box::new(costs))) };
-    vec![counted, why(Why::Unknown("the time for it was over".into()))]
+    let with_costs = make_explanation(Why::Costs(Box::new(costs)));
+    let counted = Explanation { exact: Some(Box::new(exact())), ..with_costs };
+    vec![counted, make_explanation(Why::Unknown("the time for it was over".into()))]
+}
+
+fn make_explanation(why: Why) -> Explanation {
+    Explanation {
+        probe: Probe::Stream,
+        factor: Factor::Family,
+        baseline: Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128),
+        candidate: Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 128),
+        why,
+        exact: None,
+    }
+}
+
+fn make_cost(name: &str, ns: [f64; 2], adjusted_p: Option<f64>) -> StageCost {
+    StageCost { name: name.to_owned(), ns, difference_ns: ns[1] - ns[0], error_ns: 1.5, adjusted_p }
+}
+
+fn make_stack(functions: &[&str], samples: [u64; 2]) -> StackCost {
+    StackCost {
+        functions: functions.iter().copied().map(str::to_owned).collect(),
+        samples,
+        ns: samples.map(|samples| samples as f64 / 3.0),
+    }
 }
 
 fn exact() -> ExactCounts {
-    let arm = |family| ExactArm {
+    let cell = ExactCell {
+        probe: ExactProbe::Udp,
+        arms: [Family::Ipv4, Family::Ipv6].map(make_arm),
+        messages: 10,
+        total: [30, 44],
+        rounds: vec![[14, 22], [16, 22]],
+        stages: vec![
+            make_row("route lookup", None, [20, 40]),
+            make_row("programs in user space", None, [10, 4]),
+        ],
+        functions: vec![
+            make_row("fib_lookup / fib6_lookup", Some("route lookup"), [20, 40]),
+            make_row("programs in user space", None, [10, 4]),
+        ],
+    };
+    ExactCounts { qemu: "7.2.22".into(), kernel: "6.1.0".into(), cells: vec![cell] }
+}
+
+fn make_arm(family: Family) -> ExactArm {
+    ExactArm {
         family,
         path: ExactPath::Routed(Mechanism::SixInFour),
         size: 128,
         rules: 0,
         socket: SocketKind::Native,
-    };
-    let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
-        name: name.into(),
-        stage: stage.map(str::to_owned),
-        instructions,
-    };
-    let cell = ExactCell {
-        probe: ExactProbe::Udp,
-        arms: [Family::Ipv4, Family::Ipv6].map(arm),
-        messages: 10,
-        total: [30, 44],
-        rounds: vec![[14, 22], [16, 22]],
-        stages: vec![row("route lookup", None, [20, 40]), row("programs in user space", None, [10, 4])],
-        functions: vec![
-            row("fib_lookup / fib6_lookup", Some("route lookup"), [20, 40]),
-            row("programs in user space", None, [10, 4]),
-        ],
-    };
-    ExactCounts { qemu: "7.2.22".into(), kernel: "6.1.0".into(), cells: vec![cell] }
+    }
+}
+
+fn make_row(name: &str, stage: Option<&str>, instructions: [u64; 2]) -> ExactRow {
+    ExactRow { name: name.into(), stage: stage.map(str::to_owned), instructions }
 }
 
 fn record() -> (TempDir, PathBuf) {
@@ -117,12 +128,6 @@ fn what_goes_in_comes_out() {
 
 #[test]
 fn what_is_out_of_bounds_is_refused() {
-    let rows = |table: &str, columns: &str, values: &str| {
-        format!(
-            "INSERT INTO {table} (explanation, place, {columns})
-             WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT 1, i, {values} FROM n"
-        )
-    };
     let cost = "kind, name, baseline_ns, candidate_ns, difference_ns, error_ns";
     for change in [
         "UPDATE explanation SET factor = 'no factor'".to_owned(),
@@ -145,9 +150,9 @@ fn what_is_out_of_bounds_is_refused() {
         "UPDATE instruction_count SET baseline = -1".to_owned(),
         "DELETE FROM instruction_count WHERE kind = 'function'".to_owned(),
         "UPDATE instruction_count SET name = printf('%.*c', 70000, 'x')".to_owned(),
-        rows("instruction_count", "kind, name, baseline, candidate", "'stage', 'x', 0, 0"),
-        rows("stage_cost", cost, "'stage', 'x', 1, 1, 0, 1"),
-        rows(
+        insert_many("instruction_count", "kind, name, baseline, candidate", "'stage', 'x', 0, 0"),
+        insert_many("stage_cost", cost, "'stage', 'x', 1, 1, 0, 1"),
+        insert_many(
             "stack_cost",
             "functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns",
             "'x', 1, 1, 1, 1",
@@ -159,4 +164,12 @@ fn what_is_out_of_bounds_is_refused() {
         let refused = record.campaign().map(drop).and_then(|()| record.explanations().map(drop));
         assert!(refused.is_err(), "{change} was taken");
     }
+}
+
+/// A statement that adds more rows to a table than a record may have.
+fn insert_many(table: &str, columns: &str, values: &str) -> String {
+    format!(
+        "INSERT INTO {table} (explanation, place, {columns})
+         WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT 1, i, {values} FROM n"
+    )
 }

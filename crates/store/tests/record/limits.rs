@@ -63,30 +63,31 @@ fn circle(path: &Path) {
     let mut file = std::fs::read(path).unwrap();
     let at = (root as usize - 1) * size;
     let leaf = file[at..at + size].to_vec();
-    // An inner page with many cells that all point to one page: the next page.
-    let inner = |next: u32| {
-        let mut page = vec![0; size];
-        let cells = 600_u16;
-        let cell = size as u16 - 5;
-        page[0] = 5;
-        page[3..5].copy_from_slice(&cells.to_be_bytes());
-        page[5..7].copy_from_slice(&cell.to_be_bytes());
-        page[8..12].copy_from_slice(&next.to_be_bytes());
-        for place in 0..usize::from(cells) {
-            page[12 + 2 * place..14 + 2 * place].copy_from_slice(&cell.to_be_bytes());
-        }
-        page[size - 5..size - 1].copy_from_slice(&next.to_be_bytes());
-        page[size - 1] = 1;
-        page
-    };
     const INNER: u32 = 5;
-    file[at..at + size].copy_from_slice(&inner(pages + 1));
+    file[at..at + size].copy_from_slice(&make_inner_page(size, pages + 1));
     for page in 1..INNER {
-        file.extend(inner(pages + page + 1));
+        file.extend(make_inner_page(size, pages + page + 1));
     }
     file.extend(leaf);
     file[28..32].copy_from_slice(&(pages + INNER).to_be_bytes());
     std::fs::write(path, file).unwrap();
+}
+
+/// An inner page with many cells that all point to one page: the next page.
+fn make_inner_page(size: usize, next: u32) -> Vec<u8> {
+    let mut page = vec![0; size];
+    let cells = 600_u16;
+    let cell = size as u16 - 5;
+    page[0] = 5;
+    page[3..5].copy_from_slice(&cells.to_be_bytes());
+    page[5..7].copy_from_slice(&cell.to_be_bytes());
+    page[8..12].copy_from_slice(&next.to_be_bytes());
+    for place in 0..usize::from(cells) {
+        page[12 + 2 * place..14 + 2 * place].copy_from_slice(&cell.to_be_bytes());
+    }
+    page[size - 5..size - 1].copy_from_slice(&next.to_be_bytes());
+    page[size - 1] = 1;
+    page
 }
 
 #[test]

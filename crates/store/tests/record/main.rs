@@ -48,27 +48,31 @@ fn keeps_intervals_of_imported_runs() {
         overrides: String::new(),
     };
     let series = ToolSeries { role: Role::Receiver, rows: host_report(Role::Sender).series };
-    let imported = |position, series| {
+    let mut runs = Vec::new();
+    for (position, series) in [(0, Some(series.clone())), (1, None)] {
         let run = RunRecord { host_reports: Vec::new(), ..run(0, position, RunStatus::Valid) };
-        Imported { origin: origin.clone(), run, series }
-    };
-    let runs = [imported(0, Some(series.clone())), imported(1, None)];
+        runs.push(Imported { origin: origin.clone(), run, series });
+    }
     Record::import(&path, &campaign(), &runs).unwrap();
     let record = Record::read(&path).unwrap();
-    let found = |place: usize| record.tool_series(&runs[place].run.trial).unwrap();
-    assert_eq!((found(0), found(1)), (Some(series), None));
+    assert_eq!(record.tool_series(&runs[0].run.trial).unwrap(), Some(series));
+    assert_eq!(record.tool_series(&runs[1].run.trial).unwrap(), None);
     // A measured run's intervals are those of its hosts' reports.
     let (_folder, path) = self::record();
     let record = Record::read(&path).unwrap();
     assert_eq!(record.tool_series(&run(0, 0, RunStatus::Valid).trial).unwrap(), None);
 }
 
+fn read_reports(path: &Path) -> Result<(), StoreError> {
+    let record = Record::read(path)?;
+    for run in record.runs()? {
+        record.host_reports(&run.trial)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn numbers_that_sums_would_overflow_are_refused() {
-    let read = |path: &Path| -> Result<(), StoreError> {
-        let record = Record::read(path)?;
-        record.runs()?.iter().try_for_each(|run| record.host_reports(&run.trial).map(drop))
-    };
     let most = u64::MAX;
     for (column, number) in [
         ("run.block", "4294967295".to_owned()),
@@ -79,29 +83,30 @@ fn numbers_that_sums_would_overflow_are_refused() {
         ("text.text", format!("replace(text, '\"warmup_ns\":1', '\"warmup_ns\":{most}')")),
     ] {
         let (_folder, path) = record();
-        read(&path).unwrap();
+        read_reports(&path).unwrap();
         let (table, column) = column.split_once('.').unwrap();
         let changed = format!("UPDATE {table} SET {column} = {number}");
         rusqlite::Connection::open(&path).unwrap().execute_batch(&changed).unwrap();
-        let refusal = read(&path).unwrap_err().to_string();
+        let refusal = read_reports(&path).unwrap_err().to_string();
         assert!(refusal.contains("out of bounds"), "{changed}: {refusal}");
     }
+}
+
+/// Changes every figure, and reads the runs.
+fn change_figures(path: &Path, metric: &str, figure: &str) -> Result<(), StoreError> {
+    let changed = format!("UPDATE value SET metric = '{metric}', number = {figure} WHERE kind = 'measured'");
+    rusqlite::Connection::open(path).unwrap().execute_batch(&changed).unwrap();
+    Record::read(path).unwrap().runs().map(drop)
 }
 
 #[test]
 fn share_above_all_is_refused() {
     let (_folder, path) = record();
-    let change = |metric: &str, figure: &str| {
-        let changed =
-            format!("UPDATE value SET metric = '{metric}', number = {figure} WHERE kind = 'measured'");
-        rusqlite::Connection::open(&path).unwrap().execute_batch(&changed).unwrap();
-        Record::read(&path).unwrap().runs().map(drop)
-    };
-    let refusal = change("echo_loss", "7.0").unwrap_err().to_string();
+    let refusal = change_figures(&path, "echo_loss", "7.0").unwrap_err().to_string();
     assert!(refusal.contains("echo_loss = 7 is out of bounds"), "{refusal}");
-    assert!(change("echo_loss", "-1.0").is_err());
-    change("echo_loss", "1.0").unwrap();
-    change("one_way_delay", "-1.0").unwrap();
+    assert!(change_figures(&path, "echo_loss", "-1.0").is_err());
+    change_figures(&path, "echo_loss", "1.0").unwrap();
+    change_figures(&path, "one_way_delay", "-1.0").unwrap();
 }
 
 #[test]
@@ -174,27 +179,28 @@ fn a_record_in_use_can_be_read_and_not_written() {
     assert_eq!(reader.runs().unwrap().len(), 3);
 }
 
+/// The refusals to open and to read a file with these bytes.
+fn refuse_bytes(path: &Path, bytes: &[u8]) -> (String, String) {
+    std::fs::write(path, bytes).unwrap();
+    (refusal(Record::open(path)), refusal(Record::read(path)))
+}
+
 #[test]
 fn what_is_no_sound_record_is_refused_by_name() {
     let (folder, path) = record();
     let bytes = std::fs::read(&path).unwrap();
-    let broken = |name: &str, bytes: &[u8]| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        (refusal(Record::open(&path)), refusal(Record::read(&path)))
-    };
     for length in [bytes.len() / 2, 4096, bytes.len() - 4096] {
-        let (open, read) = broken("cut", &bytes[..length]);
+        let (open, read) = refuse_bytes(&folder.path().join("cut"), &bytes[..length]);
         assert!(open.contains("is damaged") && read.contains("is damaged"), "{length}: {open} {read}");
     }
     for content in ["", "just a text\n"] {
-        let (open, read) = broken("text", content.as_bytes());
+        let (open, read) = refuse_bytes(&folder.path().join("text"), content.as_bytes());
         assert!(
             open.contains("is not a stacklab record") && read.contains("is not a stacklab record"),
             "{open} {read}"
         );
     }
-    let (open, _) = broken("short", &bytes[..50]);
+    let (open, _) = refuse_bytes(&folder.path().join("short"), &bytes[..50]);
     assert!(open.contains("is damaged"), "{open}");
     let text = refusal(Record::read(&folder.path().join("nothing")));
     assert!(text.contains("there is no record"), "{text}");

@@ -12,9 +12,13 @@ use tempfile::TempDir;
 
 fn read_all(path: &Path) -> Result<Vec<RunRecord>, StoreError> {
     let record = Record::read(path)?;
-    let with_reports =
-        |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
-    record.runs_in_turn().map(|run| with_reports(run?)).collect()
+    let mut runs = Vec::new();
+    for run in record.runs_in_turn() {
+        let mut run = run?;
+        run.host_reports = record.host_reports(&run.trial)?;
+        runs.push(run);
+    }
+    Ok(runs)
 }
 
 fn deflate(text: impl Read) -> Vec<u8> {
@@ -88,12 +92,11 @@ fn reasons_that_runs_have_in_common_are_one_text() {
     runs[2].values.insert(Metric::Loss, long);
     Record::open(&path).unwrap().put_runs(&runs).unwrap();
     let raw = Connection::open(&path).unwrap();
-    let read = |sql: &str| raw.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
     // One of the specification, one of the reasons. The third run's are too long, so its three figures are rows.
-    assert_eq!(
-        ["text", "shared", "value"].map(|table| read(&format!("SELECT count(*) FROM {table}"))),
-        [2, 3, 5]
-    );
+    for (table, rows) in [("text", 2), ("shared", 3), ("value", 5)] {
+        let count = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0));
+        assert_eq!(count.unwrap(), rows, "{table}");
+    }
     assert_eq!(read_all(&path).unwrap(), runs);
     raw.execute(
         "UPDATE text SET text = ?1 WHERE text LIKE '%missing%'",
@@ -140,22 +143,23 @@ fn kept() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+fn read_format(path: &Path) -> i64 {
+    let raw = Connection::open(path).unwrap();
+    raw.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
 #[test]
 fn a_record_of_format_7_is_read_and_resumed() {
     let (_folder, path) = kept();
-    let format = |path: &Path| {
-        let raw = Connection::open(path).unwrap();
-        raw.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap()
-    };
     let before = read_all(&path).unwrap();
-    assert_eq!((format(&path), before.len()), (7, 16));
+    assert_eq!((read_format(&path), before.len()), (7, 16));
     for run in &before {
         assert_eq!(run.host_reports.len(), 2);
         assert!(run.host_reports.iter().any(|report| report.delays.is_some()) || !run.values.is_empty());
     }
     let added = run(1000, 0, RunStatus::Valid);
     Record::open(&path).unwrap().put_run(&added).unwrap();
-    assert_eq!(format(&path), FORMAT);
+    assert_eq!(read_format(&path), FORMAT);
     let mut after = read_all(&path).unwrap();
     assert_eq!(after.pop(), Some(added));
     assert_eq!(after, before);
