@@ -63,20 +63,26 @@ mod tests {
         TwoArms { names: ["ipv4", "ipv6"], scale, better, counts_events: false, blocks: "rounds" }
     }
 
+    fn measure(figure: f64) -> Option<ArmFigure> {
+        Some(ArmFigure::Measured(figure))
+    }
+
+    fn lose(reason: &str) -> Option<ArmFigure> {
+        Some(ArmFigure::Absent { absent: reason.to_owned(), valid: true })
+    }
+
     /// Blocks in which the candidate is this many times the baseline, and that one arm lost.
     fn blocks(pairs: usize, ratio: f64, lost: [usize; 2]) -> Blocks {
-        let figure = |figure| Some(ArmFigure::Measured(figure));
-        let absent = || Some(ArmFigure::Absent { absent: "no answer".to_owned(), valid: true });
         let mut blocks = Blocks::default();
         for place in 0..pairs {
             let noise = 1.0 + [0.002, -0.002, 0.001, -0.001, 0.0][place % 5];
-            blocks.add(&[figure(10.0), figure(10.0 * ratio * noise)]);
+            blocks.add(&[measure(10.0), measure(10.0 * ratio * noise)]);
         }
         for _ in 0..lost[0] {
-            blocks.add(&[absent(), figure(10.0 * ratio)]);
+            blocks.add(&[lose("no answer"), measure(10.0 * ratio)]);
         }
         for _ in 0..lost[1] {
-            blocks.add(&[figure(10.0), absent()]);
+            blocks.add(&[measure(10.0), lose("no answer")]);
         }
         blocks
     }
@@ -94,7 +100,6 @@ mod tests {
 
     #[test]
     fn lost_block_is_the_worst_of_its_arm() {
-        let estimate = |better, lost| arms(Scale::Ratio, better).pair(&blocks(9, 1.0, lost)).unwrap();
         let whole = arms(Scale::Ratio, Better::Lower).pair(&blocks(9, 1.0, [0, 0])).unwrap();
         for (better, lost, is_higher) in [
             (Better::Lower, [0, 1], true),
@@ -102,7 +107,7 @@ mod tests {
             (Better::Higher, [0, 1], false),
             (Better::Higher, [1, 0], true),
         ] {
-            let found = estimate(better, lost);
+            let found = arms(Scale::Ratio, better).pair(&blocks(9, 1.0, lost)).unwrap();
             assert_eq!((found.pairs(), found.effect().pairs), (10, 10));
             assert_eq!(found.estimate() > whole.estimate(), is_higher, "{better:?}, {lost:?}");
             // One of ten: cut off, so that the figures stay what they are.
@@ -114,9 +119,8 @@ mod tests {
     #[test]
     fn blocks_that_neither_arm_has_favour_none() {
         let mut blocks = blocks(8, 0.8, [0, 0]);
-        let absent = || Some(ArmFigure::Absent { absent: "no network".to_owned(), valid: true });
         for _ in 0..4 {
-            blocks.add(&[absent(), absent()]);
+            blocks.add(&[lose("no network"), lose("no network")]);
         }
         let found = arms(Scale::Ratio, Better::Lower).pair(&blocks).unwrap();
         assert_eq!((found.pairs(), found.lost), (8, [0, 0]));

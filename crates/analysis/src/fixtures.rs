@@ -47,26 +47,20 @@ pub(crate) fn invalid(mut run: RunRecord, reason: &str) -> RunRecord {
 
 /// The run with warnings.
 pub(crate) fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
-    let warning = |code: &&str| Warning { code: (*code).into(), text: "seen".into(), advice: "mend".into() };
-    run.warnings = codes.iter().map(warning).collect();
+    run.warnings.clear();
+    for code in codes {
+        let code = (*code).to_owned();
+        run.warnings.push(Warning { code, text: "seen".into(), advice: "mend".into() });
+    }
     run
 }
 
 /// An answer to a question, without figures.
 pub(crate) fn comparison(question: Question) -> Comparison {
-    let estimate = || Estimate {
-        n: 0,
-        mean: None,
-        sd: None,
-        median: None,
-        interval: None,
-        median_interval: None,
-        missing: None,
-    };
     Comparison {
         question,
-        baseline_estimate: estimate(),
-        candidate_estimate: estimate(),
+        baseline_estimate: Estimate::default(),
+        candidate_estimate: Estimate::default(),
         effect: None,
         fitted: None,
         tests: None,
@@ -84,11 +78,12 @@ pub(crate) fn comparison(question: Question) -> Comparison {
 /// The runs of [`question`], one block for each pair of (baseline, candidate).
 pub(crate) fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
     let question = question(metric, 0.0);
-    let block = |(block, (baseline, candidate)): (usize, &(f64, f64))| {
-        [(&question.baseline, *baseline), (&question.candidate, *candidate)]
-            .map(|(cell, figure)| run(block as u32, cell, metric, figure))
-    };
-    pairs.iter().enumerate().flat_map(block).collect()
+    let mut runs = Vec::new();
+    for (block, (baseline, candidate)) in (0..).zip(pairs) {
+        runs.push(run(block, &question.baseline, metric, *baseline));
+        runs.push(run(block, &question.candidate, metric, *candidate));
+    }
+    runs
 }
 
 /// A campaign that asks these questions of these runs.

@@ -26,8 +26,10 @@ pub fn pair_answers(
     settles: bool,
     is_whole: bool,
 ) -> Vec<PairAnswer> {
-    let of = |(question, blocks)| Evidence::of_blocks(question, blocks);
-    let mut evidence: Vec<Evidence> = questions.iter().zip(blocks).map(of).collect();
+    let mut evidence = Vec::new();
+    for (question, blocks) in questions.iter().zip(blocks) {
+        evidence.push(Evidence::of_blocks(question, blocks));
+    }
     let mut settled = vec![None; questions.len()];
     if settles && is_whole {
         settle(&mut settled, questions, &evidence);
@@ -150,34 +152,41 @@ fn distances(units: &[Unit]) -> Vec<f64> {
 
 /// The pairs that have a figure. One that lost too many blocks has none.
 fn units(question: &Question, answers: &[PairAnswer]) -> Vec<Unit> {
-    let of = |answer: &PairAnswer| {
-        let effect = answer.effect.as_ref().filter(|_| !matches!(answer.verdict, Verdict::Nothing(_)))?;
+    let mut units = Vec::new();
+    for answer in answers {
+        if matches!(answer.verdict, Verdict::Nothing(_)) {
+            continue;
+        }
+        let Some(effect) = &answer.effect else { continue };
         let distance = question.metric.scale().to_distance(effect.estimate);
-        let is_seen = !matches!(answer.verdict, Verdict::NoneSeen(_));
-        (distance.is_finite() && effect.error.is_finite())
-            .then_some(Unit { distance: (distance, effect.error), is_seen })
-    };
-    answers.iter().filter_map(of).collect()
+        if distance.is_finite() && effect.error.is_finite() {
+            let is_seen = !matches!(answer.verdict, Verdict::NoneSeen(_));
+            units.push(Unit { distance: (distance, effect.error), is_seen });
+        }
+    }
+    units
 }
 
 /// The effect over pairs with its evidence; or the evidence that there is nothing to pool.
 fn pool(question: &Question, units: &[Unit]) -> (Option<RandomEffects>, Evidence) {
     let scale = question.metric.scale();
-    let without = |verdict| (None, Evidence::untested("not pooled".to_owned(), verdict));
     let n = units.len();
     let seen = units.iter().filter(|unit| unit.is_seen).count();
     match n {
-        0 => return without(Verdict::Nothing("no pair of hosts has a figure".to_owned())),
+        0 => return refuse_pooling(Verdict::Nothing("no pair of hosts has a figure".to_owned())),
         1 => {
             let reason = "one pair of hosts has a figure: how much pairs differ is not known below two";
-            return without(Verdict::Nothing(reason.to_owned()));
+            return refuse_pooling(Verdict::Nothing(reason.to_owned()));
         }
-        _ if seen == 0 => return without(Verdict::NoneSeen(format!("none in any of {n} pairs of hosts"))),
+        _ if seen == 0 => {
+            return refuse_pooling(Verdict::NoneSeen(format!("none in any of {n} pairs of hosts")));
+        }
         _ => {}
     }
     let with_errors: Vec<(f64, f64)> = units.iter().map(|unit| unit.distance).collect();
     let Some(found) = RandomEffects::of(&with_errors) else {
-        return without(Verdict::Nothing("figures of pairs are too large to be averaged".to_owned()));
+        let reason = "figures of pairs are too large to be averaged";
+        return refuse_pooling(Verdict::Nothing(reason.to_owned()));
     };
     let distances = distances(units);
     let of_mean = Paired::over_pairs(scale, distances.clone(), seen, &found.mean);
@@ -191,6 +200,10 @@ fn pool(question: &Question, units: &[Unit]) -> (Option<RandomEffects>, Evidence
         evidence.paired = Ok(Paired::over_pairs(scale, distances, seen, &typical));
     }
     (Some(found), evidence)
+}
+
+fn refuse_pooling(verdict: Verdict) -> (Option<RandomEffects>, Evidence) {
+    (None, Evidence::untested("not pooled".to_owned(), verdict))
 }
 
 /// The median of the pairs, with the error of their mean.

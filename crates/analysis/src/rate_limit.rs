@@ -74,19 +74,20 @@ impl<'a> RateLimit<'a> {
     }
 
     fn ratio(self, question: &Question, means: [Option<f64>; 2]) -> Result<(f64, String), String> {
-        let of = |cell| self.most(cell, question.metric, true);
-        let (baseline, of_baseline) = of(&question.baseline)?;
-        let (candidate, of_candidate) = of(&question.candidate)?;
+        let (baseline, of_baseline) = self.most(&question.baseline, question.metric, true)?;
+        let (candidate, of_candidate) = self.most(&question.candidate, question.metric, true)?;
         let (full, what, limit) = match self {
             RateLimit::Link(_) => (FULL_LINK, "link", "of its goodput"),
             RateLimit::Channel(_) => (FULL_CHANNEL, "channel", "of the airtime"),
         };
-        let fills = |(mean, most): (Option<f64>, f64)| mean.is_none_or(|mean| mean >= full * most);
-        if !means.into_iter().zip([baseline, candidate]).all(fills) {
-            return Err(format!(
-                "the {what} was not full (an arm below {:.0} % {limit} limit): another bottleneck set the pace",
-                100.0 * full
-            ));
+        for (mean, most) in means.into_iter().zip([baseline, candidate]) {
+            let fills = mean.is_none_or(|mean| mean >= full * most);
+            if !fills {
+                return Err(format!(
+                    "the {what} was not full (an arm below {:.0} % {limit} limit): another bottleneck set the pace",
+                    100.0 * full
+                ));
+            }
         }
         Ok((candidate / baseline, format!("{of_candidate}, against {of_baseline}")))
     }

@@ -30,11 +30,13 @@ impl<'a> Runs<'a> {
     /// The runs of a cell that took a metric, in the order of their blocks: those of a paced stream where it was to
     /// measure the metric.
     pub fn of(&self, cell: &Cell, metric: Metric) -> &[&'a RunRecord] {
-        let of_probe =
-            |probe| self.by_cell.get(cell).and_then(|by_probe: &HashMap<_, Vec<_>>| by_probe.get(&probe));
-        let paced = |runs: &&Vec<&RunRecord>| runs.iter().any(|run| run.paces(metric));
-        let runs = of_probe(Probe::Paced).filter(paced).or_else(|| of_probe(metric.probe()));
-        runs.map_or(&[], Vec::as_slice)
+        let Some(by_probe) = self.by_cell.get(cell) else { return &[] };
+        if let Some(runs) = by_probe.get(&Probe::Paced)
+            && runs.iter().any(|run| run.paces(metric))
+        {
+            return runs;
+        }
+        by_probe.get(&metric.probe()).map_or(&[], Vec::as_slice)
     }
 }
 

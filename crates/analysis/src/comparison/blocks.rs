@@ -35,11 +35,10 @@ pub(crate) fn find_figures(question: &Question, block: &Runs) -> BlockFigures {
 /// What the runs of one block gave for each question.
 pub fn block_summary(questions: &[Question], runs: &[RunRecord]) -> BlockSummary {
     let index = Runs::new(runs);
-    let of = |question: &Question| find_figures(question, &index);
     let valid = runs.iter().filter(|run| run.is_valid()).count();
     BlockSummary {
         runs: [valid, runs.len()].map(|count| count as u32),
-        figures: questions.iter().map(of).collect(),
+        figures: questions.iter().map(|question| find_figures(question, &index)).collect(),
     }
 }
 
@@ -118,19 +117,30 @@ pub fn counts_events(metric: Metric) -> bool {
 }
 
 fn messages(run: &RunRecord) -> Option<f64> {
-    let measured = |metric: Metric| run.values.get(&metric)?.measured();
     match run.spec.probe.length {
         Length::Packets(count) => Some(count as f64),
         // Rows of an export do not say for how long a run sent.
         Length::Time(0) => None,
         Length::Time(ns) => {
             let seconds = ns as f64 / 1e9;
-            let of_bits =
-                || Some(measured(Metric::Throughput)? * 1e6 / 8.0 / f64::from(run.spec.message_bytes));
-            let rate = measured(Metric::MessageRate).or_else(of_bits);
-            Some(seconds * rate.or_else(|| derive_rate(run))?)
+            Some(seconds * find_rate(run)?)
         }
     }
+}
+
+/// Messages per second.
+fn find_rate(run: &RunRecord) -> Option<f64> {
+    if let Some(rate) = read_value(run, Metric::MessageRate) {
+        return Some(rate);
+    }
+    if let Some(throughput) = read_value(run, Metric::Throughput) {
+        return Some(throughput * 1e6 / 8.0 / f64::from(run.spec.message_bytes));
+    }
+    derive_rate(run)
+}
+
+fn read_value(run: &RunRecord, metric: Metric) -> Option<f64> {
+    run.values.get(&metric)?.measured()
 }
 
 /// Messages per second by the pacing of a probe: of round trips no rate is measured.
@@ -198,19 +208,25 @@ mod tests {
         assert_eq!(absent.len(), MAX_REASON_LENGTH);
     }
 
+    /// Why an arm of these runs has no round trips.
+    fn explain_nothing(records: &[RunRecord]) -> Option<String> {
+        let question = question(Metric::Rtt, 0.02);
+        Blocks::of(&question, &Runs::new(records)).nothing(&question)
+    }
+
     #[test]
     fn reason_of_a_valid_run_comes_first() {
         let four = cell(Family::Ipv4, 128);
         let six = cell(Family::Ipv6, 128);
         let metric = Metric::Rtt;
-        let nothing = |records: &[RunRecord]| {
-            Blocks::of(&question(metric, 0.02), &Runs::new(records)).nothing(&question(metric, 0.02))
-        };
         let invalid = invalid(run(0, &six, metric, 1.0), "MTU is 1280");
         let dead = run_with(1, &six, metric, Value::Missing("no arrivals".into()));
         let four = run(0, &four, metric, 1.0);
-        assert_eq!(nothing(&[four.clone(), invalid.clone()]).unwrap(), "ipv6: no run is valid: MTU is 1280");
-        assert_eq!(nothing(&[four.clone(), invalid, dead]).unwrap(), "ipv6: no arrivals");
-        assert_eq!(nothing(&[four]).unwrap(), "ipv6: not measured");
+        assert_eq!(
+            explain_nothing(&[four.clone(), invalid.clone()]).unwrap(),
+            "ipv6: no run is valid: MTU is 1280"
+        );
+        assert_eq!(explain_nothing(&[four.clone(), invalid, dead]).unwrap(), "ipv6: no arrivals");
+        assert_eq!(explain_nothing(&[four]).unwrap(), "ipv6: not measured");
     }
 }

@@ -222,19 +222,23 @@ pub(crate) fn blocks_to_decide(
     // As if it were the last claim of a family of which half is claimed.
     let claims = (comparisons as f64 / 2.0).max(1.0);
     let level = ENDED / claims;
-    let t = |share: f64| t_quantile(1.0 - share, degrees_of_freedom.max(1.0));
+    let degrees_of_freedom = degrees_of_freedom.max(1.0);
     let distance = scale.to_distance(*estimate).abs();
     let inside = margin_distance(*scale, question.margin).high - distance;
-    let blocks = |half: f64, room: f64, min: usize| {
-        if room > 0.0 { (*pairs as f64 * (half / room).powi(2)).max(min as f64) } else { f64::INFINITY }
-    };
+    let half_different = t_quantile(1.0 - level / 2.0, degrees_of_freedom) * error;
+    let half_equivalent = t_quantile(1.0 - level, degrees_of_freedom) * error;
     let min = min.max(MIN_PAIRS);
     let min_different = min.max(blocks_for_signs(claims));
     let min_equivalent = min.max(min_equivalent_pairs(counts_events(question.metric)));
-    let different = blocks(t(level / 2.0) * error, distance, min_different);
-    let equivalent = blocks(t(level) * error, inside, min_equivalent);
+    let different = estimate_blocks(*pairs, half_different, distance, min_different);
+    let equivalent = estimate_blocks(*pairs, half_equivalent, inside, min_equivalent);
     let more = different.min(equivalent).ceil() - *pairs as f64;
     (1.0..=MAX_BLOCKS).contains(&more).then_some(more as u32)
+}
+
+/// How many blocks narrow a half-width of this many pairs to the room that it has; infinite without room.
+fn estimate_blocks(pairs: usize, half: f64, room: f64, min: usize) -> f64 {
+    if room > 0.0 { (pairs as f64 * (half / room).powi(2)).max(min as f64) } else { f64::INFINITY }
 }
 
 /// The fewest blocks of which all have to show the same for the last of this number of claims, where nothing else is
@@ -304,30 +308,39 @@ mod tests {
         assert!(reason.starts_with("ipv6 has no figure in 7 of 20 blocks"), "{reason}");
     }
 
+    fn compare_equal_pairs(count: usize) -> Evidence {
+        evidence(Metric::Throughput, 0.02, &vec![(5.0, 5.5); count])
+    }
+
     #[test]
     fn equal_pairs_have_the_p_of_their_ranks() {
-        let p = |count: usize| evidence(Metric::Throughput, 0.02, &vec![(5.0, 5.5); count]).tests.unwrap().p;
-        assert_eq!([p(4), p(7), p(8)], [1.0, 1.0 / 64.0, 1.0 / 128.0]);
+        let p = [4, 7, 8].map(|count| compare_equal_pairs(count).tests.unwrap().p);
+        assert_eq!(p, [1.0, 1.0 / 64.0, 1.0 / 128.0]);
     }
 
     #[test]
     fn few_pairs_claim_nothing() {
-        let found = |count: usize| evidence(Metric::Throughput, 0.02, &vec![(5.0, 5.5); count]);
-        assert!(!found(5).may_claim && found(6).may_claim);
-        assert!(!found(7).with_at_least(8).may_claim && found(8).with_at_least(8).may_claim);
+        assert!(!compare_equal_pairs(5).may_claim && compare_equal_pairs(6).may_claim);
+        assert!(!compare_equal_pairs(7).with_at_least(8).may_claim);
+        assert!(compare_equal_pairs(8).with_at_least(8).may_claim);
     }
 
     fn effect(n: usize, middle: f64, sd: f64) -> Effect {
-        let place = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
-        let pairs: Vec<(f64, f64)> = (0..n).map(|i| (1.0, (middle + sd * place(i)).exp())).collect();
+        let mut pairs = Vec::new();
+        for number in 0..n {
+            let place = if number.is_multiple_of(2) { 1.0 } else { -1.0 };
+            pairs.push((1.0, (middle + sd * place).exp()));
+        }
         Paired::of(Scale::Ratio, &pairs).unwrap().effect()
     }
 
     #[test]
     fn half_the_difference_takes_four_times_the_blocks() {
         let question = question(Metric::Throughput, 0.001);
-        let total = |middle: f64| 20 + blocks_to_decide(&question, &effect(20, middle, 0.1), 1, 6).unwrap();
-        let [large, small] = [total(0.02), total(0.01)].map(f64::from);
+        let [large, small] = [0.02, 0.01].map(|middle| {
+            let more = blocks_to_decide(&question, &effect(20, middle, 0.1), 1, 6).unwrap();
+            f64::from(20 + more)
+        });
         assert!((small / large - 4.0).abs() < 0.1, "{large} and {small}");
     }
 

@@ -74,15 +74,22 @@ fn claims_while_running(
     settled: &[Option<Verdict>],
     e: impl Fn(usize, Claim) -> f64,
 ) -> Vec<Option<Claim>> {
-    let of_kind = |claim: Claim| -> Vec<f64> {
-        let of = |(number, settled): (usize, &Option<Verdict>)| match settled {
+    let different = list_e(settled, Claim::Different, &e);
+    let equivalent = list_e(settled, Claim::Equivalent, &e);
+    claims_of_e(level, different, equivalent)
+}
+
+/// The e-value of one kind of claim of each comparison.
+fn list_e(settled: &[Option<Verdict>], claim: Claim, e: &impl Fn(usize, Claim) -> f64) -> Vec<f64> {
+    let mut all = Vec::new();
+    for (number, settled) in settled.iter().enumerate() {
+        all.push(match settled {
             Some(verdict) if claim_of(verdict) == Some(claim) => f64::INFINITY,
             Some(_) => 0.0,
             None => e(number, claim),
-        };
-        settled.iter().enumerate().map(of).collect()
-    };
-    claims_of_e(level, of_kind(Claim::Different), of_kind(Claim::Equivalent))
+        });
+    }
+    all
 }
 
 /// How a campaign has come to its end.
@@ -139,29 +146,47 @@ fn conclude_once(
     evidence: &mut [Evidence],
     has_ended: bool,
 ) -> Vec<Conclusion> {
-    let known = |number: usize| settled.get(number).and_then(Option::as_ref);
-    let p = |claim: Claim, own: fn(&Tests) -> f64| {
-        let of = |(number, found): (usize, &Evidence)| match known(number) {
-            Some(verdict) if claim_of(verdict) == Some(claim) => 0.0,
-            Some(_) => 1.0,
-            None => found.claimable_tests().map_or(1.0, own),
-        };
-        evidence.iter().enumerate().map(of).collect()
-    };
-    let claims =
-        claims_at_the_end(ENDED, p(Claim::Different, |t| t.p), p(Claim::Equivalent, |t| t.equivalence_p));
+    let p = list_p(settled, evidence, Claim::Different);
+    let equivalence_p = list_p(settled, evidence, Claim::Equivalent);
+    let claims = claims_at_the_end(ENDED, p, equivalence_p);
     let mut verdicts = Vec::new();
     for (number, (found, (adjusted, claim))) in evidence.iter_mut().zip(claims).enumerate() {
-        if let Some(tests) = found.tests.as_mut().filter(|_| has_ended) {
+        if has_ended && let Some(tests) = found.tests.as_mut() {
             [tests.adjusted_p, tests.adjusted_equivalence_p] = adjusted.map(Some);
         }
-        let at_the_end = || verdict(&questions[number], found, claim.filter(|_| has_ended)?);
-        let verdict = known(number).cloned().or_else(at_the_end);
-        verdicts.push(verdict.unwrap_or_else(|| found.verdict.clone()));
+        let mut answer = find_settled(settled, number).cloned();
+        if answer.is_none()
+            && has_ended
+            && let Some(claim) = claim
+        {
+            answer = verdict(&questions[number], found, claim);
+        }
+        verdicts.push(answer.unwrap_or_else(|| found.verdict.clone()));
     }
     let claimed_intervals = claimed_intervals(questions, &verdicts, settled, evidence);
     let all = verdicts.into_iter().zip(claimed_intervals);
     all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
+}
+
+fn find_settled(settled: &[Option<Verdict>], number: usize) -> Option<&Verdict> {
+    settled.get(number).and_then(Option::as_ref)
+}
+
+/// The p of one kind of claim of each comparison.
+fn list_p(settled: &[Option<Verdict>], evidence: &[Evidence], claim: Claim) -> Vec<f64> {
+    let mut all = Vec::new();
+    for (number, found) in evidence.iter().enumerate() {
+        all.push(match find_settled(settled, number) {
+            Some(verdict) if claim_of(verdict) == Some(claim) => 0.0,
+            Some(_) => 1.0,
+            None => match (found.claimable_tests(), claim) {
+                (None, _) => 1.0,
+                (Some(tests), Claim::Different) => tests.p,
+                (Some(tests), Claim::Equivalent) => tests.equivalence_p,
+            },
+        });
+    }
+    all
 }
 
 /// The range of each claim. Those of each kind are counted separately: among many arms that are equivalent, the few
@@ -172,19 +197,27 @@ fn claimed_intervals(
     settled: &[Option<Verdict>],
     evidence: &[Evidence],
 ) -> Vec<Option<Interval>> {
-    let of = |(number, found): (usize, &Evidence)| {
-        let claim = claim_of(&verdicts[number])?;
-        let claims = verdicts.iter().filter(|verdict| claim_of(verdict) == Some(claim)).count();
-        let level = range_level(claims, verdicts.len());
-        let paired = found.paired.as_ref().ok()?;
-        let interval = match settled.get(number).and_then(Option::as_ref) {
-            Some(_) => paired.interval_at_any_time(level)?,
-            None => paired.interval(1.0 - level),
-        };
-        let interval = interval.clip_to(questions[number].metric.possible_effects());
-        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
-    };
-    evidence.iter().enumerate().map(of).collect()
+    let mut intervals = Vec::new();
+    for (number, found) in evidence.iter().enumerate() {
+        let mut interval = None;
+        if let Some(claim) = claim_of(&verdicts[number]) {
+            let claims = verdicts.iter().filter(|verdict| claim_of(verdict) == Some(claim)).count();
+            let level = range_level(claims, verdicts.len());
+            let is_settled = find_settled(settled, number).is_some();
+            interval = find_range(&questions[number], found, level, is_settled);
+        }
+        intervals.push(interval);
+    }
+    intervals
+}
+
+/// The range of a claim at its level; `None` if that has no end.
+fn find_range(question: &Question, found: &Evidence, level: f64, is_settled: bool) -> Option<Interval> {
+    let paired = found.paired.as_ref().ok()?;
+    let interval =
+        if is_settled { paired.interval_at_any_time(level)? } else { paired.interval(1.0 - level) };
+    let interval = interval.clip_to(question.metric.possible_effects());
+    (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
 }
 
 /// A claim about pairs.
@@ -199,21 +232,26 @@ pub enum Claim {
 /// The claims of pairs; `None` among them is a comparison without figures. A planned number of pairs has one test at
 /// the end, one that is looked at again and again has e-values alone.
 pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<Option<Claim>> {
-    let of = |none: f64, of: fn(&Tests) -> f64| -> Vec<f64> {
-        pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests_to_claim(paired, margin)))).collect()
-    };
+    let mut all: Vec<Option<Tests>> = Vec::new();
+    for paired in pairs {
+        all.push(paired.map(|paired| tests_to_claim(paired, margin)));
+    }
     if is_planned {
-        let claims = claims_at_the_end(ENDED, of(1.0, |tests| tests.p), of(1.0, |tests| tests.equivalence_p));
+        let p = all.iter().map(|tests| tests.as_ref().map_or(1.0, |tests| tests.p));
+        let equivalence_p = all.iter().map(|tests| tests.as_ref().map_or(1.0, |tests| tests.equivalence_p));
+        let claims = claims_at_the_end(ENDED, p.collect(), equivalence_p.collect());
         return claims.into_iter().map(|(_, claim)| claim).collect();
     }
-    claims_of_e(RUNNING, of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e))
+    let e = all.iter().map(|tests| tests.as_ref().map_or(0.0, |tests| tests.e));
+    let equivalence_e = all.iter().map(|tests| tests.as_ref().map_or(0.0, |tests| tests.equivalence_e));
+    claims_of_e(RUNNING, e.collect(), equivalence_e.collect())
 }
 
 /// The claims of e-values.
 fn claims_of_e(level: f64, e: Vec<f64>, equivalence_e: Vec<f64>) -> Vec<Option<Claim>> {
     let [different, equivalent] = [e, equivalence_e].map(|e| e_benjamini_hochberg(&e, level));
     let all = different.into_iter().zip(equivalent);
-    all.map(|(different, equivalent)| claimed(different, equivalent)).collect()
+    all.map(|(different, equivalent)| choose_claim(different, equivalent)).collect()
 }
 
 /// The claims of p at a level for each kind, and both p adjusted.
@@ -223,13 +261,16 @@ pub(crate) fn claims_at_the_end(
     equivalence_p: Vec<f64>,
 ) -> Vec<([f64; 2], Option<Claim>)> {
     let [different, equivalent] = [p, equivalence_p].map(|p| benjamini_hochberg(&p));
-    let claim = |[different, equivalent]: [f64; 2]| claimed(different <= level, equivalent <= level);
-    let all = different.into_iter().zip(equivalent).map(<[f64; 2]>::from);
-    all.map(|adjusted| (adjusted, claim(adjusted))).collect()
+    let mut claims = Vec::new();
+    for (different, equivalent) in different.into_iter().zip(equivalent) {
+        let claim = choose_claim(different <= level, equivalent <= level);
+        claims.push(([different, equivalent], claim));
+    }
+    claims
 }
 
 /// What is claimed. A difference that is sure is said, also where it is inside the margin.
-fn claimed(different: bool, equivalent: bool) -> Option<Claim> {
+fn choose_claim(different: bool, equivalent: bool) -> Option<Claim> {
     match (different, equivalent) {
         (true, _) => Some(Claim::Different),
         (false, true) => Some(Claim::Equivalent),
@@ -275,6 +316,13 @@ mod tests {
         all.iter().map(|(apart, sd, n)| evidence(*apart, *sd, *n)).unzip()
     }
 
+    /// The pairs of the first of these comparisons, and what is said of it at the end of a campaign.
+    fn conclude_first(all: &[(f64, f64, usize)], settled: &[Option<Verdict>]) -> (Paired, Conclusion) {
+        let (questions, mut found) = family(all);
+        let conclusion = conclude(settled, &questions, &mut found, Ending::Planned).remove(0);
+        (found[0].paired.clone().unwrap(), conclusion)
+    }
+
     fn verdicts(all: Vec<Conclusion>) -> Vec<Verdict> {
         all.into_iter().map(|one| one.verdict).collect()
     }
@@ -309,38 +357,30 @@ mod tests {
     fn many_comparisons_need_more_evidence() {
         // Alone 2^-7 is a claim; among twenty others that show nothing it is none.
         let one = (0.02, 0.01, 8);
-        let verdicts = |all: &[(f64, f64, usize)]| {
-            let (questions, mut found) = family(all);
-            conclude(&[], &questions, &mut found, Ending::Planned).remove(0).verdict
-        };
-        assert_eq!(verdicts(&[one]), Verdict::Better("ipv6".into()));
+        let (_, alone) = conclude_first(&[one], &[]);
+        assert_eq!(alone.verdict, Verdict::Better("ipv6".into()));
         let mut many = vec![(0.0, 0.05, 24); 20];
         many.insert(0, one);
-        assert_eq!(verdicts(&many), Verdict::Inconclusive);
+        let (_, among) = conclude_first(&many, &[]);
+        assert_eq!(among.verdict, Verdict::Inconclusive);
     }
 
     #[test]
     fn ranges_widen_with_the_selection() {
         let sure = (0.05, 0.02, 24);
-        let of = |all: &[(f64, f64, usize)], settled: &[Option<Verdict>]| {
-            let (questions, mut found) = family(all);
-            let interval = |paired: &Paired, level: f64| paired.interval(1.0 - level);
-            let paired = found[0].paired.clone().unwrap();
-            let claimed =
-                conclude(settled, &questions, &mut found, Ending::Planned).remove(0).claimed_interval;
-            (claimed.unwrap(), interval(&paired, 0.05), paired)
-        };
         // All are claimed: nothing was selected, and the range is the plain interval.
-        let (claimed, plain, _) = of(&[sure; 3], &[]);
-        assert_eq!(claimed, plain);
+        let (paired, found) = conclude_first(&[sure; 3], &[]);
+        assert_eq!(found.claimed_interval, Some(paired.interval(1.0 - 0.05)));
         // One of ten: the interval at 99.5 %.
         let mut many = [(0.0, 0.05, 24); 10];
         many[0] = sure;
-        let (claimed, plain, paired) = of(&many, &[]);
+        let (paired, found) = conclude_first(&many, &[]);
+        let claimed = found.claimed_interval.unwrap();
         assert_eq!(claimed, paired.interval(1.0 - 0.005));
-        assert!(plain.is_within(&claimed) && claimed.low > 1.0);
+        assert!(paired.interval(1.0 - 0.05).is_within(&claimed) && claimed.low > 1.0);
         // Settled while running: the interval that holds at any time.
-        let (at_any_time, _, paired) = of(&many, &[Some(Verdict::Better("ipv6".into()))]);
+        let (paired, found) = conclude_first(&many, &[Some(Verdict::Better("ipv6".into()))]);
+        let at_any_time = found.claimed_interval.unwrap();
         assert_eq!(Some(at_any_time), paired.interval_at_any_time(0.005));
         assert!(claimed.is_within(&at_any_time) && at_any_time.low > 1.0);
     }
@@ -351,10 +391,9 @@ mod tests {
         all[0] = (0.05, 0.02, 24);
         let (questions, mut found) = family(&all);
         let ended = conclude(&[], &questions, &mut found, Ending::Planned);
-        let interval =
-            |number: usize, level: f64| found[number].paired.as_ref().unwrap().interval(1.0 - level);
+        let [different, equivalent] = [0, 1].map(|number| found[number].paired.as_ref().unwrap());
         assert_eq!(ended[1].verdict, Verdict::Equivalent);
-        assert_eq!(ended[0].claimed_interval, Some(interval(0, 0.005)));
-        assert_eq!(ended[1].claimed_interval, Some(interval(1, 0.05 * 9.0 / 10.0)));
+        assert_eq!(ended[0].claimed_interval, Some(different.interval(1.0 - 0.005)));
+        assert_eq!(ended[1].claimed_interval, Some(equivalent.interval(1.0 - 0.05 * 9.0 / 10.0)));
     }
 }

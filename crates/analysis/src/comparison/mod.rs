@@ -64,11 +64,20 @@ impl Paired {
             let all = count(pairs.len(), "pair");
             return Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {all}"));
         }
-        let of = |of: fn(f64, f64) -> f64| pairs.iter().map(|(a, b)| of(*a, *b)).collect::<Vec<f64>>();
-        let (distances, middles) = match scale {
-            Scale::Difference => (of(|a, b| b - a), of(|a, b| (a + b) / 2.0)),
-            Scale::Ratio => (of(|a, b| (b / a).ln()), of(|a, b| (a.ln() + b.ln()) / 2.0)),
-        };
+        let mut distances = Vec::new();
+        let mut middles = Vec::new();
+        for (a, b) in pairs {
+            match scale {
+                Scale::Difference => {
+                    distances.push(b - a);
+                    middles.push((a + b) / 2.0);
+                }
+                Scale::Ratio => {
+                    distances.push((b / a).ln());
+                    middles.push((a.ln() + b.ln()) / 2.0);
+                }
+            }
+        }
         let moments_of = if scale == Scale::Ratio { Moments::trimmed } else { Moments::of };
         let [Some(moments), Some(Moments { mean: middle, .. })] =
             [distances.as_slice(), &middles].map(moments_of)
@@ -286,19 +295,23 @@ mod tests {
         assert_eq!((paired.pairs(), paired.lost), (3, [0, 1]));
     }
 
+    fn explain_refusal(records: &[stacklab_model::RunRecord]) -> String {
+        Paired::new(&question(Metric::Throughput, 0.02), &Runs::new(records)).unwrap_err()
+    }
+
     #[test]
     fn too_few_pairs_are_refused_with_the_reason() {
         let four = cell(Family::Ipv4, 128);
         let six = cell(Family::Ipv6, 128);
         let metric = Metric::Throughput;
-        let refused = |records: &[stacklab_model::RunRecord]| {
-            Paired::new(&question(metric, 0.02), &Runs::new(records)).unwrap_err()
-        };
         let one = run(0, &four, metric, 10.0);
         let two = run(0, &six, metric, 10.0);
         let dead = run_with(0, &six, metric, Value::Missing("no arrivals".into()));
-        assert_eq!(refused(&[]), "ipv4: not measured");
-        assert_eq!(refused(&[one.clone(), dead]), "ipv6: no arrivals");
-        assert_eq!(refused(&[one, two]), "one block has a figure of both arms; an interval needs two");
+        assert_eq!(explain_refusal(&[]), "ipv4: not measured");
+        assert_eq!(explain_refusal(&[one.clone(), dead]), "ipv6: no arrivals");
+        assert_eq!(
+            explain_refusal(&[one, two]),
+            "one block has a figure of both arms; an interval needs two"
+        );
     }
 }

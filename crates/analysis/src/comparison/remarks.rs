@@ -151,6 +151,11 @@ mod tests {
         Paired::of(Scale::Ratio, &pairs).unwrap()
     }
 
+    fn remark_on_open(metric: Metric, logs: &[f64], stop_reason: StopReason, needed: usize) -> Vec<String> {
+        let question = question(metric, 0.02);
+        list_remarks(&question, &paired(logs), &Verdict::Inconclusive, false, stop_reason, needed, 1)
+    }
+
     #[test]
     fn none_seen_without_an_answer_says_why() {
         fn of(blocks: usize, is_bound_wide: bool) -> Vec<String> {
@@ -182,13 +187,9 @@ mod tests {
     #[test]
     fn says_what_is_visible_before_the_end() {
         let logs: Vec<f64> = (0..8).map(|block| -0.2 + 0.001 * f64::from(block % 5)).collect();
-        let list = |stop_reason| {
-            let question = question(Metric::Throughput, 0.02);
-            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, false, stop_reason, 8, 1)
-        };
         let looks = "looks lower by 17.9 to 18.1 %: no claim before the campaign has ended (--resume)";
-        assert_eq!(list(StopReason::Unfinished), [looks]);
-        assert!(list(StopReason::Cap).is_empty());
+        assert_eq!(remark_on_open(Metric::Throughput, &logs, StopReason::Unfinished, 8), [looks]);
+        assert!(remark_on_open(Metric::Throughput, &logs, StopReason::Cap, 8).is_empty());
     }
 
     #[test]
@@ -203,12 +204,9 @@ mod tests {
     #[test]
     fn says_what_few_blocks_do_not_exclude() {
         let logs: Vec<f64> = (0..8).map(|block| 0.001 * f64::from(block % 3)).collect();
-        let list = |metric, needed| {
-            let question = question(metric, 0.02);
-            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, false, StopReason::Cap, needed, 1)
-        };
         let alike = "alike but for another state in fewer than 32 % of trials, which 8 do not exclude";
-        assert_eq!(list(Metric::Throughput, 8), [alike]);
-        assert_eq!(list(Metric::Throughput, 10), ["too few blocks (8 of 10)"]);
+        assert_eq!(remark_on_open(Metric::Throughput, &logs, StopReason::Cap, 8), [alike]);
+        let few = remark_on_open(Metric::Throughput, &logs, StopReason::Cap, 10);
+        assert_eq!(few, ["too few blocks (8 of 10)"]);
     }
 }

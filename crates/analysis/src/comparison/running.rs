@@ -246,10 +246,13 @@ mod tests {
         agree(Metric::Throughput, 0.01, &runs_of(Metric::Throughput, &states));
     }
 
+    fn vary_loss(block: u32) -> f64 {
+        f64::from(block * 7 % 5) * 1e-4
+    }
+
     #[test]
     fn differences_decide_as_all_blocks_do() {
-        let loss = |block: u32| f64::from(block * 7 % 5) * 1e-4;
-        let pairs: Vec<(f64, f64)> = (0..90).map(|block| (loss(block), loss(block + 3))).collect();
+        let pairs: Vec<(f64, f64)> = (0..90).map(|block| (vary_loss(block), vary_loss(block + 3))).collect();
         agree(Metric::Loss, 0.001, &runs_of(Metric::Loss, &pairs));
         agree(Metric::Stalls, 0.5, &runs_of(Metric::Stalls, &[(0.0, 0.0); 20]));
         let mut rare = [(0.0, 0.0); 70];

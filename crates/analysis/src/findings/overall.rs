@@ -92,11 +92,16 @@ fn over(group: &[Answered]) -> Headline {
 /// `Inconclusive` if they differ.
 fn at_each(group: &[Answered]) -> Verdict {
     let first = group[0].verdict;
-    let agrees = |other: &Answered| match first {
-        Verdict::Better(_) => other.verdict == first,
-        _ => discriminant(other.verdict) == discriminant(first),
-    };
-    if group.iter().all(agrees) { first.clone() } else { Verdict::Inconclusive }
+    for other in group {
+        let agrees = match first {
+            Verdict::Better(_) => other.verdict == first,
+            _ => discriminant(other.verdict) == discriminant(first),
+        };
+        if !agrees {
+            return Verdict::Inconclusive;
+        }
+    }
+    first.clone()
 }
 
 /// The lowest and the highest estimate of those that are answered; of all, if none is.
@@ -126,13 +131,14 @@ fn unpaired_range(group: &[Answered]) -> Option<UnpairedRange> {
     Some(UnpairedRange { range, runs: is_alike.then_some(first_runs) })
 }
 
+/// What encloses the ranges of all claims; `None` if one has no range.
 fn claimed_range(group: &[Answered]) -> Option<Interval> {
-    let all: Option<Vec<Interval>> = group.iter().map(|comparison| comparison.claimed_interval).collect();
-    let hull = |one: Interval, other: Interval| Interval {
-        low: one.low.min(other.low),
-        high: one.high.max(other.high),
-    };
-    all?.into_iter().reduce(hull)
+    let mut hull = group.first()?.claimed_interval?;
+    for comparison in group {
+        let Interval { low, high } = comparison.claimed_interval?;
+        hull = Interval { low: hull.low.min(low), high: hull.high.max(high) };
+    }
+    Some(hull)
 }
 
 /// The mean of effects of one scale, whose errors are taken as independent, each with the same weight: how sure a size
@@ -141,9 +147,9 @@ fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
     let k = effects.len() as f64;
     let middle = effects.iter().map(|effect| scale.to_distance(effect.estimate)).sum::<f64>() / k;
-    let variances = || effects.iter().map(|effect| (effect.error.powi(2), effect.degrees_of_freedom));
-    let sum: f64 = variances().map(|(variance, _)| variance).sum();
-    let shares: f64 = variances().map(|(variance, degrees)| variance.powi(2) / degrees).sum();
+    let sum: f64 = effects.iter().map(|effect| effect.error.powi(2)).sum();
+    let shares: f64 =
+        effects.iter().map(|effect| effect.error.powi(2).powi(2) / effect.degrees_of_freedom).sum();
     let error = sum.sqrt() / k;
     let degrees_of_freedom = if shares > 0.0 { sum.powi(2) / shares } else { 1.0 };
     let distance = Student { estimate: middle, error, degrees_of_freedom };
@@ -194,14 +200,21 @@ mod tests {
         }
     }
 
+    fn with_range(verdict: Verdict, apart: f64, low: f64, high: f64) -> Comparison {
+        Comparison { claimed_interval: Some(Interval { low, high }), ..with(verdict, apart) }
+    }
+
     fn better() -> Verdict {
         Verdict::Better("ipv4".into())
     }
 
+    fn find_headline(all: &[Comparison]) -> Headline {
+        overall(all).remove(0)
+    }
+
     #[test]
     fn direction_holds_only_where_each_size_has_it() {
-        let over = |all: &[Comparison]| overall(all).remove(0);
-        let found = over(&[with(better(), -0.05), with(better(), -0.03)]);
+        let found = find_headline(&[with(better(), -0.05), with(better(), -0.03)]);
         assert_eq!((found.verdict.clone(), found.answered), (better(), 2));
         let effect = found.effect.unwrap();
         assert!((effect.estimate.ln() + 0.04).abs() < 1e-9, "{effect:?}");
@@ -209,46 +222,40 @@ mod tests {
         assert!((low.ln() + 0.05).abs() < 1e-3 && (high.ln() + 0.03).abs() < 1e-3);
         // 10 % at one size and nothing at two others is not "equivalent", and neither is -3 % beside +3 %.
         let unlike = [with(better(), -0.1), with(Verdict::Equivalent, 0.0), with(Verdict::Equivalent, 0.0)];
-        let found = over(&unlike);
+        let found = find_headline(&unlike);
         assert_eq!((found.verdict, found.answered), (Verdict::Inconclusive, 3));
         assert!((found.effect.unwrap().estimate.ln() + 0.1 / 3.0).abs() < 1e-9);
         let opposite = [with(better(), -0.03), with(Verdict::Better("ipv6".into()), 0.03)];
-        assert_eq!(over(&opposite).verdict, Verdict::Inconclusive);
-        assert_eq!(
-            over(&[with(better(), -0.05), with(Verdict::Inconclusive, -0.05)]).verdict,
-            Verdict::Inconclusive
-        );
+        assert_eq!(find_headline(&opposite).verdict, Verdict::Inconclusive);
+        let open = [with(better(), -0.05), with(Verdict::Inconclusive, -0.05)];
+        assert_eq!(find_headline(&open).verdict, Verdict::Inconclusive);
     }
 
     #[test]
     fn claimed_range_holds_that_of_each_size() {
-        let claimed = |verdict, apart: f64, low, high| Comparison {
-            claimed_interval: Some(Interval { low, high }),
-            ..with(verdict, apart)
-        };
-        let wide = claimed(better(), -0.05, 0.90, 0.97);
-        let narrow = claimed(better(), -0.03, 0.96, 0.98);
-        let found = overall(&[wide.clone(), narrow]).remove(0).claimed_range;
+        let wide = with_range(better(), -0.05, 0.90, 0.97);
+        let narrow = with_range(better(), -0.03, 0.96, 0.98);
+        let found = find_headline(&[wide.clone(), narrow]).claimed_range;
         assert_eq!(found, Some(Interval { low: 0.90, high: 0.98 }));
         // It is said of a direction only, and only if each size has a range.
-        let equivalent = claimed(Verdict::Equivalent, 0.0, 0.99, 1.01);
-        assert_eq!(overall(&[wide.clone(), equivalent]).remove(0).claimed_range, None);
-        assert_eq!(overall(&[wide, with(better(), -0.05)]).remove(0).claimed_range, None);
+        let equivalent = with_range(Verdict::Equivalent, 0.0, 0.99, 1.01);
+        assert_eq!(find_headline(&[wide.clone(), equivalent]).claimed_range, None);
+        assert_eq!(find_headline(&[wide, with(better(), -0.05)]).claimed_range, None);
     }
 
     #[test]
     fn comparison_without_figures_leaves_no_mean() {
-        let nothing = || Verdict::Nothing("no figure".into());
-        let empty = Comparison { effect: None, ..with(nothing(), 0.0) };
-        let found = overall(&[empty.clone(), empty]).remove(0);
-        assert_eq!((found.effect, found.verdict), (None, nothing()));
+        let nothing = Verdict::Nothing("no figure".into());
+        let empty = Comparison { effect: None, ..with(nothing.clone(), 0.0) };
+        let found = find_headline(&[empty.clone(), empty]);
+        assert_eq!((found.effect, found.verdict), (None, nothing));
     }
 
     fn comparison(metric: Metric, verdict: Verdict, [low, high]: [f64; 2]) -> Comparison {
-        let estimate = || Estimate { n: 10, mean: Some(0.1), ..Estimate::default() };
+        let estimate = Estimate { n: 10, mean: Some(0.1), ..Estimate::default() };
         Comparison {
-            baseline_estimate: estimate(),
-            candidate_estimate: estimate(),
+            baseline_estimate: estimate.clone(),
+            candidate_estimate: estimate,
             verdict,
             claimed_interval: Some(Interval { low, high }),
             ..fixtures::comparison(question(metric, 0.01))
@@ -257,16 +264,20 @@ mod tests {
 
     #[test]
     fn worse_by_more_than_allowed_fails() {
-        let baseline = || Verdict::Better("ipv4".to_owned());
-        let throughput = |verdict, range| comparison(Metric::Throughput, verdict, range);
-        assert!(is_worse(&throughput(baseline(), [0.90, 0.96]), 0.03));
-        assert!(!is_worse(&throughput(baseline(), [0.90, 0.98]), 0.03), "a part of the range is allowed");
-        assert!(!is_worse(&throughput(Verdict::Better("ipv6".to_owned()), [1.04, 1.1]), 0.03));
-        assert!(!is_worse(&throughput(Verdict::Inconclusive, [0.90, 0.96]), 0.03), "verdicts alone fail");
-        assert!(is_worse(&comparison(Metric::Rtt, baseline(), [1.04, 1.1]), 0.03));
+        let throughput = Metric::Throughput;
+        assert!(is_worse(&comparison(throughput, better(), [0.90, 0.96]), 0.03));
+        let partly = comparison(throughput, better(), [0.90, 0.98]);
+        assert!(!is_worse(&partly, 0.03), "a part of the range is allowed");
+        let other = Verdict::Better("ipv6".to_owned());
+        assert!(!is_worse(&comparison(throughput, other, [1.04, 1.1]), 0.03));
+        let open = comparison(throughput, Verdict::Inconclusive, [0.90, 0.96]);
+        assert!(!is_worse(&open, 0.03), "verdicts alone fail");
+        assert!(is_worse(&comparison(Metric::Rtt, better(), [1.04, 1.1]), 0.03));
         // In points, and the margin at least.
-        let loss = |low, allowed| is_worse(&comparison(Metric::Loss, baseline(), [low, 0.2]), allowed);
-        assert!(loss(0.04, 0.03) && !loss(0.02, 0.03) && !loss(0.009, 0.0));
+        for (low, allowed, fails) in [(0.04, 0.03, true), (0.02, 0.03, false), (0.009, 0.0, false)] {
+            let loss = comparison(Metric::Loss, better(), [low, 0.2]);
+            assert_eq!(is_worse(&loss, allowed), fails, "{low}");
+        }
     }
 
     #[test]

@@ -20,9 +20,11 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<Control> {
     for run in runs {
         let cell = &run.trial.cell;
         let Some(arm) = SELF_ARMS.iter().position(|label| *label == cell.replica) else { continue };
-        let is_of_its_probe =
-            |metric| index.of(cell, metric).first().is_some_and(|of| of.trial.probe == run.trial.probe);
-        for metric in run.values.keys().copied().filter(|metric| is_of_its_probe(*metric)) {
+        for metric in run.values.keys().copied() {
+            let first = index.of(cell, metric).first();
+            if first.is_none_or(|first| first.trial.probe != run.trial.probe) {
+                continue;
+            }
             let (_, blocks) =
                 by_block.entry((metric, cell.transport)).or_insert_with(|| (cell, Blocks::new()));
             blocks.entry(run.trial.block).or_default()[arm] = figure(run, metric);
@@ -75,13 +77,18 @@ pub(super) fn arm_order(runs: &[RunRecord], questions: &[Question]) -> Vec<ArmOr
             }
         }
     }
-    let of = |((metric, transport), blocks): ((Metric, Transport), Ordered)| {
-        let means: Vec<(f64, f64)> =
-            blocks.values().filter_map(|pairs| mean_pair(metric.scale(), pairs)).collect();
-        let SameArm { effect, p, .. } = check(metric, transport, metric.scale(), &means)?;
-        Some(ArmOrder { metric, transport, pairs: blocks.values().map(Vec::len).sum(), effect, p })
-    };
-    in_order.into_iter().filter_map(of).collect()
+    let mut orders = Vec::new();
+    for ((metric, transport), blocks) in in_order {
+        let mut means = Vec::new();
+        for pairs in blocks.values() {
+            means.extend(mean_pair(metric.scale(), pairs));
+        }
+        if let Some(SameArm { effect, p, .. }) = check(metric, transport, metric.scale(), &means) {
+            let pairs = blocks.values().map(Vec::len).sum();
+            orders.push(ArmOrder { metric, transport, pairs, effect, p });
+        }
+    }
+    orders
 }
 
 /// The arms of the A/A check and the interleaved replicas that are compared, with a metric of both.
@@ -109,12 +116,15 @@ fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<([Cell; 
 /// The mean of pairs, of their logarithms on the ratio scale. Pairs that have no ratio are left out, which favours
 /// neither of two like arms.
 fn mean_pair(scale: Scale, pairs: &[[f64; 2]]) -> Option<(f64, f64)> {
-    let has_ratio = |pair: &&[f64; 2]| scale == Scale::Difference || pair.iter().all(|figure| *figure > 0.0);
-    let of = |arm: usize| {
-        let distances = pairs.iter().filter(has_ratio).map(|pair| scale.to_distance(pair[arm]));
-        Some(back(scale, mean(&distances.collect::<Vec<f64>>())?))
-    };
-    Some((of(0)?, of(1)?))
+    let mut first = Vec::new();
+    let mut second = Vec::new();
+    for pair in pairs {
+        if scale == Scale::Difference || pair.iter().all(|figure| *figure > 0.0) {
+            first.push(scale.to_distance(pair[0]));
+            second.push(scale.to_distance(pair[1]));
+        }
+    }
+    Some((back(scale, mean(&first)?), back(scale, mean(&second)?)))
 }
 
 const METRICS: [Metric; 3] = [Metric::Throughput, Metric::SenderCpuPerMessage, Metric::Rtt];
@@ -144,23 +154,39 @@ pub(super) fn carry_over(runs: &[RunRecord]) -> Vec<SameArm> {
 
 /// The ratio of own to other over the rounds of a trial, by their trimmed mean.
 fn of_trial(arms: [&RunRecord; 2], metric: Metric) -> Option<f64> {
-    let [one, other] = arms.map(|run| (slices(run, Role::Sender), slices(run, Role::Receiver)));
-    let rounds = one.0.len().min(other.0.len());
-    let is_first = |round: usize| one.0[round].first_ns < other.0[round].first_ns;
-    let ratio = |round: usize| {
+    let rounds = arms.map(|run| slices(run, Role::Sender).len());
+    let mut ratios = Vec::new();
+    for round in 1..rounds[0].min(rounds[1]) {
+        let first = find_first(arms, round);
+        if first == find_first(arms, round - 1) {
+            continue;
+        }
         // The arm that was second in the round before is the first in this one.
-        let is_own = is_first(round) != is_first(round - 1);
-        let figure = |arm: &(&[Slice], &[Slice]), run: &RunRecord| match metric {
-            Metric::Throughput => arm.1.get(round)?.arrival_rate(run.spec.bucket),
-            Metric::SenderCpuPerMessage => arm.0[round].cpu_per_message(),
-            _ => arm.0[round].delay_ns.map(|ns| ns as f64),
-        };
-        let [one, other] = [figure(&one, arms[0])?, figure(&other, arms[1])?];
-        let (own, rest) = if is_first(round) { (one, other) } else { (other, one) };
-        (is_own && own > 0.0 && rest > 0.0).then(|| (own / rest).ln())
-    };
-    let ratios: Vec<f64> = (1..rounds).filter_map(ratio).collect();
+        let own = read_figure(arms[first], metric, round);
+        let rest = read_figure(arms[1 - first], metric, round);
+        if let Some(own) = own
+            && let Some(rest) = rest
+            && own > 0.0
+            && rest > 0.0
+        {
+            ratios.push((own / rest).ln());
+        }
+    }
     Some(Moments::trimmed(&ratios)?.mean.exp())
+}
+
+/// The number of the arm that was first in a round.
+fn find_first(arms: [&RunRecord; 2], round: usize) -> usize {
+    let [one, other] = arms.map(|run| slices(run, Role::Sender)[round].first_ns);
+    if one < other { 0 } else { 1 }
+}
+
+fn read_figure(run: &RunRecord, metric: Metric, round: usize) -> Option<f64> {
+    match metric {
+        Metric::Throughput => slices(run, Role::Receiver).get(round)?.arrival_rate(run.spec.bucket),
+        Metric::SenderCpuPerMessage => slices(run, Role::Sender)[round].cpu_per_message(),
+        _ => slices(run, Role::Sender)[round].delay_ns.map(|ns| ns as f64),
+    }
 }
 
 fn slices(run: &RunRecord, role: Role) -> &[Slice] {
@@ -174,7 +200,7 @@ mod tests {
     use stacklab_model::{ArmSchedule, Family, HostReport};
 
     fn arm(number: usize) -> Cell {
-        Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) }
+        label_cell(SELF_ARMS[number], 128)
     }
 
     #[test]
@@ -218,19 +244,24 @@ mod tests {
     /// Two arms of a cell in five blocks, the second of which by position has a figure that is larger by 1 %, with the
     /// labels in either order.
     fn in_order(one: &Cell, other: &Cell) -> Vec<RunRecord> {
-        let of = |(block, noise): (u32, f64)| {
+        let mut runs = Vec::new();
+        for (block, noise) in (0..).zip([1.0001, 0.9999, 1.0, 1.0002, 0.9998]) {
             let mut arms = [one, other];
             if block % 2 == 0 {
                 arms.reverse();
             }
-            [(0, 1.0), (1, 1.01 * noise)].map(|(position, times)| {
+            for (position, times) in [(0, 1.0), (1, 1.01 * noise)] {
                 let mut run = run(block, arms[position as usize], Metric::Throughput, 100.0 * times);
                 run.trial.position = 10 * block + position;
                 run.spec.schedule = ArmSchedule::TokenPassing(None);
-                run
-            })
-        };
-        (0..).zip([1.0001, 0.9999, 1.0, 1.0002, 0.9998]).flat_map(of).collect()
+                runs.push(run);
+            }
+        }
+        runs
+    }
+
+    fn label_cell(label: &str, size: u32) -> Cell {
+        Cell { replica: label.to_owned(), ..cell(Family::Ipv4, size) }
     }
 
     #[test]
@@ -246,12 +277,11 @@ mod tests {
 
     #[test]
     fn pairs_of_a_block_count_as_one() {
-        let replica = |label: &str, size| Cell { replica: label.to_owned(), ..cell(Family::Ipv4, size) };
         let mut runs = Vec::new();
         let mut questions = Vec::new();
         for size in [128, 256, 512] {
-            let baseline = replica("a", size);
-            let candidate = replica("b", size);
+            let baseline = label_cell("a", size);
+            let candidate = label_cell("b", size);
             runs.extend(in_order(&baseline, &candidate));
             let metric = Metric::Throughput;
             questions.push(Question { factor: Factor::Replica, metric, baseline, candidate, margin: 0.01 });
@@ -279,7 +309,6 @@ mod tests {
 
     #[test]
     fn slices_after_own_arm_are_compared_with_the_others() {
-        let arm = |number: usize| Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) };
         let mut runs = Vec::new();
         for block in 0..5 {
             // One, other; other, one; one, other; ..: from the second round on, the first slice follows its own

@@ -1,8 +1,8 @@
 use super::*;
-use crate::fixtures::{campaign, cell, invalid, link_config, question, run, run_with, warned};
+use crate::fixtures::{campaign, cell, invalid, link_config, question, run, warned};
 use stacklab_model::{
     Cell, CpuQuota, Estimate, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Transport,
-    Value, Verdict,
+    Verdict,
 };
 
 fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
@@ -77,14 +77,22 @@ fn runs_that_were_sampled_give_no_verdict() {
     let link_config = link_config(None);
     let questions = [question(Metric::Throughput, 0.02)];
     let cells = [four, six];
-    let of = |is_sampled| {
+    let [whole, sampled] = [false, true].map(|is_sampled| {
         findings(&Campaign { cells: &cells, is_sampled, ..campaign(&link_config, &questions, &runs) })
-    };
-    assert_eq!(of(false).comparisons[0].verdict, Verdict::Better("ipv4".into()));
-    let sampled = of(true);
+    });
+    assert_eq!(whole.comparisons[0].verdict, Verdict::Better("ipv4".into()));
     assert!(matches!(&sampled.comparisons[0].verdict, Verdict::Nothing(why) if why.contains("sampled")));
     assert!(matches!(&sampled.overall[0].verdict, Verdict::Nothing(_)) && sampled.is_sampled);
     assert!(sampled.comparisons[0].effect.is_some());
+}
+
+/// The comparison of a campaign that ended so.
+fn compare(runs: &[RunRecord], stop_reason: StopReason, settled: Option<Verdict>) -> Comparison {
+    let link_config = link_config(None);
+    let questions = [question(Metric::Throughput, 0.02)];
+    let campaign = campaign(&link_config, &questions, runs);
+    let campaign = Campaign { stop_reasons: &[stop_reason], settled: &[settled], ..campaign };
+    findings(&campaign).comparisons.remove(0)
 }
 
 #[test]
@@ -99,21 +107,11 @@ fn before_the_end_only_settled_claims_are_made() {
             ]
         })
         .collect();
-    let link_config = link_config(None);
-    let questions = [question(Metric::Throughput, 0.02)];
-    let with = |stop_reason: StopReason, settled: Option<Verdict>| {
-        let stop_reasons = [stop_reason];
-        let settled = [settled];
-        let campaign = campaign(&link_config, &questions, &runs);
-        findings(&Campaign { stop_reasons: &stop_reasons, settled: &settled, ..campaign })
-            .comparisons
-            .remove(0)
-    };
-    let better = || Verdict::Better("ipv4".into());
-    assert_eq!(with(StopReason::Unfinished, None).verdict, Verdict::Inconclusive);
-    assert_eq!(with(StopReason::Unfinished, Some(better())).verdict, better());
-    let ended = with(StopReason::Cap, None);
-    assert_eq!(ended.verdict, better());
+    let better = Verdict::Better("ipv4".into());
+    assert_eq!(compare(&runs, StopReason::Unfinished, None).verdict, Verdict::Inconclusive);
+    assert_eq!(compare(&runs, StopReason::Unfinished, Some(better.clone())).verdict, better);
+    let ended = compare(&runs, StopReason::Cap, None);
+    assert_eq!(ended.verdict, better);
     assert!(ended.tests.unwrap().adjusted_p.is_some());
 }
 
@@ -140,11 +138,11 @@ fn a_campaign_without_runs_finds_nothing_and_says_so() {
 #[test]
 fn invalid_runs_and_warnings_are_counted_by_frequency() {
     let cell = cell(Family::Ipv4, 128);
-    let run = |block| run_with(block, &cell, Metric::Loss, Value::Measured(0.0));
+    let [first, second, third] = [0, 1, 2].map(|block| run(block, &cell, Metric::Loss, 0.0));
     let runs = [
-        invalid(warned(run(0), &["tick", "tick"]), "b"),
-        invalid(warned(run(1), &["load", "tick"]), "a"),
-        invalid(run(2), "b"),
+        invalid(warned(first, &["tick", "tick"]), "b"),
+        invalid(warned(second, &["load", "tick"]), "a"),
+        invalid(third, "b"),
     ];
     let found = of(&link_config(None), &[], &[], &runs);
     assert_eq!(found.invalid_runs, [(2, "b".to_owned()), (1, "a".to_owned())]);

@@ -3,7 +3,7 @@ use crate::comparison::blocks::block_summary;
 use crate::findings::findings;
 use crate::fixtures::{campaign, link_config, question, runs_of};
 use crate::runs::Runs;
-use stacklab_model::{Comparison, Findings, Interval, Metric, RunRecord, StopReason};
+use stacklab_model::{Findings, Interval, Metric, RunRecord, StopReason};
 
 /// The findings of a pair of hosts whose blocks have these log ratios, or differences.
 fn of(metric: Metric, distances: &[f64]) -> Findings {
@@ -32,12 +32,15 @@ fn fleet_of(pairs: &[(&str, Findings)], has_ended: bool) -> FleetFindings {
 }
 
 fn answers(findings: &Findings) -> Vec<PairAnswer> {
-    let answer = |of: &Comparison| PairAnswer {
-        verdict: of.verdict.clone(),
-        effect: of.effect.clone(),
-        claimed_interval: of.claimed_interval,
-    };
-    findings.comparisons.iter().map(answer).collect()
+    let mut answers = Vec::new();
+    for comparison in &findings.comparisons {
+        answers.push(PairAnswer {
+            verdict: comparison.verdict.clone(),
+            effect: comparison.effect.clone(),
+            claimed_interval: comparison.claimed_interval,
+        });
+    }
+    answers
 }
 
 fn fleet(metric: Metric, pairs: &[&[f64]], has_ended: bool) -> FleetFindings {
@@ -96,15 +99,16 @@ fn verdict_over_pairs_is_not_that_of_each() {
     let found = fleet(Metric::Throughput, &[&lower, &higher, &lower], true);
     let one = &found.comparisons[0];
     let verdicts: Vec<_> = one.answers.iter().map(|answer| &answer.verdict).collect();
-    let better = |level: &str| Verdict::Better(level.to_owned());
-    assert_eq!(verdicts, [&better("ipv4"), &better("ipv6"), &better("ipv4")]);
+    let four = Verdict::Better("ipv4".to_owned());
+    let six = Verdict::Better("ipv6".to_owned());
+    assert_eq!(verdicts, [&four, &six, &four]);
     assert_eq!((&one.verdict, one.claimed_interval), (&Verdict::Inconclusive, None));
     // Open in each pair, and sure over many.
     let noisy = [0.012, -0.004, 0.02, -0.012, 0.03, 0.008];
     let found = fleet(Metric::Throughput, &[&noisy[..]; 12], true);
     let one = &found.comparisons[0];
     assert_eq!(one.answers[0].verdict, Verdict::Inconclusive);
-    assert_eq!(one.verdict, better("ipv6"));
+    assert_eq!(one.verdict, six);
 }
 
 #[test]
@@ -139,9 +143,9 @@ fn one_pair_is_no_claim_and_two_are_a_wide_one() {
 fn pair_without_figure_is_left_out_and_counted() {
     let mut lost = of(Metric::Throughput, &about(0.3));
     lost.comparisons[0].verdict = Verdict::Nothing("ipv6 has no figure in 7 of 20 blocks".into());
-    let usual = || of(Metric::Throughput, &about(-0.1));
+    let usual = of(Metric::Throughput, &about(-0.1));
     // One has never begun.
-    let pairs = [("a", usual()), ("b", lost), ("c", usual()), ("d", of(Metric::Throughput, &[]))];
+    let pairs = [("a", usual.clone()), ("b", lost), ("c", usual), ("d", of(Metric::Throughput, &[]))];
     let found = fleet_of(&pairs, true);
     let [throughput] = &found.comparisons[..] else { panic!("{found:?}") };
     assert_eq!((throughput.counted, throughput.left_out), (2, 2));
@@ -199,32 +203,35 @@ fn events_that_few_pairs_see_are_not_equivalent() {
     assert_eq!(one.verdict, Verdict::NoneSeen("none in any of 5 pairs of hosts".into()));
     assert_eq!((&one.pooled, one.counted), (&None, 5));
     let few: &[f64] = &[0.0, 1e-6, 0.0, -1e-6, 0.0, 1e-6, 0.0, -1e-6];
-    let seen = |pairs: usize| [vec![few; pairs], vec![none; 8 - pairs]].concat();
-    let of = |pairs| fleet(Metric::Loss, &seen(pairs), true).comparisons.remove(0);
-    assert_eq!((of(4).verdict, of(4).counted), (Verdict::Inconclusive, 8));
-    assert_eq!(of(5).verdict, Verdict::Equivalent);
+    let four = fleet(Metric::Loss, &[vec![few; 4], vec![none; 4]].concat(), true).comparisons.remove(0);
+    assert_eq!((four.verdict, four.counted), (Verdict::Inconclusive, 8));
+    let five = fleet(Metric::Loss, &[vec![few; 5], vec![none; 3]].concat(), true).comparisons.remove(0);
+    assert_eq!(five.verdict, Verdict::Equivalent);
+}
+
+/// The first of several questions to seven pairs that agree; those to the others show nothing.
+fn compare_among(questions: u32) -> FleetComparison {
+    let pairs = [-0.05, -0.02, -0.06, -0.01, -0.04, -0.03, -0.02];
+    let mut all = Vec::new();
+    for (number, middle) in pairs.into_iter().enumerate() {
+        let mut findings = of(Metric::Throughput, &[middle - 1e-4, middle + 1e-4]);
+        for size in 1..questions {
+            let mut other = of(Metric::Throughput, &about(if number % 2 == 0 { 0.1 } else { -0.1 }));
+            let question = &mut other.comparisons[0].question;
+            question.baseline.size = size;
+            question.candidate.size = size;
+            findings.comparisons.append(&mut other.comparisons);
+        }
+        all.push((["a", "b", "c", "d", "e", "f", "g"][number], findings));
+    }
+    fleet_of(&all, true).comparisons.remove(0)
 }
 
 #[test]
 fn many_comparisons_need_more_evidence() {
     // p of 1 in 64 alone is a claim; among questions that show nothing it is none.
-    let pairs = [-0.05, -0.02, -0.06, -0.01, -0.04, -0.03, -0.02];
-    let fleet = |questions: usize| {
-        let mut all = Vec::new();
-        for (number, middle) in pairs.into_iter().enumerate() {
-            let mut findings = of(Metric::Throughput, &[middle - 1e-4, middle + 1e-4]);
-            for size in 1..questions {
-                let mut other = of(Metric::Throughput, &about(if number % 2 == 0 { 0.1 } else { -0.1 }));
-                let question = &mut other.comparisons[0].question;
-                (question.baseline.size, question.candidate.size) = (size as u32, size as u32);
-                findings.comparisons.append(&mut other.comparisons);
-            }
-            all.push((["a", "b", "c", "d", "e", "f", "g"][number], findings));
-        }
-        fleet_of(&all, true).comparisons.remove(0)
-    };
-    let alone = fleet(1);
-    let among = fleet(10);
+    let alone = compare_among(1);
+    let among = compare_among(10);
     close(alone.pooled.unwrap().p, 1.0 / 64.0);
     close(among.pooled.unwrap().p, 1.0 / 64.0);
     assert_eq!((alone.verdict, among.verdict), (Verdict::Better("ipv4".into()), Verdict::Inconclusive));
@@ -232,13 +239,10 @@ fn many_comparisons_need_more_evidence() {
 
 #[test]
 fn unfinished_pairs_still_count() {
-    let unfinished = |_| {
-        let mut findings = of(Metric::Throughput, &about(0.1));
-        findings.comparisons[0].stop_reason = StopReason::Unfinished;
-        findings
-    };
-    let [a, b] = [0, 1].map(unfinished);
-    assert_eq!(fleet_of(&[("a", a), ("b", b)], true).comparisons[0].counted, 2);
+    let mut unfinished = of(Metric::Throughput, &about(0.1));
+    unfinished.comparisons[0].stop_reason = StopReason::Unfinished;
+    let pairs = [("a", unfinished.clone()), ("b", unfinished)];
+    assert_eq!(fleet_of(&pairs, true).comparisons[0].counted, 2);
     assert_eq!(OverPairs::default().finish(true).comparisons, []);
 }
 
@@ -272,13 +276,13 @@ fn few_pairs_claim_the_typical_one() {
 
 #[test]
 fn six_pairs_claim_nothing() {
-    let slower = |pairs| fleet_at(&vec![-0.1; pairs]).comparisons.remove(0).verdict;
-    let equal = |pairs| {
-        let middles: Vec<f64> = (0..pairs).map(|pair| 0.001 - 0.002 * f64::from(pair % 2)).collect();
-        fleet_at(&middles).comparisons.remove(0).verdict
-    };
-    assert_eq!([slower(6), equal(6)], [Verdict::Inconclusive, Verdict::Inconclusive]);
-    assert_eq!([slower(7), equal(7)], [Verdict::Better("ipv4".into()), Verdict::Equivalent]);
+    let slower = [-0.1; 7];
+    let equal = [0.001, -0.001, 0.001, -0.001, 0.001, -0.001, 0.001];
+    for middles in [slower, equal] {
+        assert_eq!(fleet_at(&middles[..6]).comparisons[0].verdict, Verdict::Inconclusive);
+    }
+    assert_eq!(fleet_at(&slower).comparisons[0].verdict, Verdict::Better("ipv4".into()));
+    assert_eq!(fleet_at(&equal).comparisons[0].verdict, Verdict::Equivalent);
 }
 
 #[test]
@@ -296,10 +300,8 @@ fn equivalence_needs_mean_and_typical_pair() {
 
 #[test]
 fn many_pairs_claim_their_mean() {
-    let of = |pairs: usize| {
+    for (pairs, better) in [(MIN_PAIRS_OF_MEAN - 1, "ipv4"), (MIN_PAIRS_OF_MEAN, "ipv6")] {
         let middles: Vec<f64> = (0..pairs).map(|pair| if pair % 10 == 0 { 0.5 } else { -0.01 }).collect();
-        fleet_at(&middles).comparisons.remove(0).verdict
-    };
-    assert_eq!(of(MIN_PAIRS_OF_MEAN - 1), Verdict::Better("ipv4".into()));
-    assert_eq!(of(MIN_PAIRS_OF_MEAN), Verdict::Better("ipv6".into()));
+        assert_eq!(fleet_at(&middles).comparisons[0].verdict, Verdict::Better(better.into()));
+    }
 }

@@ -130,10 +130,11 @@ fn without_a_link_rate_headers_explain_nothing() {
 fn on_a_link_that_is_not_full_headers_explain_nothing() {
     let question = with(Metric::Throughput, Transport::Udp, SizeOf::Payload, 128);
     let link_config = link_config(Some(Rate(1_000_000_000)));
-    let explained = |means| explain(&question, None, means, &link_config).unwrap().ratio.is_some();
-    assert!(explained([Some(0.91 * 659.79), Some(0.91 * 598.13)]));
-    assert!(!explained([Some(0.5 * 659.79), Some(0.91 * 598.13)]));
-    assert!(!explained([Some(0.91 * 659.79), Some(0.5 * 598.13)]));
+    for (baseline, candidate, is_explained) in [(0.91, 0.91, true), (0.5, 0.91, false), (0.91, 0.5, false)] {
+        let means = [Some(baseline * 659.79), Some(candidate * 598.13)];
+        let found = explain(&question, None, means, &link_config).unwrap();
+        assert_eq!(found.ratio.is_some(), is_explained, "{means:?}");
+    }
 }
 
 #[test]

@@ -123,15 +123,7 @@ mod tests {
 
     #[test]
     fn records_under_unequal_load_are_not_comparable() {
-        let under = |middle: f64, share: u32| {
-            let mut runs = runs(middle, 10, "other_load");
-            for run in &mut runs {
-                run.warnings[0].text =
-                    format!("other load used {share} % of the CPUs (make used 90 % of one)");
-            }
-            runs
-        };
-        let (found, loads) = compared(&under(100.0, 30), &under(80.0, 75));
+        let (found, loads) = compared(&loaded_runs(100.0, 30), &loaded_runs(80.0, 75));
         assert_eq!([loads.a.share, loads.b.share], [0.3, 0.75]);
         assert!(!found.figures[0].fails, "the load may be all that differs");
         let load = found.differences.iter().find(|of| of.what == "other load").unwrap();

@@ -36,7 +36,7 @@ pub fn between(
     metrics: &[Metric],
     allowed: Option<f64>,
 ) -> Result<RecordDiff, NothingInCommon> {
-    let [metrics_a, metrics_b] = [a, b].map(|campaign| taken(campaign, metrics));
+    let [metrics_a, metrics_b] = [a, b].map(|campaign| list_metrics(campaign, metrics));
     let shared: Vec<Metric> = metrics_a.iter().filter(|metric| metrics_b.contains(metric)).copied().collect();
     let cells: Vec<&Cell> = a.cells.iter().filter(|cell| b.cells.contains(cell)).collect();
     if cells.is_empty() {
@@ -62,26 +62,34 @@ pub fn between(
             figure.fails = false;
         }
     }
-    let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| OnlyInOne {
-        cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
-        metrics: taken.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
-    };
     Ok(RecordDiff {
-        a: recorded(a, names[0]),
-        b: recorded(b, names[1]),
+        a: describe_record(a, names[0]),
+        b: describe_record(b, names[1]),
         differences: differences(a, b, &loads),
-        only_a: only(a, b, &metrics_a),
-        only_b: only(b, a, &metrics_b),
+        only_a: list_rest(a, b, &metrics_a, &shared),
+        only_b: list_rest(b, a, &metrics_b, &shared),
         allowed,
         figures,
     })
 }
 
+/// What a campaign has and the other one has not.
+fn list_rest(campaign: &Campaign, other: &Campaign, metrics: &[Metric], shared: &[Metric]) -> OnlyInOne {
+    OnlyInOne {
+        cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
+        metrics: metrics.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
+    }
+}
+
 /// The metrics of a campaign by which something is compared; if some were requested, only those.
-fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
-    let is_asked = |metric: &Metric| asked.is_empty() || asked.contains(metric);
-    let all = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied();
-    once_each(all.filter(|metric| !metric.is_generator_error() && is_asked(metric)))
+fn list_metrics(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
+        if !metric.is_generator_error() && (asked.is_empty() || asked.contains(metric)) {
+            metrics.push(*metric);
+        }
+    }
+    once_each(metrics.into_iter())
 }
 
 /// The margin of a metric: the study's own, otherwise that of its other comparisons.
@@ -89,12 +97,17 @@ fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
     if metric.scale() == Scale::Difference {
         return metric.difference_margin();
     }
-    let ratios = || campaign.questions.iter().filter(|question| question.metric.scale() == Scale::Ratio);
-    let own = ratios().find(|question| question.metric == metric);
-    own.or_else(|| ratios().next()).map_or(MARGIN, |question| question.margin)
+    let mut margin = None;
+    for question in campaign.questions.iter().filter(|question| question.metric.scale() == Scale::Ratio) {
+        if question.metric == metric {
+            return question.margin;
+        }
+        margin = margin.or(Some(question.margin));
+    }
+    margin.unwrap_or(MARGIN)
 }
 
-fn recorded(campaign: &Campaign, name: &str) -> Recorded {
+fn describe_record(campaign: &Campaign, name: &str) -> Recorded {
     let valid_runs = campaign.runs.iter().filter(|run| run.is_valid()).count();
     Recorded {
         name: name.to_owned(),
@@ -115,24 +128,24 @@ fn differences(a: &Campaign, b: &Campaign, loads: &RecordLoads) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);
     let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();
-    let ways: [fn(&ProbeSpec) -> String; 3] = [
-        |spec| spec.pacing.to_string(),
-        |spec| spec.length.to_string(),
-        |spec| print_duration(spec.warmup_ns),
-    ];
     for probe in Probe::ALL {
-        let of = |campaign: &Campaign| campaign.probes.iter().find(|spec| spec.probe == *probe).cloned();
         // A probe that only one campaign has shows in its metrics.
-        let (Some(a), Some(b)) = (of(a), of(b)) else { continue };
-        for (what, way) in ["pacing", "length", "warmup"].into_iter().zip(ways) {
-            found.extend(apart(&format!("probe.{probe}.{what}"), way(&a), way(&b)));
-        }
+        let Some(a) = find_probe(a, *probe) else { continue };
+        let Some(b) = find_probe(b, *probe) else { continue };
+        found.extend(apart(&format!("probe.{probe}.pacing"), a.pacing.to_string(), b.pacing.to_string()));
+        found.extend(apart(&format!("probe.{probe}.length"), a.length.to_string(), b.length.to_string()));
+        let [a, b] = [a, b].map(|spec| print_duration(spec.warmup_ns));
+        found.extend(apart(&format!("probe.{probe}.warmup"), a, b));
     }
     if loads.warning().is_some() {
         let [a, b] = [loads.a, loads.b].map(|load| format!("disturbed {}", load.describe_extent()));
         found.extend(apart("other load", a, b));
     }
     found
+}
+
+fn find_probe<'a>(campaign: &Campaign<'a>, probe: Probe) -> Option<&'a ProbeSpec> {
+    campaign.probes.iter().find(|spec| spec.probe == probe)
 }
 
 fn apart(what: &str, a: String, b: String) -> Option<Apart> {

@@ -102,13 +102,17 @@ fn ratio_is_of_trimmed_means() {
     let b = [150.0, 160.0, 145.0, 900.0, 155.0, 152.0];
     let there = one(Metric::Throughput, &a, &b, None).effect.unwrap();
     let back = one(Metric::Throughput, &b, &a, None).effect.unwrap();
-    let geometric = |x: &[f64]| (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp();
-    let [a, b] = [&[90.0, 100.0, 95.0, 97.0, 98.0][..], &[150.0, 160.0, 155.0, 152.0]].map(geometric);
+    let [a, b] =
+        [&[90.0, 100.0, 95.0, 97.0, 98.0][..], &[150.0, 160.0, 155.0, 152.0]].map(average_geometrically);
     assert!((there.estimate - b / a).abs() < 1e-12, "{there:?}");
     assert_eq!(there.degrees_of_freedom, 3.0);
     assert!((there.estimate * back.estimate - 1.0).abs() < 1e-12);
     assert!((there.interval95.low * back.interval95.high - 1.0).abs() < 1e-12);
     assert!((there.p - back.p).abs() < 1e-12 && there.p < 0.01, "{there:?}");
+}
+
+fn average_geometrically(x: &[f64]) -> f64 {
+    (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp()
 }
 
 #[test]
@@ -148,9 +152,12 @@ fn the_margin_is_the_first_studys() {
     assert_eq!(compared(&a, &b, None).figures[0].margin, 0.01);
 }
 
+fn fails(metric: Metric, a: &[f64], b: &[f64], allowed: f64) -> bool {
+    one(metric, a, b, Some(allowed)).fails
+}
+
 #[test]
 fn only_a_whole_interval_exceeds_what_is_allowed() {
-    let fails = |metric, a: &[f64], b: &[f64], allowed| one(metric, a, b, Some(allowed)).fails;
     use Metric::{CpuSender, Loss, Stalls, Throughput};
     assert!(fails(Throughput, &at(100.0), &at(90.0), 0.05));
     assert!(!fails(Throughput, &at(100.0), &at(90.0), 0.095), "the estimate is beyond, its interval is not");
@@ -218,19 +225,20 @@ fn compares_what_both_have_and_names_the_rest() {
     assert_eq!(found.only_b, OnlyInOne { cells: vec![large], metrics: vec![Metric::Jitter] });
 }
 
+fn compare_by(a: &RecordData, b: &RecordData, metrics: &[Metric]) -> Result<(), NothingInCommon> {
+    between([&a.campaign(), &b.campaign()], ["a", "b"], metrics, None).map(drop)
+}
+
 #[test]
 fn nothing_in_common_is_said() {
     let a = RecordData::of(Metric::Throughput, &at(100.0));
     let mut b = RecordData::of(Metric::Throughput, &at(100.0));
-    let of = |b: &RecordData, asked: &[Metric]| {
-        between([&a.campaign(), &b.campaign()], ["a", "b"], asked, None).map(drop)
-    };
-    assert_eq!(of(&b, &[Metric::Throughput]), Ok(()));
-    assert_eq!(of(&b, &[Metric::Rtt]), Err(NothingInCommon::Metrics));
+    assert_eq!(compare_by(&a, &b, &[Metric::Throughput]), Ok(()));
+    assert_eq!(compare_by(&a, &b, &[Metric::Rtt]), Err(NothingInCommon::Metrics));
     b.probes = stream(&[Metric::Jitter]);
-    assert_eq!(of(&b, &[]), Err(NothingInCommon::Metrics));
+    assert_eq!(compare_by(&a, &b, &[]), Err(NothingInCommon::Metrics));
     b.cells[0].transport = Transport::Tcp;
-    assert_eq!(of(&b, &[]), Err(NothingInCommon::Cells));
+    assert_eq!(compare_by(&a, &b, &[]), Err(NothingInCommon::Cells));
 }
 
 #[test]
@@ -316,13 +324,17 @@ fn host(kernel: &str) -> HostFacts {
     }
 }
 
+fn read_kernel(facts: &HostFacts) -> String {
+    facts.kernel.clone()
+}
+
 #[test]
 fn hosts_that_agree_are_told_once_and_others_by_name() {
-    let hosts = |second| [("left".to_owned(), host("6.1")), ("right".to_owned(), host(second))];
-    let kernel = |facts: &HostFacts| facts.kernel.clone();
-    assert_eq!(by_host(&hosts("6.1"), kernel), "6.1");
-    assert_eq!(by_host(&hosts("6.12"), kernel), "left: 6.1, right: 6.12");
-    assert_eq!(by_host(&[], kernel), "unknown");
+    let mut hosts = [("left".to_owned(), host("6.1")), ("right".to_owned(), host("6.1"))];
+    assert_eq!(by_host(&hosts, read_kernel), "6.1");
+    hosts[1].1 = host("6.12");
+    assert_eq!(by_host(&hosts, read_kernel), "left: 6.1, right: 6.12");
+    assert_eq!(by_host(&[], read_kernel), "unknown");
 }
 
 #[test]

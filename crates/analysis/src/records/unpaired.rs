@@ -124,12 +124,8 @@ fn sample(runs: &[&RunRecord], metric: Metric) -> Result<Vec<f64>, String> {
 /// twice as many false claims as allowed.
 fn unpaired(metric: Metric, first: &[f64], second: &[f64], margin: f64) -> Option<(Unpaired, [f64; 2])> {
     let scale = metric.scale();
-    let moments = |figures: &[f64]| {
-        let distances: Vec<f64> = figures.iter().map(|figure| scale.to_distance(*figure)).collect();
-        if scale == Scale::Ratio { Moments::trimmed(&distances) } else { Moments::of(&distances) }
-    };
-    let of_first = moments(first)?;
-    let of_second = moments(second)?;
+    let of_first = summarise_distances(scale, first)?;
+    let of_second = summarise_distances(scale, second)?;
     let found = yuen_welch(&of_first, &of_second);
     // Events of which neither record has one: there is nothing to be sure of.
     let none = scale == Scale::Difference && first.iter().chain(second).all(|figure| *figure == 0.0);
@@ -148,6 +144,11 @@ fn unpaired(metric: Metric, first: &[f64], second: &[f64], margin: f64) -> Optio
         adjusted_equivalence_p: equivalence_p,
     };
     Some((effect, [of_first, of_second].map(|moments| back(scale, moments.mean))))
+}
+
+fn summarise_distances(scale: Scale, figures: &[f64]) -> Option<Moments> {
+    let distances: Vec<f64> = figures.iter().map(|figure| scale.to_distance(*figure)).collect();
+    if scale == Scale::Ratio { Moments::trimmed(&distances) } else { Moments::of(&distances) }
 }
 
 /// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
@@ -185,15 +186,9 @@ pub(crate) fn is_beyond(
 /// [`MIN_UNPAIRED_RUNS`] of either record. Each claim has a range, as in a campaign. A figure that is claimed to be
 /// worse fails if its whole range is worse than what is allowed.
 pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
-    let p = |of: fn(&Unpaired) -> f64| {
-        let judged = figures.iter().filter_map(|figure| Some((figure, figure.effect.as_ref()?)));
-        judged.map(|(figure, effect)| if has_few_runs(figure) { 1.0 } else { of(effect) }).collect()
-    };
-    let claims = claims_at_the_end(LEVEL, p(|effect| effect.p), p(|effect| effect.equivalence_p));
-    let level = |claim: Claim| {
-        let claims_of_its_kind = claims.iter().filter(|(_, other)| *other == Some(claim));
-        range_level(claims_of_its_kind.count(), claims.len())
-    };
+    let p = list_p(figures, Claim::Different);
+    let equivalence_p = list_p(figures, Claim::Equivalent);
+    let claims = claims_at_the_end(LEVEL, p, equivalence_p);
     let judged = figures.iter_mut().filter(|figure| figure.effect.is_some());
     for (figure, (adjusted, claim)) in judged.zip(&claims) {
         let Some(effect) = figure.effect.as_mut() else { continue };
@@ -201,8 +196,13 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
         let Unpaired { scale, estimate, error, degrees_of_freedom, .. } = *effect;
         let distance = Student { estimate: scale.to_distance(estimate), error, degrees_of_freedom };
         let possible = figure.metric.possible_effects();
-        effect.claimed_interval =
-            claim.map(|claim| interval_back(scale, distance.interval(1.0 - level(claim))).clip_to(possible));
+        effect.claimed_interval = None;
+        if claim.is_some() {
+            let claims_of_its_kind = claims.iter().filter(|(_, other)| other == claim).count();
+            let level = range_level(claims_of_its_kind, claims.len());
+            let range = interval_back(scale, distance.interval(1.0 - level));
+            effect.claimed_interval = Some(range.clip_to(possible));
+        }
         let is_better = (distance.estimate > 0.0) == (figure.metric.better() == Better::Higher);
         figure.change = match claim {
             Some(Claim::Different) if is_better => Change::Better,
@@ -215,6 +215,20 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
             figure.fails = is_beyond(metric, margin, &figure.a, effect.claimed_interval, allowed);
         }
     }
+}
+
+/// The p of one kind of claim of each figure that has an effect.
+fn list_p(figures: &[MetricDiff], claim: Claim) -> Vec<f64> {
+    let mut all = Vec::new();
+    for figure in figures {
+        let Some(effect) = &figure.effect else { continue };
+        all.push(match claim {
+            _ if has_few_runs(figure) => 1.0,
+            Claim::Different => effect.p,
+            Claim::Equivalent => effect.equivalence_p,
+        });
+    }
+    all
 }
 
 /// Whether a record has too few runs with this figure for any claim.

@@ -152,15 +152,18 @@ mod tests {
         assert_eq!(benjamini_hochberg(&[0.6, 0.9]), [0.9, 0.9]);
     }
 
+    fn claim(e: &[f64]) -> Vec<bool> {
+        e_benjamini_hochberg(e, 0.05)
+    }
+
     #[test]
     fn e_values_are_claimed_together() {
-        let claimed = |e: &[f64]| e_benjamini_hochberg(e, 0.05);
         // Alone 20 are needed; of three, 60, 30 and 20.
-        assert_eq!(claimed(&[19.9]), [false]);
-        assert_eq!(claimed(&[20.0]), [true]);
-        assert_eq!(claimed(&[59.0, 29.0, 1.0]), [false; 3]);
-        assert_eq!(claimed(&[59.0, 31.0, 1.0]), [true, true, false]);
-        assert_eq!(claimed(&[20.0, f64::INFINITY, 20.0]), [true; 3]);
-        assert_eq!(claimed(&[0.0, 0.0]), [false; 2]);
+        assert_eq!(claim(&[19.9]), [false]);
+        assert_eq!(claim(&[20.0]), [true]);
+        assert_eq!(claim(&[59.0, 29.0, 1.0]), [false; 3]);
+        assert_eq!(claim(&[59.0, 31.0, 1.0]), [true, true, false]);
+        assert_eq!(claim(&[20.0, f64::INFINITY, 20.0]), [true; 3]);
+        assert_eq!(claim(&[0.0, 0.0]), [false; 2]);
     }
 }

@@ -103,10 +103,11 @@ impl<'a> Weighted<'a> {
     fn effective_number(&self, between: f64) -> f64 {
         let least = self.units.iter().map(|(_, within)| within + between).fold(f64::INFINITY, f64::min);
         // In relation to the largest weight, as the least variance may be zero: then all are.
-        let weights = || {
-            self.units.iter().map(|(_, within)| if least > 0.0 { least / (within + between) } else { 1.0 })
-        };
-        weights().sum::<f64>().powi(2) / weights().map(|weight| weight * weight).sum::<f64>()
+        let mut weights = Vec::new();
+        for (_, within) in self.units {
+            weights.push(if least > 0.0 { least / (within + between) } else { 1.0 });
+        }
+        weights.iter().sum::<f64>().powi(2) / weights.iter().map(|weight| weight * weight).sum::<f64>()
     }
 
     /// The variance of the true values at which Q, which falls with it, has this value; 0 if it is never as large.

@@ -100,12 +100,18 @@ impl Student {
 
     /// p that the true value is outside a margin: the larger of two one-sided tests (Schuirmann 1987).
     pub fn equivalence_p(&self, margin: &Interval) -> f64 {
-        let beyond = |distance: f64| match (self.error > 0.0, distance >= 0.0) {
+        let above_low = self.p_above(self.estimate - margin.low);
+        let below_high = self.p_above(margin.high - self.estimate);
+        above_low.max(below_high)
+    }
+
+    /// One-sided p of an estimate at this distance. Without an error it is 0, or 1 for one on the wrong side.
+    fn p_above(&self, distance: f64) -> f64 {
+        match (self.error > 0.0, distance >= 0.0) {
             (true, _) => self.above(distance),
             (false, true) => 0.0,
             (false, false) => 1.0,
-        };
-        beyond(self.estimate - margin.low).max(beyond(margin.high - self.estimate))
+        }
     }
 
     /// The chance of an estimate that is further from the true value on one side.
@@ -244,11 +250,14 @@ mod tests {
 
     #[test]
     fn equal_figures_have_an_interval_of_no_width() {
-        let of = |figures: &[f64]| Moments::of(figures).unwrap().student();
-        assert_eq!(of(&[3.0; 5]).interval(0.95), Interval { low: 3.0, high: 3.0 });
-        assert_eq!((of(&[3.0; 5]).p(), of(&[0.0; 5]).p()), (0.0, 1.0));
+        let [three, zero] = [[3.0; 5], [0.0; 5]].map(|figures| Moments::of(&figures).unwrap().student());
+        assert_eq!(three.interval(0.95), Interval { low: 3.0, high: 3.0 });
+        assert_eq!((three.p(), zero.p()), (0.0, 1.0));
         let margin = Interval { low: -1.0, high: 1.0 };
-        assert_eq!((of(&[0.5; 3]).equivalence_p(&margin), of(&[1.5; 3]).equivalence_p(&margin)), (0.0, 1.0));
+        for (figure, p) in [(0.5, 0.0), (1.5, 1.0)] {
+            let found = Moments::of(&[figure; 3]).unwrap().student();
+            assert_eq!(found.equivalence_p(&margin), p, "{figure}");
+        }
     }
 
     #[test]

@@ -154,21 +154,24 @@ mod tests {
         assert_eq!(signed_rank_p_above(&[]), 1.0);
     }
 
+    fn make_signs(above: usize, below: usize) -> Vec<f64> {
+        [vec![1.0; above], vec![-0.1; below]].concat()
+    }
+
     #[test]
     fn signs_agree_with_scipy() {
         // scipy.stats.binomtest: 7 of 7, 9 of 10 and 15 of 20; then with alternative "greater".
-        let of = |above: usize, below: usize| [vec![1.0; above], vec![-0.1; below]].concat();
         for (above, below, scipy, greater) in [
             (7, 0, 0.015625, 0.0078125),
             (9, 1, 0.021484375, 0.0107421875),
             (15, 5, 0.04138946533203125, 0.020694732666015625),
         ] {
-            assert!((sign_p(&of(above, below)) / scipy - 1.0).abs() < 1e-9);
-            assert!((sign_p(&of(below, above)) / scipy - 1.0).abs() < 1e-9);
-            assert!((sign_p_above(&of(above, below)) / greater - 1.0).abs() < 1e-9);
+            assert!((sign_p(&make_signs(above, below)) / scipy - 1.0).abs() < 1e-9);
+            assert!((sign_p(&make_signs(below, above)) / scipy - 1.0).abs() < 1e-9);
+            assert!((sign_p_above(&make_signs(above, below)) / greater - 1.0).abs() < 1e-9);
         }
         // Zeros are on neither side: seven of ten are no majority that is sure.
-        let zeros = [of(7, 0), vec![0.0; 3]].concat();
+        let zeros = [make_signs(7, 0), vec![0.0; 3]].concat();
         assert!((sign_p(&zeros) - 0.34375).abs() < 1e-12 && (sign_p_above(&zeros) - 0.171875).abs() < 1e-12);
         assert_eq!((sign_p(&[0.0; 4]), sign_p_above(&[])), (1.0, 1.0));
     }

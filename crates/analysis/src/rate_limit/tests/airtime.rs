@@ -81,9 +81,9 @@ fn what_is_left_is_the_stacks() {
 #[test]
 fn a_channel_that_is_not_full_explains_nothing() {
     let question = families(Metric::Throughput, 1408);
-    let of = |means| explain(&question, None, means, &network()).unwrap();
-    assert!(of([Some(70.0), Some(70.0)]).ratio.is_some());
-    let found = of([Some(70.0), Some(60.0)]);
+    let found = explain(&question, None, [Some(70.0), Some(70.0)], &network()).unwrap();
+    assert!(found.ratio.is_some());
+    let found = explain(&question, None, [Some(70.0), Some(60.0)], &network()).unwrap();
     assert_eq!(found.ratio, None);
     assert!(found.because.starts_with("the channel was not full"), "{}", found.because);
 }
