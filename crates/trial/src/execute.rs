@@ -1,5 +1,6 @@
 //! Executes the transfers of a trial on two agents.
 
+use crate::path::Path;
 use crate::slots::{LEAD_NS, Pair, SlotLengths, Slots};
 use crate::transfer::{Transfer, TransferRole};
 use stacklab_model::{Ends, Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
@@ -174,40 +175,61 @@ fn sender_spec(Transfer { path, spec, .. }: &Transfer) -> Box<TrialSpec> {
 
 fn listen(agents: &mut Pair<'_>, transfer: &Transfer, time: Time) -> Result<Listening, AgentError> {
     let Transfer { path, spec, from, .. } = transfer;
-    let mut ask = |agent: usize, request, asked: &str| match agents[agent].ask(request, asked, time.left())? {
-        (id, Answer::Listening { address }) => Ok((id, address)),
-        _ => Err(agents[agent].confused(asked)),
-    };
     // Behind a translator the receiver has the other family.
     let receiver_spec = Box::new(TrialSpec { family: Family::of(path.receiver.ip()), ..spec.clone() });
-    // An end that does not open may know itself by another address than the one at which it is reached.
-    let mut ask_at =
-        |agent: usize, address: &ScopedAddr, request: &dyn Fn(ScopedAddr) -> Request, asked: &str| {
-            let translates = path.opener.is_some() && !address.is_link_local();
-            match ask(agent, request(address.clone()), asked) {
-                Err(first @ AgentError::Failed { .. }) if translates => {
-                    let unnamed = Family::of(address.ip()).unspecified().into();
-                    ask(agent, request(unnamed), asked).map_err(|_| first)
-                }
-                answered => answered,
-            }
-        };
     // Opening connections is what that probe measures.
     if path.opener != Some(Role::Receiver) || spec.probe.probe == Probe::Connect {
-        let request = |address| Request::Listen { spec: receiver_spec.clone(), address };
-        let (id, address) = ask_at(transfer.to(), &path.receiver, &request, "listen")?;
+        let (id, address) = ask_at(agents[transfer.to()], path, &path.receiver, "listen", time, |address| {
+            Request::Listen { spec: receiver_spec.clone(), address }
+        })?;
         return Ok(Listening { id, address, waiting: None });
     }
-    let request = |address| Request::Wait { spec: sender_spec(transfer), address };
-    let (waiting, sender) = ask_at(*from, &path.sender, &request, "wait for the receiver")?;
+    let (waiting, sender) =
+        ask_at(agents[*from], path, &path.sender, "wait for the receiver", time, |address| Request::Wait {
+            spec: sender_spec(transfer),
+            address,
+        })?;
     let to = SocketAddr::new(path.source(), sender.port());
     let request = Request::Open { spec: receiver_spec, address: path.receiver.clone(), to };
-    match ask(transfer.to(), request, "open the flows") {
+    match ask(agents[transfer.to()], request, "open the flows", time) {
         Ok((id, address)) => Ok(Listening { id, address, waiting: Some(waiting) }),
         Err(error) => {
             end_wait(agents[*from], waiting, time)?;
             Err(error)
         }
+    }
+}
+
+/// Asks for an end of flows. Returns the id of the request, and the address of the end.
+fn ask(
+    agent: &mut AgentClient,
+    request: Request,
+    asked: &str,
+    time: Time,
+) -> Result<(u64, SocketAddr), AgentError> {
+    match agent.ask(request, asked, time.left())? {
+        (id, Answer::Listening { address }) => Ok((id, address)),
+        _ => Err(agent.confused(asked)),
+    }
+}
+
+/// Asks for an end at an address. One that does not open may know itself by another address than the one at which it is
+/// reached.
+fn ask_at(
+    agent: &mut AgentClient,
+    path: &Path,
+    address: &ScopedAddr,
+    asked: &str,
+    time: Time,
+    request: impl Fn(ScopedAddr) -> Request,
+) -> Result<(u64, SocketAddr), AgentError> {
+    let translates = path.opener.is_some() && !address.is_link_local();
+    match ask(agent, request(address.clone()), asked, time) {
+        Err(first @ AgentError::Failed { .. }) if translates => {
+            let unnamed = Family::of(address.ip()).unspecified().into();
+            ask(agent, request(unnamed), asked, time).map_err(|_| first)
+        }
+        answered => answered,
     }
 }
 

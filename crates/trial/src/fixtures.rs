@@ -55,23 +55,8 @@ pub(crate) fn ends(spec: &TrialSpec) -> Ends<HostReport> {
 /// The same, the sender's first.
 pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
     let [from, to] = addresses(spec.family).map(|address| SocketAddr::new(address, 5000));
-    let side = |role, local, peer| {
-        let endpoint = Endpoint {
-            family: spec.family,
-            transport: spec.transport,
-            local,
-            peer,
-            interface: "st0".to_owned(),
-            interface_mtu: 1500,
-            path_mtu: Some(1500),
-            offloads: Offloads { tso: Some(false), ..Offloads::default() },
-            congestion_control: None,
-            options: Default::default(),
-        };
-        HostReport { io: Some(spec.io), ..HostReport::new(role, endpoint) }
-    };
-    let mut sender = side(Role::Sender, from, to);
-    let mut receiver = side(Role::Receiver, to, from);
+    let mut sender = build_report(spec, Role::Sender, from, to);
+    let mut receiver = build_report(spec, Role::Receiver, to, from);
     let markers = if spec.transport == Transport::Udp { 3 } else { 1 };
     sender.sent = Sent { measured: 1000, markers, bytes: 128_000, last_ns: 1_000_000_000, ..Sent::default() };
     sender.counters.0.insert("interface.tx_packets".to_owned(), 1000 + markers);
@@ -88,4 +73,20 @@ pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
             Some(TcpInfo { bytes_sent: Some(1001 * 128), data_segs_out: Some(1001), ..TcpInfo::default() });
     }
     (sender, receiver)
+}
+
+fn build_report(spec: &TrialSpec, role: Role, local: SocketAddr, peer: SocketAddr) -> HostReport {
+    let endpoint = Endpoint {
+        family: spec.family,
+        transport: spec.transport,
+        local,
+        peer,
+        interface: "st0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads { tso: Some(false), ..Offloads::default() },
+        congestion_control: None,
+        options: Default::default(),
+    };
+    HostReport { io: Some(spec.io), ..HostReport::new(role, endpoint) }
 }

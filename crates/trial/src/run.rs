@@ -72,7 +72,7 @@ pub fn collect(
     spec: &TrialSpec,
     direction: Direction,
 ) -> Result<Collected, AgentError> {
-    collected(&mut [[sender, receiver]], &transfers::of(path, spec, direction), Sending::AtOnce)
+    collect_transfers(&mut [[sender, receiver]], &transfers::of(path, spec, direction), Sending::AtOnce)
 }
 
 /// Runs an interleaved trial, whose arms have paths and specifications. With `slots` each arm has its own pair of
@@ -95,7 +95,8 @@ pub fn collect_arms(
     let transfers: Vec<Transfer> =
         arms.iter().flat_map(|(path, spec)| transfers::of(path, spec, direction)).collect();
     let sending = slots.map_or(Sending::InTurns(seed), |lengths| Sending::InSlots(seed, lengths));
-    let Collected { started_unix_ns, wall_ns, limits, reports } = collected(pairs, &transfers, sending)?;
+    let Collected { started_unix_ns, wall_ns, limits, reports } =
+        collect_transfers(pairs, &transfers, sending)?;
     // The arms share the time.
     let wall_ns = wall_ns / arms.len().max(1) as u64;
     let mut of_arms = Vec::new();
@@ -110,7 +111,7 @@ pub fn collect_arms(
     Ok(of_arms)
 }
 
-fn collected(
+fn collect_transfers(
     pairs: &mut [[&mut AgentClient; 2]],
     transfers: &[Transfer],
     sending: Sending,
@@ -181,10 +182,10 @@ pub fn figures(
     let drops = results::drops(&main.spec, sender, receiver);
     let mut warnings = Vec::new();
     for (transfer, Ends { sender, receiver }) in transfers.iter().zip(&host_reports) {
-        let of_transfer = results::warnings(&transfer.spec, &transfer.path, sender, receiver);
-        let said =
-            |warning: Warning| Warning { text: format!("{}{}", transfer.prefix(), warning.text), ..warning };
-        warnings.extend(of_transfer.into_iter().map(said));
+        for warning in results::warnings(&transfer.spec, &transfer.path, sender, receiver) {
+            let text = format!("{}{}", transfer.prefix(), warning.text);
+            warnings.push(Warning { text, ..warning });
+        }
     }
     warnings.extend(transfers::overlap_warning(&transfers, &host_reports, spec.clock_offset_ns));
     warnings.extend(transfers::load_warning(&transfers, &host_reports, spec.clock_offset_ns));

@@ -50,14 +50,15 @@ pub struct SlotLengths {
 impl SlotLengths {
     /// The longest that one of the arms needs, with the study's slice if it names one.
     pub fn of(arms: &[(&Path, &TrialSpec)], limits: PathLimits, slice_ns: Option<u64>) -> Self {
-        let most = |need: &dyn Fn(&Path, &TrialSpec) -> u64| {
-            arms.iter().map(|(path, spec)| need(path, spec)).max().unwrap_or(0)
-        };
-        SlotLengths {
-            slice_ns: slice_ns.unwrap_or_else(|| most(&|path, spec| slice(path, spec, limits))),
-            gap_ns: most(&|_, spec| gap(spec, limits)),
-            warmup_ns: most(&|_, spec| spec.probe.warmup_ns.max(MIN_SLICE_NS)),
+        let mut lengths = SlotLengths { slice_ns: slice_ns.unwrap_or(0), gap_ns: 0, warmup_ns: 0 };
+        for (path, spec) in arms {
+            if slice_ns.is_none() {
+                lengths.slice_ns = lengths.slice_ns.max(slice(path, spec, limits));
+            }
+            lengths.gap_ns = lengths.gap_ns.max(gap(spec, limits));
+            lengths.warmup_ns = lengths.warmup_ns.max(spec.probe.warmup_ns.max(MIN_SLICE_NS));
         }
+        lengths
     }
 }
 
@@ -145,11 +146,12 @@ fn all_slots_ns(
     SlotLengths { slice_ns, warmup_ns, .. }: SlotLengths,
     slot_ns: u64,
 ) -> u64 {
-    let length_ns = |transfer: &Transfer| match transfer.spec.probe.length {
-        Length::Time(ns) => ns,
-        Length::Packets(_) => 0,
-    };
-    let most_ns = transfers.iter().map(length_ns).max().unwrap_or(0);
+    let mut most_ns = 0;
+    for transfer in transfers {
+        if let Length::Time(ns) = transfer.spec.probe.length {
+            most_ns = most_ns.max(ns);
+        }
+    }
     // The last round is that of the end markers.
     let rounds = most_ns.div_ceil(slice_ns.max(1)) + 1;
     let of_arm = slot_ns.saturating_mul(rounds).saturating_add(slot_ns + warmup_ns);
@@ -179,22 +181,25 @@ mod tests {
         let flood = spec(Probe::Stream, Pacing::Flood, Transport::Udp);
         let echo = spec(Probe::Echo, Pacing::Lockstep, Transport::Udp);
         let paced = spec(Probe::Stream, Pacing::Schedule(1_000.0), Transport::Udp);
-        let of = |limits: PathLimits, specs: &[&TrialSpec]| {
-            let arms: Vec<_> = specs.iter().map(|spec| (&path, *spec)).collect();
-            let SlotLengths { slice_ns, gap_ns, warmup_ns } = SlotLengths::of(&arms, limits, None);
-            assert_eq!(warmup_ns, 50_000_000);
-            (slice_ns / 1000, gap_ns / 1000)
-        };
-        assert_eq!(of(PathLimits::default(), &[&flood]), (10_000, 3_000));
-        // 200 frames of 1474 bytes with preamble and gap; 256 KiB.
-        assert_eq!(of(slow, &[&flood, &echo]), (23_584, 20_971));
-        assert_eq!(of(slow, &[&echo]), (20_000, 3_000));
         let coarse = PathLimits { wake_up_ns: 10_000_000, ..slow };
-        assert_eq!(of(coarse, &[&echo]), (20_000, 10_000));
+        assert_eq!(plan_lengths_us(PathLimits::default(), &[&flood]), (10_000, 3_000));
+        // 200 frames of 1474 bytes with preamble and gap; 256 KiB.
+        assert_eq!(plan_lengths_us(slow, &[&flood, &echo]), (23_584, 20_971));
+        assert_eq!(plan_lengths_us(slow, &[&echo]), (20_000, 3_000));
+        assert_eq!(plan_lengths_us(coarse, &[&echo]), (20_000, 10_000));
         // No more than a sixteenth of the trial: 200 messages would take 200 ms, and 8 round trips 320 ms.
-        assert_eq!(of(slow, &[&paced]), (50_000, 3_000));
-        assert_eq!(of(far, &[&flood]), (50_000, 60_971));
+        assert_eq!(plan_lengths_us(slow, &[&paced]), (50_000, 3_000));
+        assert_eq!(plan_lengths_us(far, &[&flood]), (50_000, 60_971));
         assert_eq!(SlotLengths::of(&[(&path, &flood)], slow, Some(5_000_000)).slice_ns, 5_000_000);
+    }
+
+    /// The lengths of slice and gap, after a warm-up of 50 ms.
+    fn plan_lengths_us(limits: PathLimits, specs: &[&TrialSpec]) -> (u64, u64) {
+        let path = fixtures::path(Family::Ipv4);
+        let arms: Vec<_> = specs.iter().map(|spec| (&path, *spec)).collect();
+        let SlotLengths { slice_ns, gap_ns, warmup_ns } = SlotLengths::of(&arms, limits, None);
+        assert_eq!(warmup_ns, 50_000_000);
+        (slice_ns / 1000, gap_ns / 1000)
     }
 
     #[test]

@@ -18,21 +18,16 @@ const TAIL: Duration = Duration::from_millis(300);
 /// The transfers of a trial, the measured one first. The load streams of an echo flow from the echo's sender or from
 /// both hosts. All start at once; the echo's warm-up is longer by the load's own, and the load ends after the echo.
 pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
-    let transfer = |role, from: usize, spec: TrialSpec| {
-        // The clock offset is that of the second agent from the first.
-        let (path, sign) = if from == 0 { (path.clone(), 1) } else { (path.reversed(), -1) };
-        let spec = TrialSpec { clock_offset_ns: sign * spec.clock_offset_ns, ..spec };
-        Transfer { role, from, path, spec }
-    };
     let senders = direction.senders();
     let token = spec.token;
     if spec.probe.probe != Probe::EchoUnderLoad {
-        let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
-        let transfers = roles
-            .into_iter()
-            .zip(senders)
-            .map(|((role, token), from)| transfer(role, *from, TrialSpec { token, ..spec.clone() }));
-        return transfers.collect();
+        let mut transfers = Vec::new();
+        for (number, from) in senders.iter().enumerate() {
+            let role = if number == 0 { TransferRole::Main } else { TransferRole::Reverse };
+            let token = if number == 0 { token } else { !token };
+            transfers.push(build_transfer(path, role, *from, TrialSpec { token, ..spec.clone() }));
+        }
+        return transfers;
     }
     let length_ns = match spec.probe.length {
         Length::Time(ns) => ns,
@@ -42,17 +37,26 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
     let mut echo = TrialSpec { io: Io::Send, flows: 1, ..spec.clone() };
     echo.probe.pacing = Pacing::Lockstep;
     echo.probe.warmup_ns += LEAD.as_nanos() as u64 + spec.probe.warmup_ns;
-    let load = |token| {
+    let mut transfers = vec![build_transfer(path, TransferRole::Main, senders[0], echo)];
+    let tokens = [!token, token.rotate_left(16) ^ 0x5555_5555];
+    for (from, token) in senders.iter().zip(tokens) {
         let mut load = TrialSpec { token, poll_ns: 0, ..spec.clone() };
         load.probe.probe = Probe::Stream;
         load.probe.length = Length::Time((LEAD + TAIL).as_nanos() as u64 + spec.probe.warmup_ns + length_ns);
         load.probe.metrics = vec![Metric::Throughput];
-        load
-    };
-    let tokens = [!token, token.rotate_left(16) ^ 0x5555_5555];
-    let loads =
-        senders.iter().zip(tokens).map(|(from, token)| transfer(TransferRole::Load, *from, load(token)));
-    std::iter::once(transfer(TransferRole::Main, senders[0], echo)).chain(loads).collect()
+        transfers.push(build_transfer(path, TransferRole::Load, *from, load));
+    }
+    transfers
+}
+
+/// A transfer from one of the agents, over the path from the first to the second.
+fn build_transfer(path: &Path, role: TransferRole, from: usize, spec: TrialSpec) -> Transfer {
+    if from == 0 {
+        return Transfer { role, from, path: path.clone(), spec };
+    }
+    // The clock offset is that of the second agent from the first.
+    let spec = TrialSpec { clock_offset_ns: -spec.clock_offset_ns, ..spec };
+    Transfer { role, from, path: path.reversed(), spec }
 }
 
 /// A warning if a load stream did not flow during the whole measured window of the echo. `offset_ns` is as for
@@ -64,22 +68,29 @@ pub(crate) fn load_warning(
 ) -> Option<Warning> {
     let echo = transfers.first()?;
     let seen = &host_reports.first()?.sender.received;
-    // Wide enough for any time that a host may tell.
-    let on_second =
-        |agent: usize, ns: u64| i128::from(ns) + if agent == 0 { i128::from(offset_ns) } else { 0 };
-    let first = on_second(echo.from, seen.first_ns);
-    let last = on_second(echo.from, seen.last_ns);
-    let flowed = |(transfer, ends): (&Transfer, &Ends<HostReport>)| {
+    let first = convert_to_second(echo.from, seen.first_ns, offset_ns);
+    let last = convert_to_second(echo.from, seen.last_ns, offset_ns);
+    for (transfer, ends) in transfers.iter().zip(host_reports) {
         let window = &ends.receiver.received;
-        on_second(transfer.to(), window.first_ns) <= first && last <= on_second(transfer.to(), window.last_ns)
-    };
-    let mut loads =
-        transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role == TransferRole::Load);
-    (!loads.all(flowed)).then(|| Warning {
-        code: "unloaded".to_owned(),
-        text: "the load stream did not cover the whole echo window".to_owned(),
-        advice: "lengthen the warm-up, so that connections have opened, or lower the load".to_owned(),
-    })
+        let began = convert_to_second(transfer.to(), window.first_ns, offset_ns);
+        let ended = convert_to_second(transfer.to(), window.last_ns, offset_ns);
+        if transfer.role == TransferRole::Load && (began > first || last > ended) {
+            return Some(Warning {
+                code: "unloaded".to_owned(),
+                text: "the load stream did not cover the whole echo window".to_owned(),
+                advice: "lengthen the warm-up, so that connections have opened, or lower the load".to_owned(),
+            });
+        }
+    }
+    None
+}
+
+/// A time by an agent's clock, by that of the second agent. Wide enough for any time that a host may tell.
+fn convert_to_second(agent: usize, ns: u64, offset_ns: i64) -> i128 {
+    match agent {
+        0 => i128::from(ns) + i128::from(offset_ns),
+        _ => i128::from(ns),
+    }
 }
 
 /// Figures of the transfers other than the main one.
@@ -111,12 +122,11 @@ pub(crate) fn overlap_warning(
 ) -> Option<Warning> {
     let reverse = transfers.iter().position(|transfer| transfer.role == TransferRole::Reverse)?;
     let [there, back] = [0, reverse].map(|transfer| &host_reports[transfer].receiver.received);
-    // Wide enough for any time that a host may tell.
-    let on_second = |ns: u64| i128::from(ns) + i128::from(offset_ns);
-    let first = i128::from(there.first_ns);
-    let last = i128::from(there.last_ns);
-    let other_first = on_second(back.first_ns);
-    let other_last = on_second(back.last_ns);
+    // The second agent receives the stream there, and the first one the stream back.
+    let first = convert_to_second(1, there.first_ns, offset_ns);
+    let last = convert_to_second(1, there.last_ns, offset_ns);
+    let other_first = convert_to_second(0, back.first_ns, offset_ns);
+    let other_last = convert_to_second(0, back.last_ns, offset_ns);
     let together = (last.min(other_last) - first.max(other_first)) as f64;
     let longest = (last - first).max(other_last - other_first) as f64;
     (together < TOGETHER * longest).then(|| Warning {
@@ -132,26 +142,32 @@ pub(crate) fn overlap_warning(
 mod tests {
     use super::*;
     use crate::fixtures::{ends, path, spec};
-    use stacklab_model::{Family, Transport};
+    use stacklab_model::{Family, ScopedAddr, Transport};
 
     #[test]
     fn each_direction_has_its_sender_and_its_path() {
         for family in Family::ALL.iter().copied() {
             let path = path(family);
             let spec = spec(family, Transport::Udp);
-            let of = |direction| {
-                let transfers = of(&path, &spec, direction);
-                transfers
-                    .into_iter()
-                    .map(|transfer| (transfer.from, transfer.path.sender, transfer.path.receiver))
-                    .collect::<Vec<_>>()
-            };
             let there = (0, path.sender.clone(), path.receiver.clone());
             let back = (1, path.receiver.clone(), path.sender.clone());
-            assert_eq!(of(Direction::Forward), std::slice::from_ref(&there));
-            assert_eq!(of(Direction::Reverse), std::slice::from_ref(&back));
-            assert_eq!(of(Direction::Both), [there, back]);
+            assert_eq!(list_ends(&path, &spec, Direction::Forward), std::slice::from_ref(&there));
+            assert_eq!(list_ends(&path, &spec, Direction::Reverse), std::slice::from_ref(&back));
+            assert_eq!(list_ends(&path, &spec, Direction::Both), [there, back]);
         }
+    }
+
+    /// The agent that sends in each transfer, and both addresses.
+    fn list_ends(
+        path: &Path,
+        spec: &TrialSpec,
+        direction: Direction,
+    ) -> Vec<(usize, ScopedAddr, ScopedAddr)> {
+        let mut ends = Vec::new();
+        for transfer in of(path, spec, direction) {
+            ends.push((transfer.from, transfer.path.sender, transfer.path.receiver));
+        }
+        ends
     }
 
     #[test]
@@ -170,18 +186,20 @@ mod tests {
                 let [echo, loads @ ..] = &transfers[..] else { panic!() };
                 assert_eq!((echo.role, echo.spec.probe.pacing), (TransferRole::Main, Pacing::Lockstep));
                 assert_eq!((echo.spec.io, echo.spec.flows), (Io::Send, 1));
-                let end = |transfer: &Transfer| {
-                    let Length::Time(ns) = transfer.spec.probe.length else { panic!() };
-                    transfer.spec.probe.warmup_ns + ns
-                };
                 for load in loads {
                     assert_eq!((load.role, load.spec.probe.probe), (TransferRole::Load, Probe::Stream));
                     assert_eq!((load.spec.probe.pacing, load.spec.flows), (Pacing::Flood, 4));
-                    assert!(load.spec.probe.warmup_ns < echo.spec.probe.warmup_ns && end(load) > end(echo));
+                    assert!(load.spec.probe.warmup_ns < echo.spec.probe.warmup_ns);
+                    assert!(compute_end_ns(load) > compute_end_ns(echo));
                     assert_ne!(load.spec.token, echo.spec.token);
                 }
             }
         }
+    }
+
+    fn compute_end_ns(transfer: &Transfer) -> u64 {
+        let Length::Time(ns) = transfer.spec.probe.length else { panic!() };
+        transfer.spec.probe.warmup_ns + ns
     }
 
     #[test]
@@ -189,32 +207,34 @@ mod tests {
         let mut spec = spec(Family::Ipv4, Transport::Udp);
         spec.probe.probe = Probe::EchoUnderLoad;
         let transfers = of(&path(Family::Ipv4), &spec, Direction::Forward);
-        let said = |first, last| {
+        for (first_ns, last_ns, expected) in
+            [(100, 900, None), (99, 900, Some("unloaded")), (100, 901, Some("unloaded"))]
+        {
             let mut seen = [ends(&spec), ends(&spec)];
-            (seen[0].sender.received.first_ns, seen[0].sender.received.last_ns) = (first, last);
+            (seen[0].sender.received.first_ns, seen[0].sender.received.last_ns) = (first_ns, last_ns);
             (seen[1].receiver.received.first_ns, seen[1].receiver.received.last_ns) = (100, 900);
-            load_warning(&transfers, &seen, 0).map(|warning| warning.code)
-        };
-        assert_eq!(said(100, 900), None);
-        assert_eq!(said(99, 900).as_deref(), Some("unloaded"));
-        assert_eq!(said(100, 901).as_deref(), Some("unloaded"));
+            let code = load_warning(&transfers, &seen, 0).map(|warning| warning.code);
+            assert_eq!(code.as_deref(), expected, "{first_ns} to {last_ns}");
+        }
     }
 
     #[test]
     fn streams_one_after_the_other_are_said_to_be_apart() {
         let spec = spec(Family::Ipv6, Transport::Udp);
         let transfers = of(&path(Family::Ipv6), &spec, Direction::Both);
-        let windows = |first, last, offset| {
-            let mut seen = [ends(&spec), ends(&spec)];
-            (seen[1].receiver.received.first_ns, seen[1].receiver.received.last_ns) = (first, last);
-            overlap_warning(&transfers, &seen, offset).map(|warning| warning.code)
-        };
         // The forward stream's window is the first second.
-        assert_eq!(windows(50_000_000, 1_040_000_000, 0), None);
-        assert_eq!(windows(1_000_000_000, 2_000_000_000, 0).as_deref(), Some("apart"));
-        assert_eq!(windows(1_000_000_000, 2_000_000_000, -1_010_000_000), None);
-        assert_eq!(windows(200_000_000, 1_200_000_000, 0).as_deref(), Some("apart"));
-        assert_eq!(windows(0, 500_000_000, 0).as_deref(), Some("apart"));
+        for (first_ns, last_ns, offset_ns, expected) in [
+            (50_000_000, 1_040_000_000, 0, None),
+            (1_000_000_000, 2_000_000_000, 0, Some("apart")),
+            (1_000_000_000, 2_000_000_000, -1_010_000_000, None),
+            (200_000_000, 1_200_000_000, 0, Some("apart")),
+            (0, 500_000_000, 0, Some("apart")),
+        ] {
+            let mut seen = [ends(&spec), ends(&spec)];
+            (seen[1].receiver.received.first_ns, seen[1].receiver.received.last_ns) = (first_ns, last_ns);
+            let code = overlap_warning(&transfers, &seen, offset_ns).map(|warning| warning.code);
+            assert_eq!(code.as_deref(), expected, "{first_ns} to {last_ns}");
+        }
         assert_eq!(overlap_warning(&transfers[..1], &[ends(&spec)], 0), None);
     }
 }

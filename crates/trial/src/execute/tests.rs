@@ -22,25 +22,21 @@ fn trial_limit_is_half_a_minute_beyond_its_length() {
     let path = fixtures::path(Family::Ipv4);
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
-    let limit = |length: Duration| Time::new(length, 1).limit;
     let one = crate::transfers::of(&path, &spec, Direction::Forward);
-    assert_eq!(limit(length(&one)), Duration::from_millis(32_500));
+    assert_eq!(Time::new(length(&one), 1).limit, Duration::from_millis(32_500));
     // Transfers at the same time share it, too.
     let both = crate::transfers::of(&path, &spec, Direction::Both);
-    assert_eq!(limit(length(&both)), Duration::from_millis(32_500));
+    assert_eq!(Time::new(length(&both), 1).limit, Duration::from_millis(32_500));
     // Arms in turns and the pauses between their slices.
     let arms = [one, both].concat();
-    assert_eq!(limit(length_in_turns(&arms)), Duration::from_millis(30_000 + 2 * 3 * 2_500));
+    assert_eq!(Time::new(length_in_turns(&arms), 1).limit, Duration::from_millis(30_000 + 2 * 3 * 2_500));
     // A sender gives up earlier, with its own reason.
     assert!(SEND_LIMIT < SLACK && OPEN_LIMIT + 2 * END_LIMIT < SLACK);
     // An untrusted schedule must not cause a panic.
-    let odd = |per_second| {
-        let mut spec = spec.clone();
-        (spec.probe.length, spec.probe.pacing) = (Length::Packets(10), Pacing::Schedule(per_second));
-        longest(&spec)
-    };
     for per_second in [-1.0, 0.0, f64::NAN] {
-        assert_eq!(odd(per_second), MAX_DURATION + Duration::from_millis(500));
+        let mut odd = spec.clone();
+        (odd.probe.length, odd.probe.pacing) = (Length::Packets(10), Pacing::Schedule(per_second));
+        assert_eq!(longest(&odd), MAX_DURATION + Duration::from_millis(500));
     }
     spec.probe.probe = Probe::EchoUnderLoad;
     assert!(length(&crate::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4));

@@ -161,35 +161,39 @@ mod tests {
     use stacklab_model::SplitMix64;
 
     fn normal(random: &mut u64) -> f64 {
-        let mut uniform = || {
-            *random = SplitMix64::mix(*random);
-            (*random >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        (-2.0 * (1.0 - uniform()).ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos()
+        let length = (-2.0 * (1.0 - draw_uniform(random)).ln()).sqrt();
+        length * (2.0 * std::f64::consts::PI * draw_uniform(random)).cos()
+    }
+
+    fn draw_uniform(random: &mut u64) -> f64 {
+        *random = SplitMix64::mix(*random);
+        (*random >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Mean and variance over trials of the log ratio of the first two of so many arms, of which the second is 1 %
     /// slower; slices have noise of 1 %, and one in twenty is up to half as fast.
     fn log_ratio_of(arms: usize) -> [f64; 2] {
         let mut random = 5;
-        let found: Vec<f64> = (0..4000)
-            .map(|_| {
-                let column = |arm: usize, random: &mut u64| -> Vec<Option<f64>> {
-                    let effect = if arm == 1 { 0.99 } else { 1.0 + 0.02 * arm as f64 };
-                    let slice = |random: &mut u64| {
-                        let slower = if normal(random) > 1.645 { 0.3 * normal(random).abs() } else { 0.0 };
-                        effect * (0.01 * normal(random) - slower).exp()
-                    };
-                    (0..20).map(|_| Some(slice(random))).collect()
-                };
-                let columns: Vec<_> = (0..arms).map(|arm| column(arm, &mut random)).collect();
-                let all: Vec<usize> = (0..arms).collect();
-                let located = locations(&complete_rounds(&columns, &[1.0; 20]), &all, TRIMMED);
-                (located[1] / located[0]).ln()
-            })
-            .collect();
+        let mut found = Vec::new();
+        for _ in 0..4000 {
+            let columns: Vec<_> = (0..arms).map(|arm| draw_column(arm, &mut random)).collect();
+            let all: Vec<usize> = (0..arms).collect();
+            let located = locations(&complete_rounds(&columns, &[1.0; 20]), &all, TRIMMED);
+            found.push((located[1] / located[0]).ln());
+        }
         let mean = found.iter().sum::<f64>() / found.len() as f64;
         [mean, found.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / found.len() as f64]
+    }
+
+    /// The figures of an arm in 20 rounds.
+    fn draw_column(arm: usize, random: &mut u64) -> Vec<Option<f64>> {
+        let effect = if arm == 1 { 0.99 } else { 1.0 + 0.02 * arm as f64 };
+        let mut column = Vec::new();
+        for _ in 0..20 {
+            let slower = if normal(random) > 1.645 { 0.3 * normal(random).abs() } else { 0.0 };
+            column.push(Some(effect * (0.01 * normal(random) - slower).exp()));
+        }
+        column
     }
 
     #[test]
@@ -205,15 +209,19 @@ mod tests {
 
     #[test]
     fn trims_by_weight() {
-        let alike = |figures: [f64; 5]| figures.map(|figure| (figure, 3.0)).to_vec();
-        assert!((trimmed_mean(alike([100.0, 1.0, 2.0, 3.0, -50.0]), TRIMMED) - 2.0).abs() < 1e-12);
+        assert!((trimmed_mean(weigh_alike([100.0, 1.0, 2.0, 3.0, -50.0]), TRIMMED) - 2.0).abs() < 1e-12);
         // Of a weight of 10, 2 are cut at each end: all of -50, half of 1, and a part of 7.
         let weighted = vec![(7.0, 4.0), (1.0, 2.0), (-50.0, 1.0), (2.0, 3.0)];
         assert!((trimmed_mean(weighted, TRIMMED) - (1.0 + 3.0 * 2.0 + 2.0 * 7.0) / 6.0).abs() < 1e-12);
         // The middle tenth is near the median.
         assert!(
-            (trimmed_mean(alike([9.0, 1.0, 2.0, 3.0, -50.0]), TRIMMED_OF_TCP_STREAM) - 2.0).abs() < 1e-12
+            (trimmed_mean(weigh_alike([9.0, 1.0, 2.0, 3.0, -50.0]), TRIMMED_OF_TCP_STREAM) - 2.0).abs()
+                < 1e-12
         );
+    }
+
+    fn weigh_alike(figures: [f64; 5]) -> Vec<(f64, f64)> {
+        figures.map(|figure| (figure, 3.0)).to_vec()
     }
 
     /// Round trips of two arms of which the second takes 3 % longer, in slices of 25; in a share of the rounds both

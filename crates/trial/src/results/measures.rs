@@ -20,15 +20,14 @@ pub(super) fn rate(amount: f64, seconds: f64) -> Value {
 /// Where arrivals took less than half of the time of sending, most were lost, and how close the few came to each other
 /// says nothing of the rate: then all, in the time of sending.
 pub(super) fn arrivals(spec: &TrialSpec, sent: &Sent, received: &Received) -> (f64, f64) {
-    let span = |first: u64, last: u64| last.saturating_sub(first) as f64 / 1e9;
-    let arriving = span(received.first_ns, received.last_ns);
-    let sending = span(sent.first_ns, sent.last_ns);
+    let arriving = received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9;
+    let sending = sent.last_ns.saturating_sub(sent.first_ns) as f64 / 1e9;
     let bytes = received.all_bytes();
-    let messages = |bytes: u64| bytes as f64 / f64::from(spec.message_bytes.max(1));
+    let message_bytes = f64::from(spec.message_bytes.max(1));
     if arriving > 0.0 && arriving < sending / 2.0 {
-        return (messages(bytes), sending);
+        return (bytes as f64 / message_bytes, sending);
     }
-    (messages(bytes.saturating_sub(received.bytes_at_first)), arriving)
+    (bytes.saturating_sub(received.bytes_at_first) as f64 / message_bytes, arriving)
 }
 
 /// Jain's fairness index over the flows: (sum x)^2 / (n sum x^2).
@@ -51,20 +50,26 @@ pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Dr
         .saturating_sub(received.warmup + received.measured + received.beyond_window)
         .min(MAX_NUMBER);
     let total = lost;
-    // A counter may include a lost end marker; no part exceeds the whole.
-    let mut part = |counted: u64| {
-        let taken = counted.min(lost);
-        lost -= taken;
-        taken
-    };
-    let sum =
-        |side: &HostReport, names: [&str; 2]| names.map(|name| side.counters.get(name)).iter().sum::<u64>();
-    let sender_queue = part(sum(sender, ["udp.SndbufErrors", "udp6.SndbufErrors"]));
-    let socket_buffer = part(receiver.counters.get("socket.drops"));
-    let left = sum(sender, ["interface.tx_dropped", "interface.tx_errors"]);
-    let interface = part(left + sum(receiver, ["interface.rx_dropped", "interface.rx_errors"]));
+    let refused = add_counters(sender, ["udp.SndbufErrors", "udp6.SndbufErrors"]);
+    let sender_queue = take_from(&mut lost, refused);
+    let socket_buffer = take_from(&mut lost, receiver.counters.get("socket.drops"));
+    let left = add_counters(sender, ["interface.tx_dropped", "interface.tx_errors"]);
+    let arrived = add_counters(receiver, ["interface.rx_dropped", "interface.rx_errors"]);
+    let interface = take_from(&mut lost, left + arrived);
     let network = total - sender_queue - socket_buffer - interface;
     Drops { sender_queue, interface, socket_buffer, network }
+}
+
+/// What a counter explains of the messages not yet explained. A counter may include a lost end marker; no part exceeds
+/// the whole.
+fn take_from(lost: &mut u64, counted: u64) -> u64 {
+    let part = counted.min(*lost);
+    *lost -= part;
+    part
+}
+
+fn add_counters(side: &HostReport, names: [&str; 2]) -> u64 {
+    names.map(|name| side.counters.get(name)).iter().sum()
 }
 
 pub(super) fn milliseconds(nanoseconds: Option<f64>) -> Value {

@@ -8,7 +8,7 @@ use stacklab_model::{
     Transport, TrialSpec, Value,
 };
 
-fn measured(metric: Metric, change: impl Fn(&mut HostReport, &mut HostReport)) -> Value {
+fn measure(metric: Metric, change: impl Fn(&mut HostReport, &mut HostReport)) -> Value {
     of(&spec(Family::Ipv6, Transport::Udp), None, metric, change)
 }
 
@@ -48,7 +48,7 @@ fn half_a_second() -> CpuTime {
 
 /// The CPU time of half a second, within a window of this length.
 fn cpu_within(window_ns: u64) -> Value {
-    measured(Metric::CpuReceiver, |_, receiver| {
+    measure(Metric::CpuReceiver, |_, receiver| {
         receiver.cpu = Some(CpuTime { window_ns, ..half_a_second() });
     })
 }
@@ -64,125 +64,135 @@ fn cpu_time_of_too_short_a_window_is_missing() {
 #[test]
 fn throughput_is_payload_over_first_to_last_arrival() {
     // 1000 messages of 128 bytes, 999 of them after the first, within one second.
-    assert_eq!(measured(Metric::Throughput, |_, _| {}), Value::Measured(999.0 * 128.0 * 8.0 / 1e6));
-    assert_eq!(measured(Metric::MessageRate, |_, _| {}), Value::Measured(999.0));
+    assert_eq!(measure(Metric::Throughput, |_, _| {}), Value::Measured(999.0 * 128.0 * 8.0 / 1e6));
+    assert_eq!(measure(Metric::MessageRate, |_, _| {}), Value::Measured(999.0));
 }
 
 #[test]
 fn loss_counts_the_tail_and_no_duplicate_cancels_it() {
-    let lost = |_: &mut HostReport, receiver: &mut HostReport| {
-        receiver.received.measured = 900;
-        receiver.received.duplicates = 90;
-    };
-    assert_eq!(measured(Metric::Loss, lost), Value::Measured(0.1));
-    assert_eq!(measured(Metric::Duplicate, lost), Value::Measured(0.1));
+    assert_eq!(measure(Metric::Loss, lose_tail), Value::Measured(0.1));
+    assert_eq!(measure(Metric::Duplicate, lose_tail), Value::Measured(0.1));
+}
+
+fn lose_tail(_: &mut HostReport, receiver: &mut HostReport) {
+    receiver.received.measured = 900;
+    receiver.received.duplicates = 90;
 }
 
 #[test]
 fn a_faster_arm_has_no_more_events_per_message() {
     for messages in [1000, 20_000] {
-        let busier = |sender: &mut HostReport, receiver: &mut HostReport| {
-            (sender.sent.warmup, sender.sent.measured, sender.sent.markers) = (97, messages, 3);
-            let all = sender.sent.of_trial();
-            sender.counters.0.insert("ip6.FragCreates".to_owned(), 2 * all);
-            receiver.counters.0.insert("ip6.ReasmOKs".to_owned(), all / 2);
-            if let Some(tcp) = &mut sender.tcp {
-                tcp.total_retrans = Some(all / 100);
-            }
-        };
-        assert_eq!(measured(Metric::IpFragCreates, busier), Value::Measured(2.0));
-        assert_eq!(measured(Metric::IpReasmOks, busier), Value::Measured(0.5));
-        assert_eq!(of(&tcp(), None, Metric::Retransmits, busier), Value::Measured(0.01));
+        let udp = spec(Family::Ipv6, Transport::Udp);
+        for (spec, metric, each) in [
+            (&udp, Metric::IpFragCreates, 2.0),
+            (&udp, Metric::IpReasmOks, 0.5),
+            (&tcp(), Metric::Retransmits, 0.01),
+        ] {
+            let value = of(spec, None, metric, |sender, receiver| send_more(messages, sender, receiver));
+            assert_eq!(value, Value::Measured(each));
+        }
     }
-    let nothing = |sender: &mut HostReport, _: &mut HostReport| sender.sent = Default::default();
-    assert!(matches!(measured(Metric::IpFragCreates, nothing), Value::Missing(_)));
+    let nothing = measure(Metric::IpFragCreates, |sender, _| sender.sent = Default::default());
+    assert!(matches!(nothing, Value::Missing(_)));
+}
+
+/// Sends this many messages, with events in proportion.
+fn send_more(messages: u64, sender: &mut HostReport, receiver: &mut HostReport) {
+    (sender.sent.warmup, sender.sent.measured, sender.sent.markers) = (97, messages, 3);
+    let all = sender.sent.of_trial();
+    sender.counters.0.insert("ip6.FragCreates".to_owned(), 2 * all);
+    receiver.counters.0.insert("ip6.ReasmOKs".to_owned(), all / 2);
+    if let Some(tcp) = &mut sender.tcp {
+        tcp.total_retrans = Some(all / 100);
+    }
 }
 
 #[test]
 fn what_cannot_be_had_is_missing_and_never_zero() {
-    let nothing = |_: &mut HostReport, receiver: &mut HostReport| {
-        receiver.received = Default::default();
-        receiver.delays = None;
-        receiver.cpu = None;
-    };
     for metric in
         [Metric::Throughput, Metric::Jitter, Metric::OneWayDelay, Metric::CpuReceiver, Metric::Duplicate]
     {
-        assert!(matches!(measured(metric, nothing), Value::Missing(_)), "{metric}");
+        let nothing = measure(metric, |_, receiver| {
+            receiver.received = Default::default();
+            receiver.delays = None;
+            receiver.cpu = None;
+        });
+        assert!(matches!(nothing, Value::Missing(_)), "{metric}");
     }
-    assert!(matches!(measured(Metric::Retransmits, |_, _| {}), Value::Missing(_)));
+    assert!(matches!(measure(Metric::Retransmits, |_, _| {}), Value::Missing(_)));
 }
 
 #[test]
 fn parts_of_the_cpu_time_add_up_to_the_whole() {
-    let figure = |metric| {
-        let value = measured(metric, |sender, receiver| {
-            (sender.cpu, receiver.cpu) = (Some(half_a_second()), Some(half_a_second()));
-        });
-        value.measured().unwrap_or_else(|| panic!("{metric}: {value:?}"))
-    };
     use Metric::*;
-    for (whole, parts) in
-        [(CpuSender, [CpuSenderUser, SenderCpuSystem]), (CpuReceiver, [CpuReceiverUser, ReceiverCpuSystem])]
+    for (whole, user, system) in
+        [(CpuSender, CpuSenderUser, SenderCpuSystem), (CpuReceiver, CpuReceiverUser, ReceiverCpuSystem)]
     {
-        assert_eq!((figure(whole), figure(parts[0]), figure(parts[1])), (60.0, 20.0, 40.0));
+        assert_eq!([whole, user, system].map(measure_busy), [60.0, 20.0, 40.0]);
     }
-    assert_eq!((figure(CpuSenderSoftirq), figure(CpuReceiverSoftirq)), (12.0, 12.0));
-    assert_eq!((figure(CpuGeneratorSender), figure(CpuGeneratorReceiver)), (15.0, 15.0));
+    assert_eq!([CpuSenderSoftirq, CpuReceiverSoftirq].map(measure_busy), [12.0; 2]);
+    assert_eq!([CpuGeneratorSender, CpuGeneratorReceiver].map(measure_busy), [15.0; 2]);
     // 0.3 s over 1000 messages of 128 bytes, which are 1.024 Mbit; in half a second, 2.048 Mbit/s.
-    assert_eq!((figure(SenderCpuPerMessage), figure(ReceiverCpuPerMessage)), (300_000.0, 300_000.0));
+    assert_eq!([SenderCpuPerMessage, ReceiverCpuPerMessage].map(measure_busy), [300_000.0; 2]);
     for metric in [CpuPerGbitSender, CpuPerGbitReceiver] {
-        assert!((figure(metric) - 60.0 / 0.002048).abs() < 1e-6, "{}", figure(metric));
+        let figure = measure_busy(metric);
+        assert!((figure - 60.0 / 0.002048).abs() < 1e-6, "{figure}");
     }
     for metric in [CpuSenderSoftirq, CpuReceiverSoftirq] {
-        let undivided = measured(metric, |sender, receiver| {
+        let undivided = measure(metric, |sender, receiver| {
             let time = Some(CpuTime { undivided: true, ..half_a_second() });
             (sender.cpu, receiver.cpu) = (time.clone(), time);
         });
         assert!(matches!(undivided, Value::Missing(_)), "{metric}");
     }
     for metric in [SenderCpuSystem, CpuSenderUser, CpuReceiverUser, ReceiverCpuSystem, CpuReceiverSoftirq] {
-        let outside = measured(metric, |sender, receiver| {
+        let outside = measure(metric, |sender, receiver| {
             let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
             (sender.cpu, receiver.cpu) = (time.clone(), time);
         });
         assert!(matches!(outside, Value::Missing(_)), "{metric}");
     }
     // CPU time of a whole trial, with a fifth of the messages in the warm-up.
-    let whole = |metric| {
-        measured(metric, |sender, receiver| {
+    for metric in [SenderCpuPerMessage, ReceiverCpuPerMessage] {
+        let whole = measure(metric, |sender, receiver| {
             let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
             (sender.cpu, receiver.cpu) = (time.clone(), time);
             (sender.sent.warmup, receiver.received.warmup) = (250, 250);
-        })
-    };
-    for metric in [SenderCpuPerMessage, ReceiverCpuPerMessage] {
-        assert_eq!(whole(metric), Value::Measured(240_000.0), "{metric}");
+        });
+        assert_eq!(whole, Value::Measured(240_000.0), "{metric}");
     }
-    let nothing = |metric| {
-        measured(metric, |sender, receiver| {
+    for metric in [SenderCpuPerMessage, CpuPerGbitSender, CpuPerGbitReceiver, CpuGeneratorReceiver] {
+        let nothing = measure(metric, |sender, receiver| {
             (sender.cpu, receiver.cpu) = (Some(half_a_second()), None);
             (sender.sent.measured, sender.sent.bytes) = (0, 0);
-        })
-    };
-    for metric in [SenderCpuPerMessage, CpuPerGbitSender, CpuPerGbitReceiver, CpuGeneratorReceiver] {
-        assert!(matches!(nothing(metric), Value::Missing(_)), "{metric}");
+        });
+        assert!(matches!(nothing, Value::Missing(_)), "{metric}");
     }
+}
+
+/// A figure of two hosts that were busy as in [`half_a_second`].
+fn measure_busy(metric: Metric) -> f64 {
+    let value = measure(metric, |sender, receiver| {
+        (sender.cpu, receiver.cpu) = (Some(half_a_second()), Some(half_a_second()));
+    });
+    value.measured().unwrap_or_else(|| panic!("{metric}: {value:?}"))
 }
 
 #[test]
 fn short_window_is_coarse_where_time_is_in_ticks() {
-    let spec = tcp();
-    let warned = |source, window_ns| {
-        let (mut sender, receiver) = host_reports(&spec);
-        sender.cpu = Some(CpuTime { source, window_ns, ..half_a_second() });
-        let said = warnings(&spec, &path(spec.family), &sender, &receiver);
-        said.iter().any(|warning| warning.code == "tick")
-    };
     for source in [None, Some(CpuSource::Ticks), Some(CpuSource::IdleTime)] {
-        assert!(warned(source, 99 * tick_ns()) && !warned(source, 100 * tick_ns()), "{source:?}");
+        assert!(warns_of_tick(source, 99 * tick_ns()), "{source:?}");
+        assert!(!warns_of_tick(source, 100 * tick_ns()), "{source:?}");
     }
-    assert!(!warned(Some(CpuSource::IdleResidency), 1));
+    assert!(!warns_of_tick(Some(CpuSource::IdleResidency), 1));
+}
+
+fn warns_of_tick(source: Option<CpuSource>, window_ns: u64) -> bool {
+    let spec = tcp();
+    let (mut sender, receiver) = host_reports(&spec);
+    sender.cpu = Some(CpuTime { source, window_ns, ..half_a_second() });
+    let said = warnings(&spec, &path(spec.family), &sender, &receiver);
+    said.iter().any(|warning| warning.code == "tick")
 }
 
 #[test]
@@ -196,31 +206,31 @@ fn transfer_time_ratio_is_over_what_the_link_needs() {
         receiver.received.last_ns = 12_000_000_000;
     });
     assert!((value.measured().unwrap() - 1.5).abs() < 1e-5, "{value:?}");
-    let at_once = |_: &mut HostReport, receiver: &mut HostReport| receiver.received.last_ns = 0;
     let mut scheduled = spec.clone();
     scheduled.probe.pacing = Pacing::Schedule(100.0);
     for missing in [
         of(&spec, None, Metric::TransferTimeRatio, |_, _| {}),
-        of(&spec, rate, Metric::TransferTimeRatio, at_once),
+        of(&spec, rate, Metric::TransferTimeRatio, |_, receiver| receiver.received.last_ns = 0),
         of(&scheduled, rate, Metric::TransferTimeRatio, |_, _| {}),
     ] {
         assert!(matches!(missing, Value::Missing(_)), "{missing:?}");
     }
-    assert!(matches!(measured(Metric::TransferTimeRatio, |_, _| {}), Value::Missing(_)), "over UDP");
+    assert!(matches!(measure(Metric::TransferTimeRatio, |_, _| {}), Value::Missing(_)), "over UDP");
 }
 
 #[test]
 fn few_arrivals_have_the_rate_of_the_time_of_sending() {
     // Two of 1000 messages arrive, 10 us apart; half a second later would be the arrivals' own time.
-    let few = |last_ns: u64| {
-        of(&spec(Family::Ipv4, Transport::Udp), None, Metric::MessageRate, |_, receiver| {
-            let received = &mut receiver.received;
-            (received.measured, received.bytes, received.last_ns) = (2, 256, last_ns);
-        })
-    };
-    assert_eq!(few(10_000), Value::Measured(2.0));
-    assert_eq!(few(600_000_000), Value::Measured(1.0 / 0.6));
-    assert!(matches!(few(0), Value::Missing(_)));
+    assert_eq!(measure_two_arrivals(10_000), Value::Measured(2.0));
+    assert_eq!(measure_two_arrivals(600_000_000), Value::Measured(1.0 / 0.6));
+    assert!(matches!(measure_two_arrivals(0), Value::Missing(_)));
+}
+
+fn measure_two_arrivals(last_ns: u64) -> Value {
+    of(&spec(Family::Ipv4, Transport::Udp), None, Metric::MessageRate, |_, receiver| {
+        let received = &mut receiver.received;
+        (received.measured, received.bytes, received.last_ns) = (2, 256, last_ns);
+    })
 }
 
 #[test]
@@ -235,65 +245,71 @@ fn stream_with_cut_messages_has_the_rate_of_its_bytes() {
 
 #[test]
 fn efficiency_and_buffer_delay_come_from_tcp_info() {
-    let with_tcp_info = |sender: &mut HostReport, _: &mut HostReport| {
-        let tcp = sender.tcp.as_mut().unwrap();
-        (tcp.bytes_sent, tcp.bytes_retrans) = (Some(102_000), Some(2_000));
-        (tcp.srtt_mean_us, tcp.min_rtt_us) = (Some(32_000.0), Some(25_000));
-    };
-    let efficiency = of(&tcp(), None, Metric::TcpEfficiency, with_tcp_info).measured().unwrap();
+    let efficiency = of(&tcp(), None, Metric::TcpEfficiency, fill_tcp_info).measured().unwrap();
     assert!((efficiency - 98.03).abs() < 0.01, "{efficiency}");
-    assert_eq!(of(&tcp(), None, Metric::BufferDelay, with_tcp_info), Value::Measured(28.0));
+    assert_eq!(of(&tcp(), None, Metric::BufferDelay, fill_tcp_info), Value::Measured(28.0));
     for metric in [Metric::TcpEfficiency, Metric::BufferDelay] {
         assert!(matches!(of(&tcp(), None, metric, |_, _| {}), Value::Missing(_)), "{metric}");
     }
 }
 
+fn fill_tcp_info(sender: &mut HostReport, _: &mut HostReport) {
+    let tcp = sender.tcp.as_mut().unwrap();
+    (tcp.bytes_sent, tcp.bytes_retrans) = (Some(102_000), Some(2_000));
+    (tcp.srtt_mean_us, tcp.min_rtt_us) = (Some(32_000.0), Some(25_000));
+}
+
 #[test]
 fn fairness_is_one_when_even_and_a_share_for_one_flow() {
-    let shared =
-        |flows: &[u64]| measured(Metric::Fairness, |_, receiver| receiver.flow_bytes = flows.to_vec());
-    assert_eq!(shared(&[7, 7, 7, 7]), Value::Measured(1.0));
-    assert_eq!(shared(&[100, 0, 0, 0]), Value::Measured(0.25));
+    assert_eq!(measure_fairness(&[7, 7, 7, 7]), Value::Measured(1.0));
+    assert_eq!(measure_fairness(&[100, 0, 0, 0]), Value::Measured(0.25));
     // (1 + 3)^2 / (2 * 10)
-    assert_eq!(shared(&[1, 3]), Value::Measured(0.8));
+    assert_eq!(measure_fairness(&[1, 3]), Value::Measured(0.8));
     for flows in [&[][..], &[5], &[0, 0]] {
-        assert!(matches!(shared(flows), Value::Missing(_)), "{flows:?}");
+        assert!(matches!(measure_fairness(flows), Value::Missing(_)), "{flows:?}");
     }
+}
+
+fn measure_fairness(flows: &[u64]) -> Value {
+    measure(Metric::Fairness, |_, receiver| receiver.flow_bytes = flows.to_vec())
 }
 
 #[test]
 fn pacing_error_is_missing_without_a_schedule() {
-    let late = |sender: &mut HostReport, _: &mut HostReport| {
-        sender.pacing_error = Some(Delays {
-            buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
-            mean_ns: 1e4,
-            jitter_ns: None,
-            jitter_rfc3550_ns: None,
-        });
-    };
     let mut open = spec(Family::Ipv6, Transport::Udp);
     (open.probe.probe, open.probe.pacing) = (Probe::EchoOpenLoop, Pacing::Schedule(100.0));
-    assert_eq!(measured(Metric::PacingError, late), Value::Measured(0.002));
-    assert_eq!(measured(Metric::PacingErrorP99, late), Value::Measured(0.5));
-    assert_eq!(of(&open, None, Metric::PacingErrorOpen, late), Value::Measured(0.002));
-    assert_eq!(of(&open, None, Metric::PacingErrorOpenP99, late), Value::Measured(0.5));
-    assert!(matches!(measured(Metric::PacingError, |_, _| {}), Value::Missing(_)));
+    assert_eq!(measure(Metric::PacingError, send_late), Value::Measured(0.002));
+    assert_eq!(measure(Metric::PacingErrorP99, send_late), Value::Measured(0.5));
+    assert_eq!(of(&open, None, Metric::PacingErrorOpen, send_late), Value::Measured(0.002));
+    assert_eq!(of(&open, None, Metric::PacingErrorOpenP99, send_late), Value::Measured(0.5));
+    assert!(matches!(measure(Metric::PacingError, |_, _| {}), Value::Missing(_)));
+}
+
+fn send_late(sender: &mut HostReport, _: &mut HostReport) {
+    sender.pacing_error = Some(Delays {
+        buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
+        mean_ns: 1e4,
+        jitter_ns: None,
+        jitter_rfc3550_ns: None,
+    });
 }
 
 #[test]
 fn socket_memory_is_the_larger_hosts_or_missing() {
     let mut asked = spec(Family::Ipv6, Transport::Udp);
     asked.probe.metrics = vec![Metric::MemorySockets];
-    let memory = |spec: &TrialSpec, kib: [Option<u64>; 2]| {
-        of(spec, None, Metric::MemorySockets, |sender, receiver| {
-            [sender.socket_memory_kib, receiver.socket_memory_kib] = kib;
-        })
-    };
-    assert_eq!(memory(&asked, [Some(64), Some(96)]), Value::Measured(96.0));
-    let Value::Missing(reason) = memory(&asked, [Some(64), None]) else { panic!("a host was not sampled") };
+    assert_eq!(measure_memory(&asked, [Some(64), Some(96)]), Value::Measured(96.0));
+    let half = measure_memory(&asked, [Some(64), None]);
+    let Value::Missing(reason) = half else { panic!("a host was not sampled") };
     assert!(reason.contains("sockstat"), "{reason}");
-    let unasked = memory(&spec(Family::Ipv6, Transport::Udp), [None, None]);
+    let unasked = measure_memory(&spec(Family::Ipv6, Transport::Udp), [None, None]);
     assert!(matches!(&unasked, Value::Missing(reason) if reason.contains("name memory_sockets")));
+}
+
+fn measure_memory(spec: &TrialSpec, kib: [Option<u64>; 2]) -> Value {
+    of(spec, None, Metric::MemorySockets, |sender, receiver| {
+        [sender.socket_memory_kib, receiver.socket_memory_kib] = kib;
+    })
 }
 
 #[test]
@@ -323,20 +339,22 @@ fn a_percentile_needs_messages_above_it() {
 #[test]
 fn reasons_use_labels() {
     let reason = Value::Missing("TCP smoothed RTT does not apply to UDP".to_owned());
-    assert_eq!(measured(Metric::TcpSrtt, |_, _| {}), reason);
+    assert_eq!(measure(Metric::TcpSrtt, |_, _| {}), reason);
 }
 
 #[test]
 fn a_buffer_that_was_clamped_is_a_warning() {
+    assert_eq!(warn_of_send_buffer(200_000), None);
+    let text = warn_of_send_buffer(180_000).unwrap();
+    assert!(text.ends_with("the sender's send buffer: 100000 requested, 90000 set"), "{text}");
+}
+
+/// The warning about a send buffer of 100,000 bytes of which this was kept.
+fn warn_of_send_buffer(kept: u32) -> Option<String> {
     let mut spec = tcp();
     spec.tuning.send_buffer = Some(100_000);
-    let resized = |kept| {
-        let (mut sender, receiver) = host_reports(&spec);
-        sender.endpoint.options.send_buffer = Some(kept);
-        let mut said = warnings(&spec, &path(spec.family), &sender, &receiver).into_iter();
-        said.find(|warning| warning.code == "clamped").map(|warning| warning.text)
-    };
-    assert_eq!(resized(200_000), None);
-    let text = resized(180_000).unwrap();
-    assert!(text.ends_with("the sender's send buffer: 100000 requested, 90000 set"), "{text}");
+    let (mut sender, receiver) = host_reports(&spec);
+    sender.endpoint.options.send_buffer = Some(kept);
+    let mut said = warnings(&spec, &path(spec.family), &sender, &receiver).into_iter();
+    said.find(|warning| warning.code == "clamped").map(|warning| warning.text)
 }

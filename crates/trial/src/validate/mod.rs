@@ -62,20 +62,23 @@ pub(crate) fn transfers(
     host_reports: &[Ends<HostReport>],
     limits: &Limits,
 ) -> Vec<String> {
-    let is_load = |transfer: &Transfer| transfer.role == TransferRole::Load;
-    let of_each = transfers.iter().zip(host_reports).flat_map(|(transfer, reports)| {
+    let has_load = transfers.iter().any(|transfer| transfer.role == TransferRole::Load);
+    let mut all = Vec::new();
+    for (transfer, reports) in transfers.iter().zip(host_reports) {
         let others = match transfers {
             _ if matches!(transfer.spec.schedule, ArmSchedule::TokenPassing(_)) => OtherTraffic::Arms,
             [transfer] if transfer.path.shared => OtherTraffic::Present,
             [_] => OtherTraffic::None,
-            _ if transfers.iter().any(is_load) => OtherTraffic::SameSender,
+            _ if has_load => OtherTraffic::SameSender,
             _ => OtherTraffic::Present,
         };
         let mut reasons = numbers(&transfer.spec, limits, transfer.from, reports.as_ref());
         reasons.extend(transfer_rules(&transfer.spec, &transfer.path, reports, others));
-        reasons.into_iter().map(|reason| format!("{}{reason}", transfer.prefix()))
-    });
-    of_each.collect()
+        for reason in reasons {
+            all.push(format!("{}{reason}", transfer.prefix()));
+        }
+    }
+    all
 }
 
 fn transfer_rules(
@@ -193,12 +196,6 @@ fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
     let Endpoint { options, congestion_control: control, local, peer, .. } = &side.endpoint;
     let name = side.role;
     let sends = side.role == Role::Sender;
-    let same = |applies: bool, option: &str, observed: Option<String>, planned: Option<String>| {
-        let holds = !applies || planned.is_none() || observed == planned;
-        let observed = observed.unwrap_or("unknown".to_owned());
-        let planned = planned.unwrap_or_default();
-        (holds, format!("the {name}'s {option} is {observed}, planned is {planned}"))
-    };
     let is_tcp = spec.transport == Transport::Tcp;
     // A listening socket reports only the options that accepted connections will have.
     let listens = !sends && (peer.port() == 0 || spec.probe.probe == Probe::Connect);
@@ -208,27 +205,43 @@ fn option_rules(spec: &TrialSpec, side: &HostReport) -> Vec<Rule> {
     // The receiver sends almost nothing, so its own segments may stay small. A small window also makes the sender's
     // segments small.
     let segment = options.mss.unwrap_or(0);
-    let fits = |most: u32| {
-        let may_be_small = !sends || spec.tuning.receive_buffer.is_some();
-        (if may_be_small { 1 } else { most.saturating_sub(TCP_OPTION_BYTES) }..=most).contains(&segment)
+    let may_be_small = !sends || spec.tuning.receive_buffer.is_some();
+    let fits = match *mss {
+        None => true,
+        Some(most) if may_be_small => (1..=most).contains(&segment),
+        Some(most) => (most.saturating_sub(TCP_OPTION_BYTES)..=most).contains(&segment),
     };
     vec![
-        same(is_tcp, "congestion control", control.clone(), congestion_control.clone()),
-        same(is_tcp && !listens, "TCP_NODELAY", text(options.nodelay), text(*nodelay)),
+        compare(name, is_tcp, "congestion control", control.clone(), congestion_control.clone()),
+        compare(name, is_tcp && !listens, "TCP_NODELAY", text(options.nodelay), text(*nodelay)),
         // Behind a translator the other end has an IPv6 address, which nothing maps.
-        same(local.ip().is_ipv4(), "socket", text(options.socket), text(*socket)),
-        same(sends, "pacing rate", text(options.max_pacing_rate), text(pacing_rate(spec))),
-        same(true, "DSCP", text(options.dscp), text(*dscp)),
-        same(true, "busy polling", text(options.busy_poll_us), text(*busy_poll_us)),
-        same(labels, "flow label", text(options.flow_label), text(*flow_label)),
+        compare(name, local.ip().is_ipv4(), "socket", text(options.socket), text(*socket)),
+        compare(name, sends, "pacing rate", text(options.max_pacing_rate), text(pacing_rate(spec))),
+        compare(name, true, "DSCP", text(options.dscp), text(*dscp)),
+        compare(name, true, "busy polling", text(options.busy_poll_us), text(*busy_poll_us)),
+        compare(name, labels, "flow label", text(options.flow_label), text(*flow_label)),
         (
-            mss.is_none_or(fits),
+            fits,
             format!(
                 "the {name}'s segments hold {segment} bytes, planned is an MSS of {}",
                 mss.unwrap_or_default()
             ),
         ),
     ]
+}
+
+/// The rule of an option of one end, where it applies and one is planned.
+fn compare(
+    name: Role,
+    applies: bool,
+    option: &str,
+    observed: Option<String>,
+    planned: Option<String>,
+) -> Rule {
+    let holds = !applies || planned.is_none() || observed == planned;
+    let observed = observed.unwrap_or("unknown".to_owned());
+    let planned = planned.unwrap_or_default();
+    (holds, format!("the {name}'s {option} is {observed}, planned is {planned}"))
 }
 
 fn text(value: Option<impl ToString>) -> Option<String> {
@@ -241,10 +254,11 @@ pub fn steady<S>(
     [before, after]: [&Result<S, String>; 2],
     describe: impl Fn(&S) -> String,
 ) -> Vec<String> {
-    let is_there = |(moment, state): (&str, &Result<S, String>)| {
-        (state.is_ok(), format!("{moment} the trial, {}", state.as_ref().err().map_or("", String::as_str)))
-    };
-    let mut rules: Vec<Rule> = [("before", before), ("after", after)].map(is_there).into();
+    let mut rules: Vec<Rule> = Vec::new();
+    for (moment, state) in [("before", before), ("after", after)] {
+        let error = state.as_ref().err().map_or("", String::as_str);
+        rules.push((state.is_ok(), format!("{moment} the trial, {error}")));
+    }
     if let (Ok(before), Ok(after)) = (before, after) {
         let before = describe(before);
         let after = describe(after);

@@ -111,23 +111,28 @@ fn packets_each(spec: &TrialSpec, path: &Path, sender: &HostReport) -> u64 {
 /// Whether the datagrams of all arms together left in as many packets as planned: the interfaces count all arms. Arms
 /// with separate testbeds are validated one by one.
 pub(crate) fn arms(arms: &[ArmReports<'_>]) -> Vec<String> {
-    let is_counted = |(path, spec, _): &ArmReports<'_>| {
-        let has_slots = matches!(spec.schedule, ArmSchedule::TimeSlots(_));
-        let datagrams = spec.transport == Transport::Udp && spec.size_of != SizeOf::Write;
-        datagrams && !has_slots && !path.shared
-    };
     let planned = arms.iter().map(|(path, spec, Ends { sender, .. })| {
         sender.sent.of_trial().saturating_mul(packets_each(spec, path, sender))
     });
     let planned = add_up(planned);
     // The arm that began first and ended last saw all of them.
     let left = arms.iter().map(|(.., ends)| ends.sender.counters.get("interface.tx_packets")).max();
-    let left = left.filter(|left| *left > 0 && arms.iter().all(is_counted)).unwrap_or(planned);
+    let left = left.filter(|left| *left > 0 && arms.iter().all(counts_datagrams)).unwrap_or(planned);
     let [least, most] =
         [-1.0, 1.0].map(|side| planned as f64 * (1.0 + side * TOLERANCE) + side * OTHER_PACKETS);
-    let said =
-        |how: &str| format!("the arms together sent {planned} packets and {left} left: they were {how}");
-    broken([(left as f64 >= least, said("coalesced")), (left as f64 <= most, said("split"))])
+    let counts = format!("the arms together sent {planned} packets and {left} left");
+    broken([
+        (left as f64 >= least, format!("{counts}: they were coalesced")),
+        (left as f64 <= most, format!("{counts}: they were split")),
+    ])
+}
+
+/// Whether an arm sends datagrams whose packets the interfaces count together with those of the other arms alone.
+fn counts_datagrams(arm: &ArmReports<'_>) -> bool {
+    let (path, spec, _) = *arm;
+    let has_slots = matches!(spec.schedule, ArmSchedule::TimeSlots(_));
+    let datagrams = spec.transport == Transport::Udp && spec.size_of != SizeOf::Write;
+    datagrams && !has_slots && !path.shared
 }
 
 /// What a trial that another program drove breaks, by what the kernels counted: family, payload and packets. What the
@@ -139,14 +144,13 @@ pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends
     for (report, at, way, segments) in ends {
         let name = report.role;
         let family = Family::of(at);
-        let of = |group: &str, name: &str| report.counters.get(&format!("{group}.{name}")) as f64;
         let payload = counted_payload(&report.counters, way, spec, family, mtu);
         let is_sent = payload >= f64::from(spec.message_bytes);
-        let bytes = of("interface", &format!("{way}_bytes"));
-        let packets = of("interface", &format!("{way}_packets"));
+        let bytes = report.counters.get(&format!("interface.{way}_bytes")) as f64;
+        let packets = report.counters.get(&format!("interface.{way}_packets")) as f64;
         let pieces = f64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
         let planned = f64::from(spec.message_bytes) / pieces + headers_each(spec, family, mtu);
-        let others = of("tcp", segments) + OTHER_PACKETS;
+        let others = report.counters.get(&format!("tcp.{segments}")) as f64 + OTHER_PACKETS;
         let room = planned * TOLERANCE + others * CONTROL_BYTES / packets;
         let found = bytes / packets;
         let [found_ip, planned_ip] = [found, planned].map(|bytes| bytes - f64::from(ETHERNET_HEADER_BYTES));
@@ -186,8 +190,9 @@ pub fn program(path: &Path, Ends { sender, receiver }: &Ends<HostReport>) -> Vec
 /// Payload bytes in the packets that an interface counted (`tx` or `rx`), if all have the headers of the model's
 /// packets of a family.
 pub fn counted_payload(counters: &Counters, way: &str, spec: &TrialSpec, family: Family, mtu: u32) -> f64 {
-    let of = |name: &str| counters.get(&format!("interface.{way}_{name}")) as f64;
-    of("bytes") - of("packets") * headers_each(spec, family, mtu)
+    let bytes = counters.get(&format!("interface.{way}_bytes")) as f64;
+    let packets = counters.get(&format!("interface.{way}_packets")) as f64;
+    bytes - packets * headers_each(spec, family, mtu)
 }
 
 /// Mean bytes of headers of a packet, as an interface counts it.

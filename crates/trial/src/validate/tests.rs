@@ -41,20 +41,23 @@ fn port_may_change_only_behind_a_stateful_translator() {
     let spec = spec(Family::Ipv4, Transport::Udp);
     let (sender, mut receiver) = host_reports(&spec);
     receiver.endpoint.peer.set_port(receiver.endpoint.peer.port() + 1);
-    let judged = |renumbers| {
-        let plain = path(Family::Ipv4);
-        let nat = NatPath {
-            destination: plain.receiver.ip(),
-            source: plain.sender.ip(),
-            path_mtus: [1500; 2],
-            own_mtus: [1500; 2],
-            renumbers,
-        };
-        validate(&spec, &Path { nat: Some(nat), ..plain }, &sender, &receiver, OtherTraffic::None)
-    };
-    assert_eq!(judged(true), [""; 0]);
-    let reasons = judged(false);
+    let reasons = validate(&spec, &translate_path(true), &sender, &receiver, OtherTraffic::None);
+    assert_eq!(reasons, [""; 0]);
+    let reasons = validate(&spec, &translate_path(false), &sender, &receiver, OtherTraffic::None);
     assert!(reasons[0].starts_with("the sender's flow is "), "{reasons:?}");
+}
+
+/// A path of IPv4 through a translator that changes no address.
+fn translate_path(renumbers: bool) -> Path {
+    let plain = path(Family::Ipv4);
+    let nat = NatPath {
+        destination: plain.receiver.ip(),
+        source: plain.sender.ip(),
+        path_mtus: [1500; 2],
+        own_mtus: [1500; 2],
+        renumbers,
+    };
+    Path { nat: Some(nat), ..plain }
 }
 
 #[test]
@@ -101,26 +104,15 @@ fn a_contradiction_of_each_kind_is_found_and_named() {
 
 #[test]
 fn mapped_addresses_prove_the_family_of_packets() {
-    let ipv6_packets = |socket: SocketKind| {
-        reasons(|spec, sender, receiver| {
-            spec.tuning.socket = Some(socket);
-            for side in [sender, receiver] {
-                side.endpoint.options.socket = Some(socket);
-                for counter in ["ip6.OutRequests", "ip6.InReceives"] {
-                    side.counters.0.insert(counter.to_owned(), 1001);
-                }
-            }
-        })
-    };
     assert_eq!(
-        ipv6_packets(SocketKind::Ipv4Mapped),
+        count_ipv6_packets(SocketKind::Ipv4Mapped),
         [
             "the sender counted 1001 packets of ipv6 and 0 of ipv4, planned is ipv4",
             "the receiver counted 1001 packets of ipv6 and 0 of ipv4, planned is ipv4",
         ]
     );
     // A socket of IPv4 sends nothing else.
-    assert_eq!(ipv6_packets(SocketKind::Native), [""; 0]);
+    assert_eq!(count_ipv6_packets(SocketKind::Native), [""; 0]);
     let other = reasons(|spec, _, receiver| {
         spec.tuning.socket = Some(SocketKind::Native);
         receiver.endpoint.options.socket = Some(SocketKind::Ipv4Mapped);
@@ -134,21 +126,30 @@ fn mapped_addresses_prove_the_family_of_packets() {
     assert_eq!(broken(option_rules(&spec, &receiver)), [""; 0]);
 }
 
+/// The reasons of a trial over IPv4 with sockets of this kind whose hosts counted packets of IPv6.
+fn count_ipv6_packets(socket: SocketKind) -> Vec<String> {
+    reasons(|spec, sender, receiver| {
+        spec.tuning.socket = Some(socket);
+        for side in [sender, receiver] {
+            side.endpoint.options.socket = Some(socket);
+            for counter in ["ip6.OutRequests", "ip6.InReceives"] {
+                side.counters.0.insert(counter.to_owned(), 1001);
+            }
+        }
+    })
+}
+
 #[test]
 fn split_or_joined_datagrams_are_found() {
     let spec = spec(Family::Ipv6, Transport::Udp);
-    let invalid = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
-        let (mut sender, mut receiver) = host_reports(&spec);
-        change(&mut sender, &mut receiver);
-        validate(&spec, &path(Family::Ipv6), &sender, &receiver, OtherTraffic::None)
-    };
-    let split = invalid(&|sender, _| {
-        sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
-    });
+    let path = path(Family::Ipv6);
+    let (mut sender, receiver) = host_reports(&spec);
+    sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+    let split = validate(&spec, &path, &sender, &receiver, OtherTraffic::None);
     assert_eq!(split, ["1003 packets sent and 5000 left: they were split"]);
-    let joined = invalid(&|_, receiver| {
-        receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
-    });
+    let (sender, mut receiver) = host_reports(&spec);
+    receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
+    let joined = validate(&spec, &path, &sender, &receiver, OtherTraffic::None);
     assert_eq!(joined, ["1000 packets were received in 30: they were coalesced"]);
 }
 
@@ -179,20 +180,18 @@ fn other_stream_on_the_interfaces_is_no_contradiction() {
 #[test]
 fn on_a_shared_link_fragments_tell_of_cut_datagrams() {
     let spec = spec(Family::Ipv4, Transport::Udp);
-    let (mut sender, receiver) = host_reports(&spec);
-    sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
-    let proved = |shared, sender: &HostReport| {
-        let path = Path { shared, ..path(Family::Ipv4) };
-        transfers(
-            &crate::transfers::of(&path, &spec, Direction::Forward),
-            &[Ends { sender: sender.clone(), receiver: receiver.clone() }],
-            &Limits::NONE,
-        )
-    };
-    assert!(!proved(false, &sender).is_empty());
-    assert_eq!(proved(true, &sender), [""; 0]);
-    sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
-    assert!(!proved(true, &sender).is_empty());
+    let mut ends = ends(&spec);
+    ends.sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+    assert!(!validate_on_link(false, &spec, &ends).is_empty());
+    assert_eq!(validate_on_link(true, &spec, &ends), [""; 0]);
+    ends.sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
+    assert!(!validate_on_link(true, &spec, &ends).is_empty());
+}
+
+fn validate_on_link(shared: bool, spec: &TrialSpec, ends: &Ends<HostReport>) -> Vec<String> {
+    let path = Path { shared, ..path(spec.family) };
+    let forward = crate::transfers::of(&path, spec, Direction::Forward);
+    transfers(&forward, std::slice::from_ref(ends), &Limits::NONE)
 }
 
 #[test]
@@ -205,10 +204,10 @@ fn contradiction_of_the_other_direction_is_named_so() {
         // The roles are exchanged, and the addresses with them.
         std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
     }
-    let validate = |back| transfers(&both, &[there.clone(), back], &Limits::NONE);
-    assert_eq!(validate(back.clone()), [""; 0]);
+    assert_eq!(transfers(&both, &[there.clone(), back.clone()], &Limits::NONE), [""; 0]);
     back.sender.endpoint.family = Family::Ipv4;
-    assert_eq!(validate(back), ["in the other direction, the sender's socket is ipv4, planned is ipv6"]);
+    let reasons = transfers(&both, &[there, back], &Limits::NONE);
+    assert_eq!(reasons, ["in the other direction, the sender's socket is ipv4, planned is ipv6"]);
 }
 
 /// A stream with every option set, and both of its sides as they should be.
@@ -254,28 +253,27 @@ fn sockets_as_planned_contradict_nothing() {
 
 #[test]
 fn each_option_that_did_not_take_effect_is_named() {
-    let said = |change: &dyn Fn(&mut Endpoint)| {
-        let (spec, [mut sender, _]) = tuned();
-        change(&mut sender.endpoint);
-        broken(option_rules(&spec, &sender)).join("; ")
-    };
-    assert_eq!(said(&|e| e.options.dscp = Some(0)), "the sender's DSCP is 0, planned is 46");
-    assert_eq!(
-        said(&|e| e.options.nodelay = Some(true)),
-        "the sender's TCP_NODELAY is true, planned is false"
-    );
-    assert_eq!(said(&|e| e.options.flow_label = None), "the sender's flow label is unknown, planned is 7");
-    assert_eq!(said(&|e| e.options.busy_poll_us = Some(0)), "the sender's busy polling is 0, planned is 50");
-    assert_eq!(
-        said(&|e| e.congestion_control = Some("cubic".into())),
-        "the sender's congestion control is cubic, planned is reno"
-    );
+    let dscp = change_sender(|e| e.options.dscp = Some(0));
+    assert_eq!(dscp, "the sender's DSCP is 0, planned is 46");
+    let nodelay = change_sender(|e| e.options.nodelay = Some(true));
+    assert_eq!(nodelay, "the sender's TCP_NODELAY is true, planned is false");
+    let label = change_sender(|e| e.options.flow_label = None);
+    assert_eq!(label, "the sender's flow label is unknown, planned is 7");
+    let polling = change_sender(|e| e.options.busy_poll_us = Some(0));
+    assert_eq!(polling, "the sender's busy polling is 0, planned is 50");
+    let control = change_sender(|e| e.congestion_control = Some("cubic".into()));
+    assert_eq!(control, "the sender's congestion control is cubic, planned is reno");
     for mss in [1187, 1201] {
-        assert_eq!(
-            said(&|e| e.options.mss = Some(mss)),
-            format!("the sender's segments hold {mss} bytes, planned is an MSS of 1200")
-        );
+        let segments = change_sender(|e| e.options.mss = Some(mss));
+        assert_eq!(segments, format!("the sender's segments hold {mss} bytes, planned is an MSS of 1200"));
     }
+}
+
+/// What the options of a sender contradict whose socket was changed.
+fn change_sender(change: impl FnOnce(&mut Endpoint)) -> String {
+    let (spec, [mut sender, _]) = tuned();
+    change(&mut sender.endpoint);
+    broken(option_rules(&spec, &sender)).join("; ")
 }
 
 /// A host that counted these packets of messages of 1000 bytes, and their bytes.
@@ -297,19 +295,21 @@ fn family_size_and_packets_are_compared_with_the_plan() {
     for (planned, own, other) in [(Family::Ipv4, "ip", "ip6"), (Family::Ipv6, "ip6", "ip")] {
         let spec = TrialSpec { message_bytes: 1000, ..spec(planned, Transport::Udp) };
         let each = 1000 + headers_each(&spec, planned, 1500) as u64;
-        let found = |family: &str, packets: u64, each: u64| {
-            let (sender, receiver) = host_reports(&spec);
-            let [sender, receiver] = [sender, receiver].map(|host| counting(host, family, packets, each));
-            generator(&spec, &path(planned), &Ends { sender, receiver })
-        };
-        assert_eq!(found(own, 5000, each), [""; 0]);
-        let wrong = found(other, 5000, each);
+        assert_eq!(judge_counts(&spec, own, 5000, each), [""; 0]);
+        let wrong = judge_counts(&spec, other, 5000, each);
         assert!(wrong.len() == 2 && wrong[0].contains("5000 packets of"), "{wrong:?}");
-        let wrong = found(own, 5000, each + 20);
+        let wrong = judge_counts(&spec, own, 5000, each + 20);
         assert!(wrong.len() == 2 && wrong[0].starts_with("an IP packet of the sender has"), "{wrong:?}");
-        let wrong = found(own, 0, each);
+        let wrong = judge_counts(&spec, own, 0, each);
         assert!(wrong[0].ends_with("counted 0 bytes of payload"), "{wrong:?}");
     }
+}
+
+fn judge_counts(spec: &TrialSpec, family: &str, packets: u64, each: u64) -> Vec<String> {
+    let (sender, receiver) = host_reports(spec);
+    let sender = counting(sender, family, packets, each);
+    let receiver = counting(receiver, family, packets, each);
+    generator(spec, &path(spec.family), &Ends { sender, receiver })
 }
 
 #[test]
@@ -336,13 +336,16 @@ fn payload_is_what_headers_leave_of_interface_bytes() {
 
 #[test]
 fn each_other_station_has_a_part_of_the_channel() {
-    let with = |idle_ns, transmissions| {
-        let node = |transmissions| NodeAirtime { transmissions, ..NodeAirtime::default() };
-        let nodes = vec![node(9), node(9), node(0), node(5), node(transmissions)];
-        let airtime = Airtime { idle_ns, ..Airtime::default() };
-        let channel = Some(ChannelUse { airtime, nodes, intervals: Vec::new() });
-        stations(&HostReport { channel, ..host_reports(&spec(Family::Ipv4, Transport::Udp)).1 })
-    };
-    assert!(with(TURN_NS, 0)[0].starts_with("station 2,"));
-    assert_eq!((with(TURN_NS, 1), with(TURN_NS - 1, 0)), (Vec::new(), Vec::new()));
+    assert!(judge_station(TURN_NS, 0)[0].starts_with("station 2,"));
+    assert_eq!(judge_station(TURN_NS, 1), [""; 0]);
+    assert_eq!(judge_station(TURN_NS - 1, 0), [""; 0]);
+}
+
+/// What the last of five nodes contradicts, that was heard this often.
+fn judge_station(idle_ns: u64, transmissions: u64) -> Vec<String> {
+    let counts = [9, 9, 0, 5, transmissions];
+    let nodes = counts.map(|transmissions| NodeAirtime { transmissions, ..NodeAirtime::default() }).into();
+    let airtime = Airtime { idle_ns, ..Airtime::default() };
+    let channel = Some(ChannelUse { airtime, nodes, intervals: Vec::new() });
+    stations(&HostReport { channel, ..host_reports(&spec(Family::Ipv4, Transport::Udp)).1 })
 }

@@ -4,7 +4,7 @@ use super::{End, client, spec};
 use stacklab_model::{Family, HostFacts, HostReport, Pacing, Probe, Transport, TrialSpec};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::protocol::{Answer, Numbered, Request, SendArm, VERSIONS};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -38,9 +38,9 @@ pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             let (mut agent, _hang_up) = client("both", open());
-            let spec =
-                |milliseconds| spec(family, transport, Probe::Stream, Pacing::Schedule(500.0), milliseconds);
-            let specs = [spec(800), spec(600)];
+            let pacing = Pacing::Schedule(500.0);
+            let specs =
+                [800, 600].map(|milliseconds| spec(family, transport, Probe::Stream, pacing, milliseconds));
             let listening = specs.each_ref().map(|spec| listen(&mut agent, spec));
             let start = Instant::now();
             let mut sends = Vec::new();
@@ -73,52 +73,60 @@ pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
 }
 
 /// A duplicate request is done once. A failure or an unknown request is answered with its own id.
-pub(crate) fn does_once_what_is_asked_twice(mut end: End) {
-    let mut answers = BufReader::new(end.answers).lines();
-    let mut write = |mut line: Vec<u8>| {
-        line.push(b'\n');
-        end.requests.write_all(&line).unwrap();
-        end.requests.flush().unwrap();
-    };
-    let mut answer = || serde_json::from_str::<Numbered<Answer>>(&answers.next().unwrap().unwrap()).unwrap();
-    let spec = spec(Family::Ipv6, Transport::Udp, Probe::Stream, Pacing::Schedule(500.0), 200);
-    let listen = || Request::Listen { spec: Box::new(spec.clone()), address: Family::Ipv6.loopback().into() };
-    let line = |id, body| serde_json::to_vec(&Numbered { id, body }).unwrap();
-    write(line(9, Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 }));
-    assert!(matches!(answer(), Numbered { id: 9, body: Answer::Hello { .. } }));
-    write(line(1, listen()));
-    let first = answer();
-    write(line(1, listen()));
+pub(crate) fn does_once_what_is_asked_twice(end: End) {
+    let mut stream = LineStream { requests: end.requests, answers: BufReader::new(end.answers).lines() };
+    let spec = Box::new(spec(Family::Ipv6, Transport::Udp, Probe::Stream, Pacing::Schedule(500.0), 200));
+    stream.ask(9, &Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 });
+    assert!(matches!(stream.read_answer(), Numbered { id: 9, body: Answer::Hello { .. } }));
+    let listen = Request::Listen { spec: spec.clone(), address: Family::Ipv6.loopback().into() };
+    stream.ask(1, &listen);
+    let first = stream.read_answer();
+    stream.ask(1, &listen);
     // Another receiver would have another port.
-    assert_eq!(answer(), first);
+    assert_eq!(stream.read_answer(), first);
     let Answer::Listening { address: to } = first.body else { panic!("{first:?}") };
-    let send = || {
-        Request::Send(SendArm {
-            spec: Box::new(spec.clone()),
-            from: Family::Ipv6.loopback().into(),
-            to,
-            waiting: None,
-        })
-    };
-    write(line(2, send()));
-    write(line(2, send()));
-    write(line(3, Request::Collect { listen: 99 }));
-    write(br#"{"id":7,"body":{"fly":{}}}"#.to_vec());
+    let from = Family::Ipv6.loopback().into();
+    let send = Request::Send(SendArm { spec, from, to, waiting: None });
+    stream.ask(2, &send);
+    stream.ask(2, &send);
+    stream.ask(3, &Request::Collect { listen: 99 });
+    stream.write_line(br#"{"id":7,"body":{"fly":{}}}"#);
     for id in [3, 7] {
-        let failed = answer();
+        let failed = stream.read_answer();
         assert_eq!(failed.id, id);
         assert!(matches!(failed.body, Answer::Failed { .. }), "{failed:?}");
     }
-    let sent = answer();
+    let sent = stream.read_answer();
     assert_eq!(sent.id, 2);
-    write(line(4, Request::Collect { listen: 1 }));
+    stream.ask(4, &Request::Collect { listen: 1 });
     // The answer of the first request to send also served the duplicate: the next answer is this one's.
-    let received = answer();
+    let received = stream.read_answer();
     assert_eq!(received.id, 4);
     let sent = side(sent.body);
     let received = side(received.body);
     assert_eq!((sent.sent.measured, received.received.measured), (100, 100));
     assert_eq!(received.received.strays, 0);
+}
+
+/// An agent's byte stream, without a client.
+struct LineStream {
+    requests: Box<dyn Write + Send>,
+    answers: Lines<BufReader<Box<dyn Read + Send>>>,
+}
+
+impl LineStream {
+    fn ask(&mut self, id: u64, body: &Request) {
+        self.write_line(&serde_json::to_vec(&Numbered { id, body }).unwrap());
+    }
+
+    fn write_line(&mut self, line: &[u8]) {
+        self.requests.write_all(&[line, b"\n"].concat()).unwrap();
+        self.requests.flush().unwrap();
+    }
+
+    fn read_answer(&mut self) -> Numbered<Answer> {
+        serde_json::from_str(&self.answers.next().unwrap().unwrap()).unwrap()
+    }
 }
 
 /// When an agent is gone, every request in progress reports that.

@@ -32,8 +32,11 @@ pub(crate) fn thread_agent() -> End {
     thread::spawn(move || serve(BufReader::new(far), output, Permission::default(), |_| {}));
     let answers = near.try_clone().unwrap();
     let requests = near.try_clone().unwrap();
-    let hang_up = move || near.shutdown(Shutdown::Both).unwrap();
-    End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
+    End {
+        answers: Box::new(answers),
+        requests: Box::new(requests),
+        hang_up: Box::new(move || near.shutdown(Shutdown::Both).unwrap()),
+    }
 }
 
 /// A client that has said hello to the agent, and a function that ends that agent.

@@ -156,8 +156,9 @@ fn part_rules(host: &Host<'_>) -> Vec<Rule> {
 
 /// The least and the largest value, nanoseconds; `None` without any.
 fn ends(buckets: &Buckets) -> Option<(f64, f64)> {
-    let values = || buckets.0.iter().map(|(value, _)| *value);
-    Some((values().min()? as f64, values().max()? as f64))
+    let least = buckets.0.iter().map(|(value, _)| *value).min()?;
+    let largest = buckets.0.iter().map(|(value, _)| *value).max()?;
+    Some((least as f64, largest as f64))
 }
 
 fn mean(buckets: &Buckets) -> f64 {

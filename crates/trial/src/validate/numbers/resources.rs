@@ -74,9 +74,9 @@ fn cpu_rules(host: &Host<'_>, cpu: &CpuTime) -> Vec<Rule> {
 
 /// One thread runs on one processor, and several on no more than there are.
 fn slice_rule(host: &Host<'_>) -> Option<Rule> {
-    let slices = || host.report.slices.iter();
-    let worked_ns = add_up(slices().filter_map(|slice| slice.cpu_ns));
-    let waited_ns = slices().filter_map(|slice| slice.waited_ns).max().unwrap_or(0);
+    let slices = &host.report.slices;
+    let worked_ns = add_up(slices.iter().filter_map(|slice| slice.cpu_ns));
+    let waited_ns = slices.iter().filter_map(|slice| slice.waited_ns).max().unwrap_or(0);
     let name = host.role;
     let each_ns = host.longest_ns.saturating_add(TICKS_NS);
     let most_ns = u64::from(host.processors).saturating_mul(each_ns);
