@@ -270,21 +270,24 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
         return None;
     }
     let sender = Site::Near.client_address(mechanism, family);
-    let in_prefix = |address: IpAddr| match address {
-        IpAddr::V4(address) => embedded(address).into(),
-        other => other,
-    };
-    let far = |family| Site::Far.client_address(mechanism, family);
-    let v4 = far(Family::Ipv4);
-    let v6 = far(Family::Ipv6);
+    let same = Site::Far.client_address(mechanism, family);
+    let v4 = Site::Far.client_address(mechanism, Family::Ipv4);
+    let v6 = Site::Far.client_address(mechanism, Family::Ipv6);
     let pool = POOL_HOST.into();
     let (receiver, destination, source) = match mechanism.translation() {
-        Some(Translation::Far) => (v4, in_prefix(v4), pool),
-        Some(Translation::Near) => (v6, pool, in_prefix(sender)),
+        Some(Translation::Far) => (v4, embed_v4(v4), pool),
+        Some(Translation::Near) => (v6, pool, embed_v4(sender)),
         Some(Translation::Both) => (v4, v4, pool),
-        None => (far(family), far(family), changed_source(mechanism, family).unwrap_or(sender)),
+        None => (same, same, changed_source(mechanism, family).unwrap_or(sender)),
     };
     Some(PathEnds { sender, receiver, destination, source })
+}
+
+fn embed_v4(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => embedded(address).into(),
+        other => other,
+    }
 }
 
 /// The sender's address behind a router's NAT, if the mechanism has one.
@@ -332,12 +335,9 @@ mod tests {
     fn every_mechanism_has_ends_for_what_it_carries() {
         for mechanism in Mechanism::ALL {
             for family in Family::ALL {
-                assert_eq!(
-                    ends(*mechanism, *family).is_some(),
-                    mechanism.carries(*family),
-                    "{mechanism} {family}"
-                );
-                let Some(ends) = ends(*mechanism, *family) else { continue };
+                let ends = ends(*mechanism, *family);
+                assert_eq!(ends.is_some(), mechanism.carries(*family), "{mechanism} {family}");
+                let Some(ends) = ends else { continue };
                 assert_eq!(Family::of(ends.sender), *family);
                 assert_eq!(Family::of(ends.sender), Family::of(ends.destination));
                 assert_eq!(Family::of(ends.receiver), Family::of(ends.source));
@@ -347,27 +347,29 @@ mod tests {
         }
     }
 
+    fn list_paths(site: Site, mechanism: Mechanism) -> Vec<String> {
+        site.paths(mechanism, 1500).iter().map(|(to, mtu)| format!("{to} {mtu}")).collect()
+    }
+
     #[test]
     fn each_client_knows_the_path_mtu_to_the_other() {
-        let paths = |site: Site, mechanism| -> Vec<String> {
-            site.paths(mechanism, 1500).iter().map(|(to, mtu)| format!("{to} {mtu}")).collect()
-        };
-        assert_eq!(paths(Site::Near, Mechanism::Native), ["198.18.2.1 1500", "2001:2:0:2::1 1500"]);
-        assert_eq!(paths(Site::Far, Mechanism::Native), ["198.18.1.1 1500", "2001:2:0:1::1 1500"]);
+        assert_eq!(list_paths(Site::Near, Mechanism::Native), ["198.18.2.1 1500", "2001:2:0:2::1 1500"]);
+        assert_eq!(list_paths(Site::Far, Mechanism::Native), ["198.18.1.1 1500", "2001:2:0:1::1 1500"]);
         // Each client uses its own family. The path MTU is smaller where IPv4 becomes IPv6.
-        assert_eq!(paths(Site::Near, Mechanism::Nat64), ["2001:2:0:64::c612:201 1500"]);
-        assert_eq!(paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1480"]);
-        assert_eq!(paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1480"]);
-        assert_eq!(paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
-        assert_eq!(paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
+        assert_eq!(list_paths(Site::Near, Mechanism::Nat64), ["2001:2:0:64::c612:201 1500"]);
+        assert_eq!(list_paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1480"]);
+        assert_eq!(list_paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1480"]);
+        assert_eq!(list_paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
+        assert_eq!(list_paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
     }
 
     #[test]
     fn addresses_are_those_that_the_mechanisms_ask_for() {
-        let sender = |mechanism| ends(mechanism, Family::Ipv6).unwrap().sender.to_string();
-        assert_eq!(sender(Mechanism::SixToFour), "2002:c612:1:1::1");
-        assert_eq!(sender(Mechanism::SixInFour), "2001:2:0:1::1");
-        assert_eq!(sender(Mechanism::SixRd), "2001:2:0:1::1");
+        let six_to_four = ends(Mechanism::SixToFour, Family::Ipv6).unwrap();
+        assert_eq!(six_to_four.sender.to_string(), "2002:c612:1:1::1");
+        for other in [Mechanism::SixInFour, Mechanism::SixRd] {
+            assert_eq!(ends(other, Family::Ipv6).unwrap().sender.to_string(), "2001:2:0:1::1");
+        }
         let nat64 = ends(Mechanism::Nat64, Family::Ipv6).unwrap();
         assert_eq!(nat64.destination.to_string(), "2001:2:0:64::c612:201");
         assert_eq!(path_mtus(Mechanism::Nat64, Family::Ipv6, 1500), Some([1500, 1480]));

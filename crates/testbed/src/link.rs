@@ -45,20 +45,29 @@ fn joins_or_splits(feature: &str) -> bool {
 
 /// Switches off every such feature of an interface in the calling thread's namespace, and verifies it.
 pub fn switch_off_all(interface: &str) -> Result<(), Fault> {
-    let active = || -> Result<(Vec<(usize, String)>, usize), Fault> {
-        let found = features(interface).attempt(format!("read the offloads of {interface}"))?;
-        let count = found.len();
-        let on = found.into_iter().enumerate().filter(|(_, (name, is_on))| *is_on && joins_or_splits(name));
-        Ok((on.map(|(place, (name, _))| (place, name)).collect(), count))
-    };
-    let (on, count) = active()?;
-    let places: Vec<usize> = on.into_iter().map(|(place, _)| place).collect();
-    switch_off(interface, &places, count).attempt(format!("switch off the offloads of {interface}"))?;
-    let stay: Vec<String> = active()?.0.into_iter().map(|(_, name)| name).collect();
+    let before = read_features(interface)?;
+    let mut places = Vec::new();
+    for (place, (name, is_on)) in before.iter().enumerate() {
+        if *is_on && joins_or_splits(name) {
+            places.push(place);
+        }
+    }
+    switch_off(interface, &places, before.len())
+        .attempt(format!("switch off the offloads of {interface}"))?;
+    let mut stay = Vec::new();
+    for (name, is_on) in read_features(interface)? {
+        if is_on && joins_or_splits(&name) {
+            stay.push(name);
+        }
+    }
     if stay.is_empty() {
         return Ok(());
     }
     Err("the kernel keeps them on").attempt(format!("switch off {} of {interface}", stay.join(", ")))
+}
+
+fn read_features(interface: &str) -> Result<Vec<(String, bool)>, Fault> {
+    features(interface).attempt(format!("read the offloads of {interface}"))
 }
 
 /// The name of the tap device for a link's interface.

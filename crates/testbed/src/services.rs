@@ -145,18 +145,10 @@ impl Daemon {
     ) -> Result<Self, TestbedError> {
         let file = program.find()?;
         let own = workdir.path().join(program.name);
-        let log = own.join("log");
-        let start = || -> Result<Process, Fault> {
-            fs::create_dir(&own).attempt(format!("create {}", own.display()))?;
-            let mut command = (program.command)(&file, services, &own)?;
-            let output = File::create(&log).attempt(format!("write {}", log.display()))?;
-            let errors = output.try_clone().attempt(format!("write {}", log.display()))?;
-            prepare(&mut command, &file, &own);
-            command.stdout(output).stderr(errors);
-            spawn_in_namespace(ends.namespaces[1], &mut command, ends.processors[1])
-        };
-        let process = start().at(Node::Receiver)?;
-        Ok(Daemon { program, version: program.version(&file), process, log })
+        let mut command = write_command(program, services, &file, &own).at(Node::Receiver)?;
+        let process = spawn_in_namespace(ends.namespaces[1], &mut command, ends.processors[1]);
+        let process = process.at(Node::Receiver)?;
+        Ok(Daemon { program, version: program.version(&file), process, log: own.join(LOG) })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -177,6 +169,21 @@ impl Daemon {
         let words = last_words(&self.log);
         TestbedError(format!("the {version} on the receiver {what}{words}; to get another one: {remedy}"))
     }
+}
+
+/// What a daemon prints, in its folder.
+const LOG: &str = "log";
+
+/// Makes a daemon's folder. Returns the command that runs this file of its program there.
+fn write_command(program: &Program, services: &Services, file: &Path, own: &Path) -> Result<Command, Fault> {
+    fs::create_dir(own).attempt(format!("create {}", own.display()))?;
+    let mut command = (program.command)(file, services, own)?;
+    let log = own.join(LOG);
+    let output = File::create(&log).attempt(format!("write {}", log.display()))?;
+    let errors = output.try_clone().attempt(format!("write {}", log.display()))?;
+    prepare(&mut command, file, own);
+    command.stdout(output).stderr(errors);
+    Ok(command)
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Fault> {
@@ -237,14 +244,14 @@ impl Load {
             let state = Arc::clone(&load.state);
             let processors = processors.to_vec();
             let (sender, heard) = channel();
-            let work = move || {
+            let thread = Builder::new().name(format!("ask {service}")).spawn(move || {
                 let ready = enter_namespace(namespace).and_then(|()| cpus::stay_on(&processors));
                 let is_ready = ready.is_ok();
                 if sender.send(ready).is_ok() && is_ready {
                     state.work(service, interface);
                 }
-            };
-            load.threads.push(Builder::new().name(format!("ask {service}")).spawn(work)?);
+            })?;
+            load.threads.push(thread);
             heard.recv().map_err(|_| io::Error::other("the thread that asks has ended"))??;
         }
         Ok(load)

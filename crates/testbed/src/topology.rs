@@ -97,18 +97,21 @@ pub enum PathRole {
 impl PathRole {
     /// The guest's interfaces on links outside the guest.
     pub fn interfaces(&self) -> Vec<Interface> {
-        let of = |node, link, mtu| Interface { link, hardware: routed_hardware_address(node, link), mtu };
         match *self {
             PathRole::Host { role, mtu } => {
                 vec![Interface { link: INTERFACE, hardware: hardware_address(role), mtu }]
             }
-            PathRole::Client { site, mtu, .. } => vec![of(site.client(), INTERFACE, mtu)],
+            PathRole::Client { site, mtu, .. } => vec![place_interface(site.client(), INTERFACE, mtu)],
             PathRole::Router { router, near_mtu } => {
                 let node = router.site.router();
-                vec![of(node, INTERFACE, near_mtu), of(node, MIDDLE, router.mtu)]
+                vec![place_interface(node, INTERFACE, near_mtu), place_interface(node, MIDDLE, router.mtu)]
             }
         }
     }
+}
+
+fn place_interface(node: Node, link: &'static str, mtu: u32) -> Interface {
+    Interface { link, hardware: routed_hardware_address(node, link), mtu }
 }
 
 /// A guest's interface on a link outside the guest.

@@ -29,15 +29,20 @@ fn namespace_of(pid: u32) -> PathBuf {
 
 /// Processes and threads in a namespace, and files that hold it open.
 fn holders(namespace: &Path) -> usize {
-    let entries =
-        |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_it = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target == namespace);
-    let processes = entries("/proc".into()).filter(|path| path.join("task").exists());
-    let held = processes.flat_map(|process| {
-        let threads = entries(process.join("task")).map(|thread| thread.join("ns/net"));
-        threads.chain(entries(process.join("fd"))).collect::<Vec<_>>()
-    });
-    held.filter(is_it).count()
+    let mut count = 0;
+    for process in list_entries("/proc".into()).filter(|path| path.join("task").exists()) {
+        let threads = list_entries(process.join("task")).map(|thread| thread.join("ns/net"));
+        for path in threads.chain(list_entries(process.join("fd"))) {
+            if fs::read_link(path).is_ok_and(|target| target == namespace) {
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+fn list_entries(path: PathBuf) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// The folders of this process's services.

@@ -146,13 +146,15 @@ fn translators_carry_ipv6_with_other_addresses() {
 #[test]
 fn tunnel_the_kernel_lacks_is_refused_with_its_router() {
     let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
-    let build = || build(Mechanism::SixInFour, &PLAIN);
     match sit.result {
-        Ok(()) => assert_eq!(build().unwrap().path_checks[0].path_mtus, [1480, 1480]),
+        Ok(()) => {
+            let routed = build(Mechanism::SixInFour, &PLAIN).unwrap();
+            assert_eq!(routed.path_checks[0].path_mtus, [1480, 1480]);
+        }
         // Building it would load the module, which would add a device to the machine's own namespace.
         Err(reason) if reason.contains("is not loaded") => {}
         Err(_) => {
-            let said = build().unwrap_err().to_string();
+            let said = build(Mechanism::SixInFour, &PLAIN).unwrap_err().to_string();
             assert!(said.contains("sit device of 6in4") && said.contains("on router1"), "{said}");
         }
     }
@@ -162,12 +164,6 @@ fn tunnel_the_kernel_lacks_is_refused_with_its_router() {
 fn shaped_routed_testbed_has_its_rate_at_each_end() {
     let link_config = LinkConfig { rate: Some(Rate(100_000_000)), ..PLAIN };
     let routed = build(Mechanism::Native, &link_config).unwrap_or_else(|error| panic!("{error}"));
-    let queues = |node, device: &str| {
-        let pid = routed.pid(node).to_string();
-        let said =
-            Command::new("nsenter").args(["-t", &pid, "-n", "tc", "qdisc", "show", "dev", device]).output();
-        String::from_utf8(said.unwrap().stdout).unwrap()
-    };
     for (node, device) in [
         (Node::Sender, "st0"),
         (Node::Router1, "st0"),
@@ -176,7 +172,11 @@ fn shaped_routed_testbed_has_its_rate_at_each_end() {
         (Node::Router2, "st0"),
         (Node::Receiver, "st0"),
     ] {
-        assert!(queues(node, device).contains("rate 100Mbit"), "{node} {device}: {}", queues(node, device));
+        let pid = routed.pid(node).to_string();
+        let mut tc = Command::new("nsenter");
+        tc.args(["-t", &pid, "-n", "tc", "qdisc", "show", "dev", device]);
+        let queues = String::from_utf8(tc.output().unwrap().stdout).unwrap();
+        assert!(queues.contains("rate 100Mbit"), "{node} {device}: {queues}");
     }
     let pids = Node::ALL.map(|node| routed.pid(node));
     drop(routed);

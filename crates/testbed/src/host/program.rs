@@ -120,26 +120,29 @@ impl Workdir {
 /// What a program prints when it is asked for its version: the first line; its name if it prints nothing within a
 /// second. Then it is killed with what it started, which may hold its output open.
 pub fn first_line(file: &Path, arguments: &[String]) -> String {
-    let said = || -> io::Result<String> {
-        let mut command = Command::new(file);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0);
-        with_own_libraries(&mut command, file);
-        let mut child = command.spawn()?;
-        let until = Instant::now() + Duration::from_secs(1);
-        while child.try_wait()?.is_none() {
-            if Instant::now() > until {
-                kill_group(child.id())?;
-            }
-            thread::sleep(POLL_INTERVAL);
+    let output = run_for_a_second(file, arguments).unwrap_or_default();
+    let line = output.lines().map(str::trim).find(|line| !line.is_empty());
+    match line {
+        Some(line) => line.chars().take(80).collect(),
+        None => file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    }
+}
+
+fn run_for_a_second(file: &Path, arguments: &[String]) -> io::Result<String> {
+    let mut command = Command::new(file);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
+    with_own_libraries(&mut command, file);
+    let mut child = command.spawn()?;
+    let until = Instant::now() + Duration::from_secs(1);
+    while child.try_wait()?.is_none() {
+        if Instant::now() > until {
+            kill_group(child.id())?;
         }
-        let output = child.wait_with_output()?;
-        Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-    };
-    let said = said().unwrap_or_default();
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty());
-    let name = || file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    line.map_or_else(name, |line| line.chars().take(80).collect())
+        thread::sleep(POLL_INTERVAL);
+    }
+    let output = child.wait_with_output()?;
+    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 /// A running program. Dropping it kills it and the processes that it started, and waits for it.
@@ -309,13 +312,16 @@ mod tests {
         assert!(!listens(table, "0A", 5202) && !listens(table, "07", 5201) && !listens("", "0A", 5201));
     }
 
+    fn run_script(script: &str) -> String {
+        first_line(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()])
+    }
+
     #[test]
     fn the_first_line_of_a_program_is_its_version() {
-        let line = |script: &str| first_line(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()]);
-        assert_eq!(line("echo; echo tool 1.2; echo more; exit 1"), "tool 1.2");
-        assert_eq!(line("echo other >&2"), "other");
+        assert_eq!(run_script("echo; echo tool 1.2; echo more; exit 1"), "tool 1.2");
+        assert_eq!(run_script("echo other >&2"), "other");
         let began = Instant::now();
-        assert_eq!(line("sleep 60; true"), "sh");
+        assert_eq!(run_script("sleep 60; true"), "sh");
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         assert_eq!(first_line(Path::new("/nonexistent/tool"), &[]), "tool");
     }

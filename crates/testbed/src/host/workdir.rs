@@ -143,8 +143,13 @@ fn read_end(console: &Path) -> io::Result<Vec<u8>> {
 
 pub(crate) fn last_lines(console: &[u8]) -> String {
     let text = String::from_utf8_lossy(console);
-    let visible = |line: &str| line.chars().filter(|c| !is_control(*c)).collect::<String>();
-    let lines: Vec<String> = text.lines().map(visible).filter(|line| !line.trim().is_empty()).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let visible: String = line.chars().filter(|c| !is_control(*c)).collect();
+        if !visible.trim().is_empty() {
+            lines.push(visible);
+        }
+    }
     if lines.is_empty() {
         return String::new();
     }

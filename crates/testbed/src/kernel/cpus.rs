@@ -29,23 +29,24 @@ pub(crate) fn of(process: u32) -> Vec<usize> {
 
 /// Moves every thread of a process to some processors. Threads that are started later inherit this.
 pub(crate) fn move_to(process: u32, processors: &[usize]) -> Result<(), Fault> {
+    move_threads(process, processors).attempt(format!("move process {process} to CPU {}", print(processors)))
+}
+
+fn move_threads(process: u32, processors: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    let mut moved = || -> io::Result<()> {
-        processors.iter().try_for_each(|cpu| set.set(*cpu))?;
-        // Run twice: a thread that was not moved yet may start another one in the meantime.
-        for _ in 0..2 {
-            for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-                let number = thread?.file_name().to_string_lossy().parse().map_err(io::Error::other)?;
-                match sched_setaffinity(Pid::from_raw(number), &set) {
-                    // The thread has ended in the meantime.
-                    Err(Errno::ESRCH) => {}
-                    moved => moved?,
-                }
+    processors.iter().try_for_each(|cpu| set.set(*cpu))?;
+    // Run twice: a thread that was not moved yet may start another one in the meantime.
+    for _ in 0..2 {
+        for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+            let number = thread?.file_name().to_string_lossy().parse().map_err(io::Error::other)?;
+            match sched_setaffinity(Pid::from_raw(number), &set) {
+                // The thread has ended in the meantime.
+                Err(Errno::ESRCH) => {}
+                result => result?,
             }
         }
-        Ok(())
-    };
-    moved().attempt(format!("move process {process} to CPU {}", print(processors)))
+    }
+    Ok(())
 }
 
 /// Restricts the calling thread to some processors. Empty: does not restrict it.
@@ -70,30 +71,36 @@ pub fn one(processors: &[usize]) -> Vec<usize> {
 
 /// The physical core of a processor. A processor without topology data counts as a separate core.
 fn core(cpu: usize) -> (i64, i64) {
-    let read = |file: &str| {
-        let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}")).ok()?;
-        text.trim().parse().ok()
-    };
-    (read("physical_package_id").unwrap_or(0), read("core_id").unwrap_or(cpu as i64))
+    let package = read_topology(cpu, "physical_package_id").unwrap_or(0);
+    let core = read_topology(cpu, "core_id").unwrap_or(cpu as i64);
+    (package, core)
+}
+
+fn read_topology(cpu: usize, file: &str) -> Option<i64> {
+    let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}")).ok()?;
+    text.trim().parse().ok()
 }
 
 /// Divides processors into two halves. All threads of a core are in the same half, unless there is only one core.
 fn split(mut processors: Vec<(usize, (i64, i64))>) -> Option<[Vec<usize>; 2]> {
     processors.sort_by_key(|(cpu, core)| (*core, *cpu));
     let cores: Vec<_> = processors.chunk_by(|a, b| a.1 == b.1).collect();
-    let numbers = |processors: &[(usize, (i64, i64))]| processors.iter().map(|(cpu, _)| *cpu).collect();
     match cores.as_slice() {
         [] => None,
         [threads] if threads.len() < 2 => None,
         [threads] => {
             let (first, second) = threads.split_at(threads.len() / 2);
-            Some([numbers(first), numbers(second)])
+            Some([list_numbers(first), list_numbers(second)])
         }
         cores => {
             let (first, second) = cores.split_at(cores.len() / 2);
-            Some([numbers(&first.concat()), numbers(&second.concat())])
+            Some([list_numbers(&first.concat()), list_numbers(&second.concat())])
         }
     }
+}
+
+fn list_numbers(processors: &[(usize, (i64, i64))]) -> Vec<usize> {
+    processors.iter().map(|(cpu, _)| *cpu).collect()
 }
 
 /// Formats processors as a list: `0-3,8`.
@@ -136,11 +143,13 @@ impl Rps {
 
 /// A set of processors in the format of sysfs: hexadecimal 32-bit words, highest first.
 fn mask(processors: &[usize]) -> String {
-    let words = processors.iter().max().map_or(1, |most| most / 32 + 1);
-    let word = |word: usize| -> u32 {
-        processors.iter().filter(|cpu| **cpu / 32 == word).map(|cpu| 1 << (cpu % 32)).sum()
-    };
-    (0..words).rev().map(|place| format!("{:08x}", word(place))).collect::<Vec<_>>().join(",")
+    let count = processors.iter().max().map_or(1, |most| most / 32 + 1);
+    let mut words = vec![0_u32; count];
+    for cpu in processors {
+        words[cpu / 32] |= 1 << (cpu % 32);
+    }
+    let texts: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    texts.join(",")
 }
 
 #[cfg(test)]

@@ -31,16 +31,17 @@ pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
 /// namespace is refused, whatever /proc says.
 pub(crate) fn open_other(pid: u32) -> io::Result<File> {
     let path = format!("/proc/{pid}/ns/net");
-    let open = || {
-        let other = File::open(&path)?;
-        let own = fs::metadata("/proc/self/ns/net")?;
-        let identity = |of: &fs::Metadata| (of.dev(), of.ino());
-        if identity(&other.metadata()?) == identity(&own) {
-            return Err(io::Error::other("it is this process's own network namespace, not a host's"));
-        }
-        Ok(other)
-    };
-    open().map_err(|error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    open_unless_own(&path).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+}
+
+fn open_unless_own(path: &str) -> io::Result<File> {
+    let file = File::open(path)?;
+    let own = fs::metadata("/proc/self/ns/net")?;
+    let other = file.metadata()?;
+    if other.dev() == own.dev() && other.ino() == own.ino() {
+        return Err(io::Error::other("it is this process's own network namespace, not a host's"));
+    }
+    Ok(file)
 }
 
 /// A process that leads its own group. Dropping it kills the group and waits for the process.
@@ -78,9 +79,14 @@ impl ChildCpu {
     /// Of all children that this process has waited for.
     fn so_far() -> io::Result<Self> {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-        let ns = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0).saturating_mul(1000);
-        Ok(ChildCpu { user_ns: ns(usage.user_time()), system_ns: ns(usage.system_time()) })
+        let user_ns = count_ns(usage.user_time());
+        let system_ns = count_ns(usage.system_time());
+        Ok(ChildCpu { user_ns, system_ns })
     }
+}
+
+fn count_ns(time: TimeVal) -> u64 {
+    u64::try_from(time.num_microseconds()).unwrap_or(0).saturating_mul(1000)
 }
 
 impl Process {
@@ -166,13 +172,11 @@ pub(crate) fn mount_own_sysfs() -> Result<(), Fault> {
 /// Moves this process into the network namespace of another process, and into its user namespace if that is a
 /// different one. This process must have one thread, like a program that is about to execute another.
 pub fn join(pid: u32) -> io::Result<()> {
-    let path = |of: &str, name: &str| format!("/proc/{of}/ns/{name}");
-    let pid = pid.to_string();
-    let user = path(&pid, "user");
+    let user = format!("/proc/{pid}/ns/user");
     // Open both before entering the first: entering changes what may be opened.
-    let network = File::open(path(&pid, "net"))?;
+    let network = File::open(format!("/proc/{pid}/ns/net"))?;
     let other = File::open(&user)?;
-    if fs::read_link(&user)? != fs::read_link(path("self", "user"))? {
+    if fs::read_link(&user)? != fs::read_link("/proc/self/ns/user")? {
         setns(other, CloneFlags::CLONE_NEWUSER)?;
     }
     Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
@@ -261,19 +265,21 @@ fn on_a_thread<T: Send>(
 mod tests {
     use super::*;
 
+    fn measure_script(script: &str) -> u64 {
+        let mut process = Process::spawn(Command::new("sh").args(["-c", script])).unwrap();
+        assert_eq!(process.cpu(), None);
+        while process.status().unwrap().is_none() {
+            thread::sleep(POLL_INTERVAL);
+        }
+        process.cpu().unwrap().user_ns
+    }
+
     #[test]
     fn cpu_time_is_that_of_the_process_and_its_children() {
-        let cpu = |script: &str| {
-            let mut process = Process::spawn(Command::new("sh").args(["-c", script])).unwrap();
-            assert_eq!(process.cpu(), None);
-            while process.status().unwrap().is_none() {
-                thread::sleep(POLL_INTERVAL);
-            }
-            process.cpu().unwrap().user_ns
-        };
-        let idle = cpu("sleep 0.2");
+        let idle = measure_script("sleep 0.2");
         let count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
-        let [own, of_child] = [cpu(count), cpu(&format!("sh -c '{count}'; true"))];
+        let own = measure_script(count);
+        let of_child = measure_script(&format!("sh -c '{count}'; true"));
         assert!(own > 5 * idle && of_child > 5 * idle, "{idle} {own} {of_child}");
     }
 }

@@ -40,13 +40,11 @@ pub fn enter() -> Result<Privilege, TestbedError> {
 /// Makes sure that /proc shows this process's own PID namespace, where hosts are found by their process IDs. Some
 /// containers and CI runners have the outer /proc. The process then gets a mount namespace with a new /proc.
 fn see_own_processes() -> Result<(), TestbedError> {
-    let shows_own =
-        || fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str() == process::id().to_string().as_str());
-    if shows_own() {
+    if proc_shows_own() {
         return Ok(());
     }
     let reason = match unshare_mounts().and_then(|()| mount_proc()) {
-        Ok(()) if shows_own() => return Ok(()),
+        Ok(()) if proc_shows_own() => return Ok(()),
         Ok(()) => io::Error::other("it still shows another one's"),
         Err(error) => error.into(),
     };
@@ -54,6 +52,10 @@ fn see_own_processes() -> Result<(), TestbedError> {
         "cannot have a /proc of this PID namespace's processes: {reason}; mount one, with: mount -t proc proc /proc \
          (in a new namespace: unshare --mount-proc)"
     )))
+}
+
+fn proc_shows_own() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str() == process::id().to_string().as_str())
 }
 
 fn own_status() -> String {
@@ -94,10 +96,13 @@ fn enter_user_namespace() -> Result<(), TestbedError> {
 
 fn closed(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     move |reason| {
-        let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
-        let advice = advice(&reason, setting, has_filter(&own_status()));
+        let advice = advice(&reason, read_setting, has_filter(&own_status()));
         TestbedError(format!("cannot {attempted}: {reason}; {advice}"))
     }
+}
+
+fn read_setting(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/{name}")).ok()
 }
 
 /// Settings that can disable user namespaces: the file under `/proc/sys`, the value that disables them, and a value
@@ -143,21 +148,22 @@ mod tests {
         assert!(!has_capabilities(""));
     }
 
+    fn set_only(setting: &'static str, value: &'static str) -> impl Fn(&str) -> Option<String> {
+        move |name| (name == setting).then(|| format!("{value}\n"))
+    }
+
     #[test]
     fn the_advice_names_the_setting_that_is_closed() {
         let refused = io::Error::from_raw_os_error(libc::EPERM);
-        let only = |closed: &'static str, value: &'static str| {
-            move |name: &str| (name == closed).then(|| format!("{value}\n"))
-        };
-        let ubuntu = advice(&refused, only("kernel/apparmor_restrict_unprivileged_userns", "1"), true);
+        let ubuntu = advice(&refused, set_only("kernel/apparmor_restrict_unprivileged_userns", "1"), true);
         assert_eq!(
             ubuntu,
             "run as root (sudo), or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
         );
-        let zero =
-            advice(&io::Error::from_raw_os_error(libc::ENOSPC), only("user/max_user_namespaces", "0"), true);
+        let limit = io::Error::from_raw_os_error(libc::ENOSPC);
+        let zero = advice(&limit, set_only("user/max_user_namespaces", "0"), true);
         assert!(zero.contains("sysctl -w user.max_user_namespaces=15000"), "{zero}");
-        let open = advice(&refused, only("kernel/unprivileged_userns_clone", "1"), false);
+        let open = advice(&refused, set_only("kernel/unprivileged_userns_clone", "1"), false);
         assert_eq!(open, "run as root (sudo)");
         let threads = advice(&io::Error::from_raw_os_error(libc::EINVAL), |_| None, true);
         assert!(threads.contains("threads"), "{threads}");

@@ -155,25 +155,29 @@ pub(crate) fn parse(stat: &str) -> Option<Stat> {
 }
 
 fn sum(root: u32, processes: &HashMap<u32, Stat>) -> Ticks {
-    let below = |mut process: u32| {
-        // The limit is deeper than any process tree. It ends a loop that appears if a process ID was reused during
-        // the reads.
-        for _ in 0..64 {
-            if process == root {
-                return true;
-            }
-            match processes.get(&process) {
-                Some(known) => process = known.parent,
-                None => return false,
-            }
+    let mut sum = Ticks::default();
+    for (number, process) in processes {
+        if is_below(*number, root, processes) {
+            sum.user += process.ticks.user;
+            sum.system += process.ticks.system;
         }
-        false
-    };
-    let all = processes.iter().filter(|(number, _)| below(**number));
-    all.fold(Ticks::default(), |sum, (_, process)| Ticks {
-        user: sum.user + process.ticks.user,
-        system: sum.system + process.ticks.system,
-    })
+    }
+    sum
+}
+
+fn is_below(mut process: u32, root: u32, processes: &HashMap<u32, Stat>) -> bool {
+    // The limit is deeper than any process tree. It ends a loop that appears if a process ID was reused during the
+    // reads.
+    for _ in 0..64 {
+        if process == root {
+            return true;
+        }
+        match processes.get(&process) {
+            Some(known) => process = known.parent,
+            None => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -258,10 +262,13 @@ mod tests {
     #[test]
     fn this_process_is_counted() {
         // Until 100 ms of CPU time: how long that takes depends on other load.
-        let of_thread = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
-        let start = std::time::Duration::from(of_thread());
-        while (std::time::Duration::from(of_thread()) - start).as_millis() < 100 {}
+        let start = read_thread_clock();
+        while (read_thread_clock() - start).as_millis() < 100 {}
         let Ticks { user, system } = Ticks::of(std::process::id());
         assert!(user + system >= 5, "{user} {system}");
+    }
+
+    fn read_thread_clock() -> Duration {
+        nix::time::clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
     }
 }

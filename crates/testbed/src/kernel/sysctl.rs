@@ -148,10 +148,12 @@ pub fn prepare_routing() -> Result<(), Fault> {
         ("ipv4", "accept_redirects"),
         ("ipv6", "accept_redirects"),
     ];
-    let write_all = |scope| {
-        settings.iter().try_for_each(|(family, name)| write(&format!("{family}/conf/{scope}/{name}"), "0"))
-    };
-    ["all", "default"].into_iter().try_for_each(write_all)
+    for scope in ["all", "default"] {
+        for (family, name) in settings {
+            write(&format!("{family}/conf/{scope}/{name}"), "0")?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn forward() -> Result<(), Fault> {

@@ -61,12 +61,13 @@ fn ipv6(packet: &[u8], into: &mut Vec<Layer>) {
     if packet.len() < 40 || packet[0] >> 4 != 6 {
         return;
     }
-    let address = |at: usize| {
-        let octets: [u8; 16] = packet[at..at + 16].try_into().unwrap_or_default();
-        Ipv6Addr::from(octets)
-    };
-    into.push(Layer::Ip(address(8).into(), address(24).into()));
+    into.push(Layer::Ip(read_v6(packet, 8).into(), read_v6(packet, 24).into()));
     inside(packet[6], &packet[40..], into);
+}
+
+fn read_v6(packet: &[u8], at: usize) -> Ipv6Addr {
+    let octets: [u8; 16] = packet[at..at + 16].try_into().unwrap_or_default();
+    Ipv6Addr::from(octets)
 }
 
 fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
@@ -180,8 +181,13 @@ mod tests {
     }
 
     fn six(protocol: u8) -> Vec<u8> {
-        let address = |host: u16| Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, host).octets();
-        [&[0x60, 0, 0, 0, 0, 99, protocol, 64][..], &address(1), &address(2)].concat()
+        let from = Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, 1).octets();
+        let to = Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, 2).octets();
+        [&[0x60, 0, 0, 0, 0, 99, protocol, 64][..], &from, &to].concat()
+    }
+
+    fn gre(kind: u16) -> Vec<u8> {
+        [&[0, 0][..], &kind.to_be_bytes()].concat()
     }
 
     #[test]
@@ -189,7 +195,6 @@ mod tests {
         let datagram = [0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0];
         let [port_high, port_low] = WIREGUARD_PORT.to_be_bytes();
         let data = [0x12, 0x34, port_high, port_low, 0, 40, 0, 0, 4, 0, 0, 0];
-        let gre = |kind: u16| [&[0, 0][..], &kind.to_be_bytes()].concat();
         use Family::{Ipv4, Ipv6};
         let all = [
             (Mechanism::Gre4, Ipv4, frame(0x800, &[&four(47), &gre(0x800), &four(17), &datagram])),
@@ -213,7 +218,6 @@ mod tests {
 
     /// The frame of a datagram on the link, according to a mechanism's definition.
     fn made(headers: &[Header]) -> Vec<u8> {
-        let kind = |header: Option<&Header>| if header == Some(&Header::Ipv6) { 0x86dd } else { 0x800_u16 };
         let mut bytes = Vec::new();
         for (place, header) in headers.iter().enumerate() {
             let next = headers.get(place + 1);
@@ -235,7 +239,7 @@ mod tests {
             bytes.push(match header {
                 Header::Ipv4 => four(protocol),
                 Header::Ipv6 => six(protocol),
-                Header::Gre => [&[0, 0][..], &kind(next).to_be_bytes()].concat(),
+                Header::Gre => gre(choose_kind(next)),
                 Header::Udp => [&[0x12, 0x34][..], &port.to_be_bytes(), &[0, 40, 0, 0]].concat(),
                 Header::WireGuard => vec![4, 0, 0, 0],
                 Header::Vxlan => vec![8, 0, 0, 0, 0, 0, 1, 0],
@@ -243,10 +247,15 @@ mod tests {
                 Header::Gue => vec![0, protocol, 0, 0],
                 Header::Esp => vec![0; 32],
                 Header::SegmentRouting => [&[protocol, 2, 4, 0, 0, 0, 0, 0][..], &[0; 16]].concat(),
-                Header::Ethernet => [&[0; 12][..], &kind(next).to_be_bytes()].concat(),
+                Header::Ethernet => [&[0; 12][..], &choose_kind(next).to_be_bytes()].concat(),
             });
         }
-        frame(kind(headers.first()), &bytes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        frame(choose_kind(headers.first()), &bytes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// The Ethernet type before a header.
+    fn choose_kind(header: Option<&Header>) -> u16 {
+        if header == Some(&Header::Ipv6) { 0x86dd } else { 0x800 }
     }
 
     #[test]

@@ -120,20 +120,25 @@ fn add_instance(module: &str) -> Result<(), Fault> {
 }
 
 fn configure(program: &str, words: &[&str]) -> Result<(), Fault> {
-    let attempted = || format!("run {program} {}", words.join(" "));
-    let done =
-        jool_command(program).and_then(|mut command| command.args(words).output()).attempt(attempted())?;
+    let attempted = format!("run {program} {}", words.join(" "));
+    let result = jool_command(program).and_then(|mut command| command.args(words).output());
+    let done = result.attempt(attempted.as_str())?;
     if done.status.success() {
         return Ok(());
     }
     let said = [done.stderr, done.stdout].concat();
-    Err(String::from_utf8_lossy(&said).trim()).attempt(attempted())
+    Err(String::from_utf8_lossy(&said).trim()).attempt(attempted)
 }
 
 /// The program: from a guest's image, with the bundled libraries, or the system's program.
 fn jool_command(program: &str) -> io::Result<Command> {
-    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no program `{program}`"));
-    bundled(JOOL_FOLDER, program).or_else(|_| program_in_path(program).map(Command::new).ok_or_else(missing))
+    if let Ok(command) = bundled(JOOL_FOLDER, program) {
+        return Ok(command);
+    }
+    match program_in_path(program) {
+        Some(file) => Ok(Command::new(file)),
+        None => Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no program `{program}`"))),
+    }
 }
 
 /// The near router's translator's own address. This translator must not answer for the pool.
@@ -205,16 +210,18 @@ mod tests {
     #[test]
     fn jool_is_chosen_where_present_and_lets_all_through() {
         use Translator::{Jool, Tayga};
-        let chosen = |version: Option<&str>, asked, forward_only| {
-            Translates::choose(version.map(str::to_owned), asked, forward_only).to_string()
-        };
         let there = Some("4.1.13");
-        assert_eq!(chosen(there, None, true), "Jool 4.1.13");
-        // Without connection state, traffic can also start at the other end.
-        assert_eq!(chosen(there, None, false), "tayga");
-        assert_eq!(chosen(None, None, true), "tayga");
-        assert_eq!(chosen(there, Some(Tayga), true), "tayga");
-        assert_eq!(chosen(there, Some(Jool), false), "Jool 4.1.13");
-        assert_eq!(chosen(None, Some(Jool), true), "Jool");
+        for (version, asked, forward_only, chosen) in [
+            (there, None, true, "Jool 4.1.13"),
+            // Without connection state, traffic can also start at the other end.
+            (there, None, false, "tayga"),
+            (None, None, true, "tayga"),
+            (there, Some(Tayga), true, "tayga"),
+            (there, Some(Jool), false, "Jool 4.1.13"),
+            (None, Some(Jool), true, "Jool"),
+        ] {
+            let choice = Translates::choose(version.map(str::to_owned), asked, forward_only);
+            assert_eq!(choice.to_string(), chosen);
+        }
     }
 }

@@ -264,8 +264,9 @@ impl Keys {
         let drawn = private.iter_mut().try_for_each(|key| getrandom::fill(key));
         drawn.attempt("draw keys for WireGuard")?;
         let [near, far] = private;
-        let public = |private| x25519(private, X25519_BASEPOINT_BYTES);
-        Ok([Keys { own: near, other: public(far) }, Keys { own: far, other: public(near) }].map(Some))
+        let near_public = x25519(near, X25519_BASEPOINT_BYTES);
+        let far_public = x25519(far, X25519_BASEPOINT_BYTES);
+        Ok([Some(Keys { own: near, other: far_public }), Some(Keys { own: far, other: near_public })])
     }
 }
 

@@ -174,17 +174,18 @@ fn information_request(number: u32) -> Vec<u8> {
     let [_, id @ ..] = number.to_be_bytes();
     let mut bytes = vec![INFORMATION_REQUEST];
     bytes.extend(id);
-    let mut option = |kind: u16, content: &[u8]| {
-        bytes.extend(kind.to_be_bytes());
-        bytes.extend((content.len() as u16).to_be_bytes());
-        bytes.extend(content);
-    };
     // The client's identifier is its Ethernet address (DUID-LL); the elapsed time is zero; name servers are
     // requested.
-    option(1, &[&[0, 3, 0, 1][..], &hardware_address(Role::Sender)].concat());
-    option(8, &[0, 0]);
-    option(6, &[0, 23]);
+    write_option(&mut bytes, 1, &[&[0, 3, 0, 1][..], &hardware_address(Role::Sender)].concat());
+    write_option(&mut bytes, 8, &[0, 0]);
+    write_option(&mut bytes, 6, &[0, 23]);
     bytes
+}
+
+fn write_option(bytes: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    bytes.extend(kind.to_be_bytes());
+    bytes.extend((content.len() as u16).to_be_bytes());
+    bytes.extend(content);
 }
 
 pub(crate) fn check_information(answer: &[u8], number: u32) -> io::Result<()> {
@@ -203,22 +204,25 @@ mod tests {
         assert_eq!(query(0x1234, Family::Ipv6), expected);
     }
 
+    fn refuse_dns(answer: &[u8], id: u16, wanted: Family) -> String {
+        check_dns(answer, id, wanted).unwrap_err().to_string()
+    }
+
     #[test]
     fn only_the_right_dns_answer_counts() {
         let mut answer = query(7, Family::Ipv4);
         (answer[2], answer[7]) = (0x85, 1);
         answer.extend(b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04\xc6\x12\x00\x02");
         check_dns(&answer, 7, Family::Ipv4).unwrap();
-        let why = |answer: &[u8], id, wanted| check_dns(answer, id, wanted).unwrap_err().to_string();
-        assert!(why(&answer, 8, Family::Ipv4).contains("another query"));
-        assert!(why(&answer, 7, Family::Ipv6).contains("another address"));
-        assert!(why(&query(7, Family::Ipv4), 7, Family::Ipv4).contains("refuses"));
-        assert!(why(&[], 7, Family::Ipv4).contains("another query"));
+        assert!(refuse_dns(&answer, 8, Family::Ipv4).contains("another query"));
+        assert!(refuse_dns(&answer, 7, Family::Ipv6).contains("another address"));
+        assert!(refuse_dns(&query(7, Family::Ipv4), 7, Family::Ipv4).contains("refuses"));
+        assert!(refuse_dns(&[], 7, Family::Ipv4).contains("another query"));
         // It ends with the address, and asks nothing.
         let bare = [&answer[..HEADER], &answer[answer.len() - 4..]].concat();
-        assert!(why(&bare, 7, Family::Ipv4).contains("another question"));
+        assert!(refuse_dns(&bare, 7, Family::Ipv4).contains("another question"));
         answer[3] = 3;
-        assert!(why(&answer, 7, Family::Ipv4).contains("refuses"));
+        assert!(refuse_dns(&answer, 7, Family::Ipv4).contains("refuses"));
     }
 
     #[test]

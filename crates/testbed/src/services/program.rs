@@ -29,8 +29,9 @@ pub(crate) const PROGRAMS: [&Program; 2] = [&DNSMASQ, &SLAPD];
 
 impl Program {
     pub(crate) fn of(services: &Services) -> impl Iterator<Item = &'static Program> {
-        let runs = |program: &&Program| services.iter().any(|service| program.services.contains(&service));
-        PROGRAMS.into_iter().filter(runs)
+        PROGRAMS
+            .into_iter()
+            .filter(|program| services.iter().any(|service| program.services.contains(&service)))
     }
 
     pub(crate) fn find(&self) -> Result<PathBuf, TestbedError> {
@@ -213,13 +214,15 @@ fn entries() -> String {
 mod tests {
     use super::*;
 
+    fn list_programs(services: &str) -> Vec<&'static str> {
+        Program::of(&services.parse().unwrap()).map(|program| program.name).collect()
+    }
+
     #[test]
     fn services_need_each_program_once() {
-        let of =
-            |text: &str| Program::of(&text.parse().unwrap()).map(|program| program.name).collect::<Vec<_>>();
-        assert!(of("none").is_empty());
-        assert_eq!(of("dns+dhcp"), ["dnsmasq"]);
-        assert_eq!(of("dhcp+directory"), ["dnsmasq", "slapd"]);
+        assert!(list_programs("none").is_empty());
+        assert_eq!(list_programs("dns+dhcp"), ["dnsmasq"]);
+        assert_eq!(list_programs("dhcp+directory"), ["dnsmasq", "slapd"]);
     }
 
     #[test]

@@ -78,10 +78,7 @@ impl Testbed {
         let nodes = ROLES.map(|role| (role.into(), addresses(role)));
         let mut network = Network::build(nodes, vec![link], link_config.offloads, program, args)?;
         // RPS needs privileges, and does not apply to guests. The testbed works without it.
-        let rps = network.processors.as_ref().filter(|_| plain).and_then(|[near, far]| {
-            let open = |host: &Host, own: &[usize]| host.inside(|| Rps::open(own)).ok();
-            Some([open(&network.hosts[0], near)?, open(&network.hosts[1], far)?])
-        });
+        let rps = if plain { open_rps(&network) } else { None };
         for (place, role) in ROLES.into_iter().enumerate() {
             match guests[place].as_deref() {
                 Some(guest) if guest.attachment() != Attachment::Interface => {
@@ -217,6 +214,14 @@ impl Testbed {
 }
 
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
+
+/// Both ends' settings, if there are processors to divide and this process may change them.
+fn open_rps(network: &Network<2>) -> Option<[Rps; 2]> {
+    let [near, far] = network.processors.as_ref()?;
+    let sender = network.hosts[0].inside(|| Rps::open(near)).ok()?;
+    let receiver = network.hosts[1].inside(|| Rps::open(far)).ok()?;
+    Some([sender, receiver])
+}
 
 fn guest_role(place: usize, link_config: &LinkConfig) -> PathRole {
     PathRole::Host { role: ROLES[place], mtu: link_config.mtu }

@@ -46,11 +46,11 @@ pub(crate) fn check_path(
     ends: &PathEnds,
     mtu: u32,
 ) -> Result<PathCheck, TestbedError> {
-    let failed = |reason: String| not_carried(mechanism, family, reason);
     let [_, router1, ..] = hosts;
     let capture = router1.inside(|| Capture::open(index(MIDDLE)?).attempt(format!("listen to {MIDDLE}")))?;
     let flow = Flow::open(hosts, mechanism, family, ends)?;
-    let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
+    let (headers, frame) =
+        seen(&capture, mechanism, family).map_err(|reason| not_carried(mechanism, family, reason))?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
     let black_hole = !mechanism.reports_path_mtu()
         && hosts[0].inside(|| vanishes(&flow.sender, mtu).attempt("send a packet that is too large"))?;
@@ -79,8 +79,7 @@ impl Flow {
         let sender = from.inside(|| socket(ends.sender, 0))?;
         let receiver = at.inside(|| socket(ends.receiver, PORT))?;
         let destination = SocketAddr::new(ends.destination, PORT);
-        let join = |socket: &UdpSocket, other| socket.connect(other).attempt(format!("send to {other}"));
-        from.inside(|| join(&sender, destination))?;
+        from.inside(|| connect(&sender, destination))?;
         let before = count(hosts)?;
         let start = Instant::now();
         let source = loop {
@@ -90,7 +89,7 @@ impl Flow {
             match receiver.recv_from(&mut room) {
                 Ok((length, source)) if room[..length] == *WORD => break source,
                 _ if start.elapsed() > TIMEOUT => {
-                    let hop = where_it_ended(&before, &count(hosts)?);
+                    let hop = name_last_hop(&before, &count(hosts)?);
                     let said =
                         said.map_or_else(String::new, |error| format!(" (sender's socket error: {error})"));
                     let reason = format!("nothing arrived within {} s: {hop}{said}", TIMEOUT.as_secs());
@@ -102,7 +101,7 @@ impl Flow {
         if source.ip() != ends.source {
             return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
         }
-        at.inside(|| join(&receiver, source))?;
+        at.inside(|| connect(&receiver, source))?;
         Ok(Flow { mechanism, family, sender, receiver })
     }
 
@@ -158,6 +157,10 @@ fn socket(own: IpAddr, port: u16) -> Result<UdpSocket, Fault> {
     let socket = UdpSocket::bind((own, port)).attempt(format!("take a port of {own}"))?;
     socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
     Ok(socket)
+}
+
+fn connect(socket: &UdpSocket, other: SocketAddr) -> Result<(), Fault> {
+    socket.connect(other).attempt(format!("send to {other}"))
 }
 
 /// The header bytes of a datagram sent from this socket.
@@ -227,14 +230,11 @@ fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
     counted.into_iter().collect()
 }
 
-fn where_it_ended(before: &Counted, after: &Counted) -> &'static str {
-    let moved = |place: usize| {
-        let (_, _, was) = before[place];
-        let (_, _, is) = after[place];
-        // At odd places packets arrive; at even places they leave.
-        if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
-    };
-    let reached = (0..6).take_while(|place| moved(*place)).count();
+fn name_last_hop(before: &Counted, after: &Counted) -> &'static str {
+    let mut reached = 0;
+    while reached < 6 && packets_pass(before, after, reached) {
+        reached += 1;
+    }
     let ends = [
         "they did not leave the sender",
         "they left the sender and did not arrive at router1",
@@ -247,20 +247,28 @@ fn where_it_ended(before: &Counted, after: &Counted) -> &'static str {
     ends[reached]
 }
 
+fn packets_pass(before: &Counted, after: &Counted, place: usize) -> bool {
+    let (_, _, was) = before[place];
+    let (_, _, is) = after[place];
+    // At odd places packets arrive; at even places they leave.
+    if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_hop_is_named_at_which_packets_end() {
-        let counted = |moved: usize| -> Counted {
-            (0..6)
-                .map(|place| (Node::Sender, INTERFACE, if place < moved { (1, 1) } else { (0, 0) }))
-                .collect()
-        };
-        let said = |moved| where_it_ended(&counted(0), &counted(moved));
-        assert_eq!(said(0), "they did not leave the sender");
-        assert_eq!(said(2), "they arrived at router1 and did not leave it towards router2");
-        assert_eq!(said(6), "they arrived at the receiver's interface and not at its socket");
+        for (moved, hop) in [
+            (0, "they did not leave the sender"),
+            (2, "they arrived at router1 and did not leave it towards router2"),
+            (6, "they arrived at the receiver's interface and not at its socket"),
+        ] {
+            let before = vec![(Node::Sender, INTERFACE, (0, 0)); 6];
+            let mut after = before.clone();
+            after[..moved].fill((Node::Sender, INTERFACE, (1, 1)));
+            assert_eq!(name_last_hop(&before, &after), hop);
+        }
     }
 }

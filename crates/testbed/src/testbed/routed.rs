@@ -14,7 +14,7 @@ use crate::{
     AtHost, Attachment, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router,
     Site, Streams, TestbedError, Ticks, Workdir, ends, last_words,
 };
-use stacklab_model::{Family, Mechanism, RouterQueue, Rules, Systems, Tables, Tracking};
+use stacklab_model::{Family, Mechanism, RouterQueue, Rules, Tables, Tracking};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -73,12 +73,10 @@ impl Routed {
         // A router in a guest runs its translator and nftables itself.
         let inside = kind.routers.guests().next().is_some();
         let others = if inside { spec.programs()? } else { Vec::new() };
-        let guests = |systems: &Systems| -> Result<Guests, TestbedError> {
-            let [near, far] = &systems.0;
-            Ok([prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?])
-        };
-        let clients = guests(&kind.clients)?;
-        let routers = guests(&kind.routers)?;
+        let [near, far] = &kind.clients.0;
+        let clients = [prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?];
+        let [near, far] = &kind.routers.0;
+        let routers = [prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?];
         let nodes = [
             (Node::Sender, Site::Near.client_addresses(mechanism)),
             (Node::Router1, Site::Near.gateways(mechanism)),
@@ -114,8 +112,8 @@ impl Routed {
 
     fn configure_clients(&self) -> Result<(), TestbedError> {
         for (site, place) in CLIENTS {
-            let join = || configure_on_client_network(site.client(), site, self.mechanism);
-            self.network.hosts[place].inside(join)?;
+            let host = &self.network.hosts[place];
+            host.inside(|| configure_on_client_network(site.client(), site, self.mechanism))?;
         }
         Ok(())
     }
@@ -205,8 +203,8 @@ impl Routed {
             let guest = guest.as_ref();
             let has_a_route = !mechanism.reports_path_mtu();
             if !has_a_route && guest.is_none_or(|guest| guest.attachment() == Attachment::Interface) {
-                let fix = || fix_path_mtus(site, mechanism, middle_mtu);
-                self.network.hosts[place].inside(fix)?;
+                let host = &self.network.hosts[place];
+                host.inside(|| fix_path_mtus(site, mechanism, middle_mtu))?;
             }
             let Some(guest) = guest else { continue };
             let role = PathRole::Client { site, mechanism, mtu: self.mtus[number], middle_mtu };

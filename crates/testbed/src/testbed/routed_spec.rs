@@ -72,20 +72,20 @@ mod tests {
     fn what_translates_is_told_of_the_routers_that_do() {
         let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
         let jool = Translates { by: Translator::Jool, version: Some("4.1.13".to_owned()) };
-        let said = |mechanism, far_is_jool: bool| {
-            let plain = RoutedSpec::of_namespaces(mechanism, &link_config);
-            let [near, far] = plain.translates.clone();
-            let [near, far] = if far_is_jool { [near, jool.clone()] } else { [jool.clone(), far] };
-            let spec = RoutedSpec { translates: [near, far], ..plain };
-            let names: Vec<String> = spec.translators().iter().map(ToString::to_string).collect();
-            (names.join(", "), spec.keeps_state(), spec.runs_tayga())
-        };
-        let text = str::to_owned;
-        assert_eq!(said(Mechanism::Native, true), (String::new(), false, false));
-        assert_eq!(said(Mechanism::Nat64, true), (text("Jool 4.1.13"), true, false));
-        assert_eq!(said(Mechanism::Nat64, false), (text("tayga"), false, true));
-        assert_eq!(said(Mechanism::Siit, false), (text("Jool 4.1.13"), false, false));
-        assert_eq!(said(Mechanism::Xlat464, true), (text("tayga, Jool 4.1.13"), true, true));
-        assert_eq!(said(Mechanism::Xlat464, false), (text("Jool 4.1.13, tayga"), false, true));
+        for (mechanism, jool_place, names, keeps_state, runs_tayga) in [
+            (Mechanism::Native, 1, "", false, false),
+            (Mechanism::Nat64, 1, "Jool 4.1.13", true, false),
+            (Mechanism::Nat64, 0, "tayga", false, true),
+            (Mechanism::Siit, 0, "Jool 4.1.13", false, false),
+            (Mechanism::Xlat464, 1, "tayga, Jool 4.1.13", true, true),
+            (Mechanism::Xlat464, 0, "Jool 4.1.13, tayga", false, true),
+        ] {
+            let mut spec = RoutedSpec::of_namespaces(mechanism, &link_config);
+            spec.translates[jool_place] = jool.clone();
+            let translators: Vec<String> = spec.translators().iter().map(ToString::to_string).collect();
+            assert_eq!(translators.join(", "), names, "{mechanism}");
+            assert_eq!(spec.keeps_state(), keeps_state, "{mechanism}");
+            assert_eq!(spec.runs_tayga(), runs_tayga, "{mechanism}");
+        }
     }
 }

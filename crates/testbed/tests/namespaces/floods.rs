@@ -1,11 +1,11 @@
 //! What passes a link as fast as it can: offloads, and the shaper that keeps a link's rate.
 
-use super::{PLAIN, TIMEOUT, build, queue, sent, witness};
+use super::{PLAIN, TIMEOUT, bind, build, queue, sent, witness};
 use stacklab_model::{Family, LinkConfig, Rate, Transport, wire_size};
-use stacklab_testbed::{Host, Testbed, in_namespace};
+use stacklab_testbed::{Testbed, in_namespace};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,8 +34,8 @@ fn tcp_flood<T>(testbed: &Testbed, family: Family, measure: impl FnOnce() -> T) 
     let any_port = SocketAddr::new(receiver.address(family), 0);
     let listener = in_namespace(receiver.pid(), move || TcpListener::bind(any_port).unwrap()).unwrap();
     let there = listener.local_addr().unwrap();
-    let connect = move || TcpStream::connect_timeout(&there, TIMEOUT).unwrap();
-    let outgoing = in_namespace(sender.pid(), connect).unwrap();
+    let outgoing =
+        in_namespace(sender.pid(), move || TcpStream::connect_timeout(&there, TIMEOUT).unwrap()).unwrap();
     let (incoming, _) = listener.accept().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| while (&outgoing).write_all(&[0; 65536]).is_ok() {});
@@ -50,13 +50,9 @@ fn tcp_flood<T>(testbed: &Testbed, family: Family, measure: impl FnOnce() -> T) 
 /// Makes the sender send datagrams of a size to the receiver as fast as it can during a measurement.
 fn udp_flood<T>(testbed: &Testbed, family: Family, size: u32, measure: impl FnOnce() -> T) -> T {
     let [sender, receiver] = testbed.hosts();
-    let bind = |host: &Host| {
-        let address = SocketAddr::new(host.address(family), 0);
-        in_namespace(host.pid(), move || UdpSocket::bind(address).unwrap()).unwrap()
-    };
     // The socket is bound but never read: the test counts what arrives at the interface, and nothing may answer.
-    let outgoing = bind(sender);
-    let incoming = bind(receiver);
+    let outgoing = bind(sender.pid(), sender.address(family));
+    let incoming = bind(receiver.pid(), receiver.address(family));
     let there = incoming.local_addr().unwrap();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -73,16 +69,18 @@ fn udp_flood<T>(testbed: &Testbed, family: Family, size: u32, measure: impl FnOn
 
 /// Packets per second that arrive at a host's interface in a window, after the flood has run for a while.
 fn arrival_rate(pid: u32, window: Duration) -> f64 {
-    let now = || {
-        let counters = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap();
-        let line = counters.lines().find(|line| line.trim().starts_with("st0:")).unwrap();
-        (line.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap(), Instant::now())
-    };
     thread::sleep(Duration::from_millis(300));
-    let start = now();
+    let start = count_arrivals(pid);
     thread::sleep(window);
-    let end = now();
+    let end = count_arrivals(pid);
     (end.0 - start.0) as f64 / (end.1 - start.1).as_secs_f64()
+}
+
+/// The packets that have arrived at a host's interface until now.
+fn count_arrivals(pid: u32) -> (u64, Instant) {
+    let counters = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap();
+    let line = counters.lines().find(|line| line.trim().starts_with("st0:")).unwrap();
+    (line.split_whitespace().nth(2).unwrap().parse().unwrap(), Instant::now())
 }
 
 /// Checks that packets with this payload arrive as fast as an Ethernet of this rate allows, and no faster.

@@ -10,7 +10,7 @@ use stacklab_testbed::{INTERFACE, NAT, Testbed, abilities, in_namespace};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -48,19 +48,23 @@ fn namespace_of(pid: u32) -> String {
 
 /// Everything that still holds one of the namespaces: a process in it, a thread in it, an open file or a mount.
 fn holders(namespaces: &[String]) -> Vec<String> {
-    let is_one = |path: &Path| {
-        fs::read_link(path).is_ok_and(|target| namespaces.iter().any(|n| Path::new(n) == target))
-    };
-    let entries =
-        |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found = Vec::new();
-    for process in entries("/proc".into()).filter(|path| path.join("task").exists()) {
-        let threads = entries(process.join("task")).map(|thread| thread.join("ns/net"));
-        found.extend(threads.chain(entries(process.join("fd"))).filter(|path| is_one(path)));
+    for process in list_entries("/proc".into()).filter(|path| path.join("task").exists()) {
+        let threads = list_entries(process.join("task")).map(|thread| thread.join("ns/net"));
+        for path in threads.chain(list_entries(process.join("fd"))) {
+            if fs::read_link(&path).is_ok_and(|target| namespaces.iter().any(|n| Path::new(n) == target)) {
+                found.push(path.display().to_string());
+            }
+        }
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let mounted = mounts.lines().filter(|line| namespaces.iter().any(|n| line.contains(n.as_str())));
-    found.into_iter().map(|path| path.display().to_string()).chain(mounted.map(str::to_owned)).collect()
+    found.extend(mounted.map(str::to_owned));
+    found
+}
+
+fn list_entries(path: PathBuf) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 fn exists(pid: u32) -> bool {
@@ -74,13 +78,18 @@ fn runs(pid: u32) -> bool {
 
 /// The machine's own interfaces, and the settings that a testbed changes in its namespaces.
 fn own_settings() -> String {
-    let read =
-        |path: PathBuf| format!("{} {}", path.display(), fs::read_to_string(&path).unwrap_or_default());
-    let directories = ["all", "default"].map(|scope| format!("/proc/sys/net/ipv6/conf/{scope}"));
-    let settings =
-        directories.iter().flat_map(|path| fs::read_dir(path).unwrap()).map(|entry| entry.unwrap().path());
-    let settings = settings.chain(["/proc/sys/net/ipv4/tcp_no_metrics_save".into()]).map(read);
-    settings.chain([output(Command::new("ip").args(["-br", "link"]))]).collect()
+    let mut paths = Vec::new();
+    for scope in ["all", "default"] {
+        for entry in fs::read_dir(format!("/proc/sys/net/ipv6/conf/{scope}")).unwrap() {
+            paths.push(entry.unwrap().path());
+        }
+    }
+    paths.push("/proc/sys/net/ipv4/tcp_no_metrics_save".into());
+    let mut text = String::new();
+    for path in paths {
+        text += &format!("{} {}", path.display(), fs::read_to_string(&path).unwrap_or_default());
+    }
+    text + &output(Command::new("ip").args(["-br", "link"]))
 }
 
 /// The line of `tc` about an interface's root queue, without its handle.
@@ -159,9 +168,6 @@ fn datagrams_cross_both_ways_in_both_families() {
     let [sender, receiver] = testbed.hosts();
     for family in Family::ALL {
         for (from, to) in [(sender, receiver), (receiver, sender)] {
-            let bind = |pid, address| {
-                in_namespace(pid, move || UdpSocket::bind(SocketAddr::new(address, 0)).unwrap()).unwrap()
-            };
             let here = bind(from.pid(), from.address(*family));
             let there = bind(to.pid(), to.address(*family));
             there.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -171,6 +177,11 @@ fn datagrams_cross_both_ways_in_both_families() {
             assert_eq!((&buffer[..bytes], source), (&b"datagram"[..], here.local_addr().unwrap()));
         }
     }
+}
+
+/// A socket in the network namespace of a process.
+fn bind(pid: u32, address: IpAddr) -> UdpSocket {
+    in_namespace(pid, move || UdpSocket::bind(SocketAddr::new(address, 0)).unwrap()).unwrap()
 }
 
 /// Packets and bytes an interface has sent.
@@ -192,15 +203,9 @@ fn a_new_link_is_silent() {
 fn mtu_and_queue_change_at_both_ends_and_go_back() {
     for rate in [None, Some(Rate(100_000_000))] {
         let mut testbed = build(&LinkConfig { rate, ..PLAIN });
-        let seen = |testbed: &Testbed| {
-            testbed.hosts().each_ref().map(|host| {
-                let mtu = json(host.pid(), &["ip", "-j", "link", "show", "st0"])[0]["mtu"].as_u64().unwrap();
-                (mtu, witness(host.pid(), &["tc", "-d", "qdisc", "show", "dev", "st0"]))
-            })
-        };
-        let first = seen(&testbed);
+        let first = list_link_ends(&testbed);
         testbed.set_link(Some(9000), Some(7)).unwrap();
-        for (mtu, queues) in seen(&testbed) {
+        for (mtu, queues) in list_link_ends(&testbed) {
             assert_eq!(mtu, 9000);
             assert!(queues.contains("pfifo") && queues.contains("limit 7p"), "{queues}");
             assert_eq!(queues.contains("tbf"), rate.is_some(), "{queues}");
@@ -208,28 +213,39 @@ fn mtu_and_queue_change_at_both_ends_and_go_back() {
         // Impossible link settings are refused. `None` restores the original settings.
         assert!(testbed.set_link(Some(1279), None).is_err());
         testbed.set_link(None, None).unwrap();
-        assert_eq!(seen(&testbed), first);
+        assert_eq!(list_link_ends(&testbed), first);
     }
+}
+
+/// The MTU and the queues of each end of the link.
+fn list_link_ends(testbed: &Testbed) -> [(u64, String); 2] {
+    testbed.hosts().each_ref().map(|host| {
+        let mtu = json(host.pid(), &["ip", "-j", "link", "show", "st0"])[0]["mtu"].as_u64().unwrap();
+        (mtu, witness(host.pid(), &["tc", "-d", "qdisc", "show", "dev", "st0"]))
+    })
 }
 
 #[test]
 fn threads_move_between_half_and_all_processors() {
     let mut testbed = Testbed::build(&PLAIN, Path::new("sh"), &["-c", "cat"]).unwrap();
     assert!(testbed.has_own_processors(), "this test needs two processors");
-    let seen = |testbed: &Testbed| {
-        testbed.hosts().each_ref().map(|host| {
-            let status = fs::read_to_string(format!("/proc/{}/status", host.pid())).unwrap();
-            status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap().to_owned()
-        })
-    };
-    let [sender, receiver] = seen(&testbed);
+    let [sender, receiver] = list_processors(&testbed);
     assert_ne!(sender, receiver);
     testbed.divide(false).unwrap();
-    let own = fs::read_to_string("/proc/self/status").unwrap();
-    let all = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap();
-    assert_eq!(seen(&testbed), [all, all]);
+    let all = read_processors("self");
+    assert_eq!(list_processors(&testbed), [all.clone(), all]);
     testbed.divide(true).unwrap();
-    assert_eq!(seen(&testbed), [sender, receiver]);
+    assert_eq!(list_processors(&testbed), [sender, receiver]);
+}
+
+/// The processors that each host may use.
+fn list_processors(testbed: &Testbed) -> [String; 2] {
+    testbed.hosts().each_ref().map(|host| read_processors(&host.pid().to_string()))
+}
+
+fn read_processors(process: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap().to_owned()
 }
 
 #[test]

@@ -195,13 +195,11 @@ mod tests {
 
     #[test]
     fn an_answer_has_a_code_below_zero_for_a_failure() {
-        let answer = |code: i32| {
+        for code in [-22_i32, 2] {
             let head = [&36_u32.to_ne_bytes()[..], &NLMSG_ERROR.to_ne_bytes(), &[0; 2], &9_u32.to_ne_bytes()]
                 .concat();
-            [&head[..], &[0; 4], &code.to_ne_bytes(), &[0; 16]].concat()
-        };
-        for code in [-22, 2] {
-            assert_eq!(messages(&answer(code)).next(), Some(Some(Message::Answer { sequence: 9, code })));
+            let answer = [&head[..], &[0; 4], &code.to_ne_bytes(), &[0; 16]].concat();
+            assert_eq!(messages(&answer).next(), Some(Some(Message::Answer { sequence: 9, code })));
         }
     }
 

@@ -115,8 +115,10 @@ impl Socket {
         };
         for (datagram, length) in self.room.chunks(ROOM).zip(&lengths) {
             for message in messages(&datagram[..*length]) {
-                let malformed = || io::Error::new(io::ErrorKind::InvalidData, "malformed netlink message");
-                each(message.ok_or_else(malformed)?);
+                let Some(message) = message else {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "malformed netlink message"));
+                };
+                each(message);
             }
         }
         Ok(lengths.len())
@@ -178,9 +180,8 @@ mod tests {
         assert_eq!(socket.family, CONTROLLER);
         assert_eq!(Socket::open("stacklab").unwrap_err().to_string(), "this kernel has no stacklab");
         // Each request has a separate answer.
-        let ask = |socket: &mut Socket, name| socket.ask(GET_FAMILY, &text(FAMILY_NAME, name));
-        assert!(ask(&mut socket, "stacklab").is_err());
-        assert_eq!(ask(&mut socket, "nlctrl").unwrap().len(), 1);
+        assert!(socket.ask(GET_FAMILY, &text(FAMILY_NAME, "stacklab")).is_err());
+        assert_eq!(socket.ask(GET_FAMILY, &text(FAMILY_NAME, "nlctrl")).unwrap().len(), 1);
         assert_eq!(socket.overruns, 0);
     }
 

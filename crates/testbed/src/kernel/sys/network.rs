@@ -107,9 +107,13 @@ pub(crate) fn features(interface: &str) -> io::Result<Vec<(String, bool)>> {
     states[..2].copy_from_slice(&[GET_FEATURES, blocks as u32]);
     call(interface, &mut states)?;
 
-    let is_on = |n: usize| states[2 + n / 32 * 4 + 2] & (1 << (n % 32)) != 0;
-    let feature = |(n, name): (usize, &[u32])| (text(name), is_on(n));
-    Ok(names[3..].chunks_exact(NAME_WORDS).enumerate().map(feature).collect())
+    let mut found = Vec::with_capacity(count);
+    for (n, name) in names[3..].chunks_exact(NAME_WORDS).enumerate() {
+        let active = states[2 + n / 32 * 4 + 2];
+        let is_on = active & (1 << (n % 32)) != 0;
+        found.push((text(name), is_on));
+    }
+    Ok(found)
 }
 
 /// Requests that features be switched off, by their positions in the list of `count` features. Features that the

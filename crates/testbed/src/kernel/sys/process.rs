@@ -52,26 +52,27 @@ pub(crate) fn die_with_parent(command: &mut Command, namespace: Network, process
     let parent = getpid();
     let mut allowed = CpuSet::new();
     let pinned = !processors.is_empty() && processors.iter().all(|cpu| allowed.set(*cpu).is_ok());
-    let prepare = move || {
-        set_pdeathsig(Signal::SIGKILL)?;
-        // The parent may have died before the signal was requested. The signal would then never be sent.
-        if getppid() != parent {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
-        if pinned {
-            sched_setaffinity(Pid::from_raw(0), &allowed)?;
-        }
-        match &namespace {
-            Network::Of(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
-            Network::New => unshare(CloneFlags::CLONE_NEWNET)?,
-            Network::Own => {}
-        }
-        Ok(())
-    };
     // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes system calls only
     // (prctl, getppid, sched_setaffinity, setns, unshare), allocates nothing, takes no lock and owns nothing but
     // plain numbers and an open file.
-    unsafe { command.pre_exec(prepare) };
+    unsafe { command.pre_exec(move || prepare_child(parent, pinned.then_some(&allowed), &namespace)) };
+}
+
+fn prepare_child(parent: Pid, processors: Option<&CpuSet>, namespace: &Network) -> io::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    // The parent may have died before the signal was requested. The signal would then never be sent.
+    if getppid() != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    if let Some(processors) = processors {
+        sched_setaffinity(Pid::from_raw(0), processors)?;
+    }
+    match namespace {
+        Network::Of(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
+        Network::New => unshare(CloneFlags::CLONE_NEWNET)?,
+        Network::Own => {}
+    }
+    Ok(())
 }
 
 /// Kills a process group. Its leader has not been waited for yet, so its process ID cannot be reused.
@@ -123,14 +124,15 @@ pub fn open_terminal(rows: u16, columns: u16) -> io::Result<(File, File)> {
 
 /// Makes the command the leader of a new session, like a shell. Its standard input is the controlling terminal.
 pub fn lead_terminal(command: &mut Command) {
-    let lead = || {
-        setsid()?;
-        // SAFETY: the request takes a number and changes no memory.
-        let answer = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::TIOCSCTTY, 0) };
-        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: both are system calls, and the closure owns nothing.
-    unsafe { command.pre_exec(lead) };
+    // SAFETY: it makes two system calls and owns nothing.
+    unsafe { command.pre_exec(take_terminal) };
+}
+
+fn take_terminal() -> io::Result<()> {
+    setsid()?;
+    // SAFETY: the request takes a number and changes no memory.
+    let answer = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::TIOCSCTTY, 0) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Puts a terminal into raw mode. Returns the previous mode for [`put_back`].

@@ -93,12 +93,16 @@ mod tests {
 
     #[test]
     fn burst_outlasts_timers_and_holds_two_frames() {
-        let burst = |rate: &str| burst_ns(&Bucket::new(rate.parse().unwrap(), 1500).unwrap());
-        assert_eq!(burst("100 Mbit/s"), BURST_NS);
-        assert_eq!(burst("8 Mbit/s"), 2 * 1514 * 1000);
-        let bytes = |rate: &str, in_guest| burst_bytes(rate.parse().unwrap(), 1500, in_guest).unwrap();
-        assert_eq!([bytes("1 Gbit/s", false), bytes("40 Mbit/s", true)], [16 << 10; 2]);
-        assert_eq!(bytes("100 Mbit/s", true), 2 * 655_360 / 80);
+        for (rate, ns) in [("100 Mbit/s", BURST_NS), ("8 Mbit/s", 2 * 1514 * 1000)] {
+            assert_eq!(burst_ns(&Bucket::new(rate.parse().unwrap(), 1500).unwrap()), ns);
+        }
+        for (rate, in_guest, bytes) in [
+            ("1 Gbit/s", false, 16 << 10),
+            ("40 Mbit/s", true, 16 << 10),
+            ("100 Mbit/s", true, 2 * 655_360 / 80),
+        ] {
+            assert_eq!(burst_bytes(rate.parse().unwrap(), 1500, in_guest).unwrap(), bytes);
+        }
     }
 
     #[test]

@@ -66,8 +66,8 @@ impl Bucket {
         let for_timers = u128::from(rate.bits_per_second().max(1_000_000_000)) * (16 << 10) / 1_000_000_000;
         let frame = mtu.saturating_add(ETHERNET_HEADER_BYTES);
         let burst = for_timers.max(u128::from(frame) + u128::from(OVERHEAD));
-        let saturated = |bytes: u128| u32::try_from(bytes).unwrap_or(u32::MAX);
-        Ok(Self { rate: bytes_per_second, burst: saturated(burst), limit: saturated(burst * 25 / 2), frame })
+        let limit = saturate(burst * 25 / 2);
+        Ok(Self { rate: bytes_per_second, burst: saturate(burst), limit, frame })
     }
 
     /// The attributes in TCA_OPTIONS, in host byte order as netlink requires.
@@ -79,6 +79,10 @@ impl Bucket {
         options.extend(attribute(TCA_TBF_PBURST, &self.frame.to_ne_bytes()));
         options
     }
+}
+
+fn saturate(bytes: u128) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// The attributes of a bucket that adds no delay and only segments packets longer than a frame of this many bytes. As
