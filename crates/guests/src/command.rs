@@ -115,10 +115,12 @@ pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result
         // A signal of the terminal reaches this process alone, which then ends the group.
         command.process_group(0);
     }
-    let started = command.spawn();
-    let missing = |error| failed(attempted, format!("{name}: {error}"), &format!("; install {name}"));
-    let done = wait_for(started.map_err(missing)?, interrupted)
-        .map_err(|error| failed(attempted, format!("{name}: {error}"), ""))?;
+    let child = command.spawn().map_err(|error| {
+        let advice = format!("; install {name}");
+        failed(attempted, format!("{name}: {error}"), &advice)
+    })?;
+    let done =
+        wait_for(child, interrupted).map_err(|error| failed(attempted, format!("{name}: {error}"), ""))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
@@ -190,13 +192,18 @@ pub fn run_interruptibly(
 pub fn first_error(messages: &Path) -> String {
     let text = fs::read(messages).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_error = |line: &&str| {
-        let line = line.to_lowercase();
-        ["error:", "fatal:", "undefined reference", "no space left"].iter().any(|word| line.contains(word))
-    };
-    let reason = lines().find(is_error).or_else(|| lines().rfind(|line| !line.starts_with("make")));
-    reason.or_else(|| lines().next_back()).unwrap_or("it gave no reason").chars().take(400).collect()
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let error = lines.iter().find(|line| reports_error(line));
+    let last = lines.iter().rfind(|line| !line.starts_with("make"));
+    match error.or(last).or(lines.last()) {
+        Some(line) => line.chars().take(400).collect(),
+        None => "it gave no reason".to_owned(),
+    }
+}
+
+fn reports_error(line: &str) -> bool {
+    let line = line.to_lowercase();
+    ["error:", "fatal:", "undefined reference", "no space left"].iter().any(|word| line.contains(word))
 }
 
 pub(crate) fn check_programs(programs: &[&str], library: &str, remedy: &str) -> Result<(), TestbedError> {
@@ -231,15 +238,10 @@ mod tests {
 
     #[test]
     fn a_slow_program_gives_its_output_or_why_it_failed() {
-        let mut said = Vec::new();
-        let mut step = |what: &str| said.push(what.to_owned());
-        let mut shell = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            run_slowly(command, "try it", "", "trying", &mut step)
-        };
-        assert_eq!(shell("echo done").unwrap(), "done\n");
-        assert!(shell("echo no >&2; exit 3").unwrap_err().to_string().contains("no"));
+        let done = run_slowly(shell("echo done"), "try it", "", "trying", &mut |_| {});
+        assert_eq!(done.unwrap(), "done\n");
+        let done = run_slowly(shell("echo no >&2; exit 3"), "try it", "", "trying", &mut |_| {});
+        assert!(done.unwrap_err().to_string().contains("no"));
     }
 
     fn shell(script: &str) -> Command {
@@ -259,15 +261,20 @@ mod tests {
     fn messages_give_the_first_error() {
         let folder = tempfile::tempdir().unwrap();
         let messages = folder.path().join("messages");
-        let run = |script: &str| {
-            let done =
-                run_interruptibly(shell(script), &messages, &AtomicBool::new(false), &mut |_| {}).unwrap();
-            (done, first_error(&messages))
-        };
-        assert_eq!(run("true"), (Some(true), "it gave no reason".to_owned()));
-        let script = "echo a warning; echo 'a.c:1:2: error: no b' >&2; echo 'make: *** [x] Error 1'; exit 2";
-        assert_eq!(run(script), (Some(false), "a.c:1:2: error: no b".to_owned()));
-        assert_eq!(run("echo one; echo two; echo make: done; exit 1").1, "two");
+        for (script, succeeds, error) in [
+            ("true", true, "it gave no reason"),
+            (
+                "echo a warning; echo 'a.c:1:2: error: no b' >&2; echo 'make: *** [x] Error 1'; exit 2",
+                false,
+                "a.c:1:2: error: no b",
+            ),
+            ("echo one; echo two; echo make: done; exit 1", false, "two"),
+        ] {
+            let never = AtomicBool::new(false);
+            let done = run_interruptibly(shell(script), &messages, &never, &mut |_| {}).unwrap();
+            assert_eq!(done, Some(succeeds), "{script}");
+            assert_eq!(first_error(&messages), error, "{script}");
+        }
     }
 
     #[test]

@@ -100,9 +100,11 @@ impl GuestHosted {
         };
         let count = specs.len() * 4 + commands;
         let mut streams = mux::open(read, write, count).into_iter();
-        let mut four =
-            || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
-        let testbeds = specs.into_iter().zip(carried).map(|(spec, checks)| (spec, checks, four())).collect();
+        let mut testbeds = Vec::new();
+        for (spec, checks) in specs.into_iter().zip(carried) {
+            let four = std::array::from_fn(|_| streams.next().expect("there are four of each"));
+            testbeds.push((spec, checks, four));
+        }
         Ok((GuestHosted { guest: running, version, _workdir: workdir }, testbeds, streams.collect()))
     }
 

@@ -90,16 +90,18 @@ fn put(
     let folder = folder_of(system);
     let part = folder.with_file_name(format!("{system}.part"));
     remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(TestbedError::file(&part))?;
-    let place = |info: Option<ImageInfo>| {
-        let Some(info) = info else { return remove(&part).map_err(TestbedError::file(&part)) };
-        Label::write(&part, info).map_err(TestbedError::file(&part))?;
-        remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(TestbedError::file(&folder))
-    };
-    make(&part, step).and_then(place).inspect_err(|_| {
+    let result = make(&part, step).and_then(|info| replace(&folder, &part, info));
+    result.inspect_err(|_| {
         step("removing what was made of it");
         drop(remove(&part));
     })?;
     Image::find(system)
+}
+
+fn replace(folder: &Path, part: &Path, info: Option<ImageInfo>) -> Result<(), TestbedError> {
+    let Some(info) = info else { return remove(part).map_err(TestbedError::file(part)) };
+    Label::write(part, info).map_err(TestbedError::file(part))?;
+    remove(folder).and_then(|()| fs::rename(part, folder)).map_err(TestbedError::file(folder))
 }
 
 /// Each series of Debian's kernels, and the suites of Debian's archive that contain it.
@@ -112,9 +114,19 @@ pub(crate) const SERIES: &[(&str, &[&str])] = &[
 
 /// The folder of images and their sources: `STACKLAB_CACHE`, or `stacklab` in the user's cache folder.
 pub fn cache() -> PathBuf {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/var/cache")).join(".cache");
-    named("STACKLAB_CACHE").unwrap_or_else(|| named("XDG_CACHE_HOME").unwrap_or_else(home).join("stacklab"))
+    if let Some(own) = read_variable("STACKLAB_CACHE") {
+        return own;
+    }
+    let shared = match read_variable("XDG_CACHE_HOME") {
+        Some(shared) => shared,
+        None => read_variable("HOME").unwrap_or_else(|| PathBuf::from("/var/cache")).join(".cache"),
+    };
+    shared.join("stacklab")
+}
+
+/// The path in a variable of the environment. `None` if it is empty.
+fn read_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn folder_of(system: &System) -> PathBuf {
@@ -130,11 +142,15 @@ pub fn known() -> Vec<System> {
 /// The user-mode Linux images that were built here.
 pub fn built() -> Vec<System> {
     let entries = fs::read_dir(cache().join("images")).into_iter().flatten().flatten();
-    let systems = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // An image that is being built has no label yet.
-    let built =
-        |system: &System| matches!(system, System::OwnUml(_)) && folder_of(system).join(LABEL).exists();
-    let mut systems: Vec<System> = systems.filter(built).collect();
+    let mut systems = Vec::new();
+    for entry in entries {
+        let name = entry.file_name();
+        let Some(system) = name.to_str().and_then(|name| name.parse::<System>().ok()) else { continue };
+        // An image that is being built has no label yet.
+        if matches!(system, System::OwnUml(_)) && folder_of(&system).join(LABEL).exists() {
+            systems.push(system);
+        }
+    }
     systems.sort();
     systems
 }

@@ -52,8 +52,7 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let mut stream = open(channel)?;
     write_message(&mut stream, &Greeting::Waiting)?;
     let found = is_first().then(testbeds::role).flatten();
-    let asked = || Ok(serde_json::from_slice(&read_line(&mut stream, POLL_INTERVAL, || Ok(()))?)?);
-    let requested = found.unwrap_or_else(asked).map_err(|error| error.to_string());
+    let requested = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
     let batches = matches!(&requested, Ok(GuestRole::Wifi(role)) if role.takes_batches());
     let built = requested.and_then(|role| match &role {
         GuestRole::Hosted(role) => testbeds::build_routed(role).map(Some).map_err(|error| error.to_string()),
@@ -86,6 +85,10 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             Err(io::Error::other(reason))
         }
     }
+}
+
+fn read_role(stream: &mut File) -> io::Result<GuestRole> {
+    Ok(serde_json::from_slice(&read_line(stream, POLL_INTERVAL, || Ok(()))?)?)
 }
 
 /// Prepares a system without a link or a channel, whose init process this is: loopback is up.
@@ -217,9 +220,12 @@ fn wait_for(device: Option<&Path>) -> io::Result<PathBuf> {
 }
 
 fn port() -> Option<PathBuf> {
-    let named = |port: &PathBuf| fs::read_to_string(port.join("name")).is_ok_and(|name| name.trim() == NAME);
-    let port = fs::read_dir(PORTS).ok()?.flatten().map(|entry| entry.path()).find(named)?;
-    Some(Path::new("/dev").join(port.file_name()?))
+    for entry in fs::read_dir(PORTS).ok()?.flatten() {
+        if fs::read_to_string(entry.path().join("name")).is_ok_and(|name| name.trim() == NAME) {
+            return Some(Path::new("/dev").join(entry.file_name()));
+        }
+    }
+    None
 }
 
 const MODULES: &str = "/modules";

@@ -155,26 +155,25 @@ fn build_tree(
     step: &mut Step<'_>,
     interrupted: &AtomicBool,
 ) -> Result<String, BuildError> {
-    let use_file = |path: &Path| TestbedError::file(path.to_owned());
-    let out = std::path::absolute(folder.join("out")).map_err(use_file(folder))?;
-    fs::create_dir_all(&out).map_err(use_file(&out))?;
+    let out = std::path::absolute(folder.join("out")).map_err(TestbedError::file(folder))?;
+    fs::create_dir_all(&out).map_err(TestbedError::file(&out))?;
     let lock = lock(&folder.join("lock"), step, interrupted)?;
     let mut build = Build { tree, out: &out, messages: folder.join("messages"), lock, step, interrupted };
     let asked = out.join("wanted.config");
     if fs::read_to_string(&asked).ok().as_deref() != Some(&wanted()) {
-        fs::write(&asked, wanted()).map_err(use_file(&asked))?;
+        fs::write(&asked, wanted()).map_err(TestbedError::file(&asked))?;
     }
     build.make("allnoconfig", "configure", &format!("KCONFIG_ALLCONFIG={}", asked.display()))?;
     let config = out.join(".config");
-    let has = fs::read_to_string(&config).map_err(use_file(&config))?;
+    let has = fs::read_to_string(&config).map_err(TestbedError::file(&config))?;
     if let Some(missing) = missing(&has) {
         return Err(BuildError::Source(format!("the kernel in {} cannot have {missing}", tree.display())));
     }
     build.make("bzImage", "compile", &format!("-j{}", allowed().len()))?;
     let release = out.join("include/config/kernel.release");
-    let release = fs::read_to_string(&release).map_err(use_file(&release))?.trim().to_owned();
-    fs::copy(out.join("arch/x86/boot/bzImage"), into).map_err(use_file(into))?;
-    Ok(release)
+    let release = fs::read_to_string(&release).map_err(TestbedError::file(&release))?;
+    fs::copy(out.join("arch/x86/boot/bzImage"), into).map_err(TestbedError::file(into))?;
+    Ok(release.trim().to_owned())
 }
 
 /// Waits for the lock of a file: held as long as the returned file is open here or in a child.
@@ -211,7 +210,6 @@ struct Build<'a, 'b> {
 impl Build<'_, '_> {
     fn make(&mut self, target: &str, verb: &str, argument: &str) -> Result<(), BuildError> {
         let messages = &self.messages;
-        let use_messages = |reason: io::Error| TestbedError::file(messages)(reason);
         let mut make = Command::new("make");
         make.arg("-s").arg("-C").arg(self.tree).arg("ARCH=x86_64").arg(format!("O={}", self.out.display()));
         make.args([target, argument]).envs(IDENTITY);
@@ -219,10 +217,12 @@ impl Build<'_, '_> {
             make.env_remove(outer);
         }
         // Whatever make has started holds the lock, even if this process is killed.
-        make.stdin(self.lock.try_clone().map_err(use_messages)?);
+        make.stdin(self.lock.try_clone().map_err(TestbedError::file(messages))?);
         let step = &mut self.step;
-        let mut alive = |seconds| step(&format!("still compiling, {seconds} s so far"));
-        match run_interruptibly(make, messages, self.interrupted, &mut alive).map_err(use_messages)? {
+        let done = run_interruptibly(make, messages, self.interrupted, &mut |seconds| {
+            step(&format!("still compiling, {seconds} s so far"));
+        });
+        match done.map_err(TestbedError::file(messages))? {
             Some(true) => Ok(()),
             None => Err(BuildError::Interrupted),
             Some(false) if fs::read_to_string(messages).unwrap_or_default().contains(NO_SPACE) => {
@@ -257,19 +257,20 @@ mod tests {
     #[test]
     fn options_of_the_second_part_may_be_missing() {
         assert!(CONFIG.contains(SECOND_PART));
-        let without = |option: &str| wanted().replace(option, "# none");
         assert_eq!(missing(&wanted()), None);
-        assert_eq!(missing(&without("CONFIG_HZ_250=y")), None);
-        assert_eq!(missing(&without("CONFIG_IPV6=y")).as_deref(), Some("CONFIG_IPV6=y"));
-        assert_eq!(missing(&without("CONFIG_WIREGUARD=y")).as_deref(), Some("CONFIG_WIREGUARD=y"));
+        assert_eq!(missing(&wanted().replace("CONFIG_HZ_250=y", "# none")), None);
+        for option in ["CONFIG_IPV6=y", "CONFIG_WIREGUARD=y"] {
+            assert_eq!(missing(&wanted().replace(option, "# none")).as_deref(), Some(option));
+        }
     }
 
     #[test]
     fn only_source_trees_are_built() {
         let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let objects = folder.path().join("b");
+        let into = folder.path().join("k");
         let never = AtomicBool::new(false);
-        let built = build_kernel(folder.path(), &path("b"), &path("k"), &mut |_| {}, &never);
+        let built = build_kernel(folder.path(), &objects, &into, &mut |_| {}, &never);
         let reason = built.unwrap_err().to_string();
         assert!(reason.ends_with("is not a Linux source tree: it has no arch/x86/Makefile"), "{reason}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
@@ -279,36 +280,38 @@ mod tests {
     #[test]
     fn gives_the_error_of_a_tree_that_does_not_compile() {
         let folder = tempfile::tempdir().unwrap();
-        let tree = folder.path().join("tree");
-        let into = folder.path().join("kernel");
-        fs::create_dir(&tree).unwrap();
-        let make = |text: &str| fs::write(tree.join("Makefile"), text).unwrap();
-        let build = || {
-            let never = AtomicBool::new(false);
-            build_tree(&tree, &folder.path().join("b"), &into, &mut |_| {}, &never)
-        };
+        fs::create_dir(folder.path().join("tree")).unwrap();
         let all = "allnoconfig:\n\tcp $(KCONFIG_ALLCONFIG) $(O)/.config\nbzImage:\n";
-        make(&format!("{all}\t@echo 'net/a.c:7:1: error: no such thing' >&2; exit 1\n"));
-        let reason = build().unwrap_err();
+        let makefile = format!("{all}\t@echo 'net/a.c:7:1: error: no such thing' >&2; exit 1\n");
+        let reason = build_with(&makefile, folder.path()).unwrap_err();
         assert!(
             matches!(&reason, BuildError::Source(text) if text.contains("net/a.c:7:1: error: no such")),
             "{reason}"
         );
-        make(&format!("{all}\t@echo 'as: No space left on device' >&2; exit 1\n"));
-        let reason = build().unwrap_err();
+        let makefile = format!("{all}\t@echo 'as: No space left on device' >&2; exit 1\n");
+        let reason = build_with(&makefile, folder.path()).unwrap_err();
         assert!(
             matches!(reason, BuildError::Machine(_)) && reason.to_string().contains("disk is full"),
             "{reason}"
         );
         assert!(!folder.path().join("b/out").exists());
-        make("allnoconfig:\n\techo CONFIG_INET=y > $(O)/.config\n");
-        assert!(build().unwrap_err().to_string().contains("cannot have CONFIG_EXPERT=y"));
-        make(&format!(
+        let makefile = "allnoconfig:\n\techo CONFIG_INET=y > $(O)/.config\n";
+        let reason = build_with(makefile, folder.path()).unwrap_err();
+        assert!(reason.to_string().contains("cannot have CONFIG_EXPERT=y"));
+        let makefile = format!(
             "{all}\tmkdir -p $(O)/arch/x86/boot $(O)/include/config; echo $(LOCALVERSION)6.1 > \
              $(O)/include/config/kernel.release; echo $(KBUILD_BUILD_HOST) > $(O)/arch/x86/boot/bzImage\n"
-        ));
-        assert_eq!(build().unwrap(), "6.1");
-        assert_eq!(fs::read_to_string(&into).unwrap(), "stacklab\n");
+        );
+        assert_eq!(build_with(&makefile, folder.path()).unwrap(), "6.1");
+        assert_eq!(fs::read_to_string(folder.path().join("kernel")).unwrap(), "stacklab\n");
+    }
+
+    /// Builds the folder's `tree` with this Makefile.
+    fn build_with(makefile: &str, folder: &Path) -> Result<String, BuildError> {
+        let tree = folder.join("tree");
+        fs::write(tree.join("Makefile"), makefile).unwrap();
+        let never = AtomicBool::new(false);
+        build_tree(&tree, &folder.join("b"), &folder.join("kernel"), &mut |_| {}, &never)
     }
 
     #[test]

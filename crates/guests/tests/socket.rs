@@ -6,7 +6,8 @@ use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Says a line at the socket, which may be closed by then, and waits for an answer or the end.
@@ -26,23 +27,24 @@ fn other_user_reaches_no_guest_through_an_open_socket() {
     for path in [folder.path(), &socket] {
         fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
     }
-    let client = |user: &str| {
-        let mut command = Command::new("setpriv");
-        command.args([user, "--clear-groups", "perl", "-e", CLIENT]).arg(&socket).stdout(Stdio::piped());
-        command.spawn().unwrap()
-    };
-    let other = client("--reuid=65534").wait_with_output().unwrap();
+    let other = start_client("--reuid=65534", &socket).wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&other.stdout), "the end");
     guest.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut lines = BufReader::new(&guest);
     let mut line = String::new();
     assert!(lines.read_line(&mut line).is_err(), "the guest received {line}");
     guest.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let own = client("--reuid=0");
+    let own = start_client("--reuid=0", &socket);
     assert!(lines.read_line(&mut line).is_ok() && !line.is_empty());
     (&guest).write_all(b"{\"ended\":7}\n").unwrap();
     let own = own.wait_with_output().unwrap();
     assert!(String::from_utf8_lossy(&own.stdout).contains('7'), "{own:?}");
+}
+
+fn start_client(user: &str, socket: &Path) -> Child {
+    let mut command = Command::new("setpriv");
+    command.args([user, "--clear-groups", "perl", "-e", CLIENT]).arg(socket).stdout(Stdio::piped());
+    command.spawn().unwrap()
 }
 
 /// Listens at a path, says so, and then whether a client told it something.

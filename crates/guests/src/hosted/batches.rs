@@ -132,12 +132,11 @@ mod tests {
         let under_way = Arc::new(UnderWay::default());
         let mut parts: VecDeque<&[u8]> = [&b"0 one\n1 t"[..], b"wo\n", b"\x04", b"2 three\n\x04"].into();
         let (sender, taken) = mpsc::channel();
-        let next = move || {
+        let mut read = Taken::new(Arc::clone(&under_way), move || {
             let part = parts.pop_front().ok_or(io::ErrorKind::UnexpectedEof)?;
             sender.send(part.to_vec()).unwrap();
             Ok(part.to_vec())
-        };
-        let mut read = Taken::new(Arc::clone(&under_way), next);
+        });
         let mut lines = [0; 12];
         read.read_exact(&mut lines).unwrap();
         assert_eq!(&lines, b"0 one\n1 two\n");

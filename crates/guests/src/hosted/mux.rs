@@ -39,13 +39,13 @@ pub(crate) fn open(
         // The streams end when the reason is there.
         drop(senders);
     });
-    let stream = |(number, lines): (usize, Receiver<Vec<u8>>)| -> Streams {
+    let mut streams: Vec<Streams> = Vec::with_capacity(count);
+    for (number, lines) in receivers.into_iter().enumerate() {
         let read = Lines { lines, rest: VecDeque::new(), end: Arc::clone(&end) };
-        let out = Arc::clone(&out);
-        let line = Vec::new();
-        (Box::new(read), Box::new(Numbered { number, out, line, under_way: None }))
-    };
-    receivers.into_iter().enumerate().map(stream).collect()
+        let write = Numbered { number, out: Arc::clone(&out), line: Vec::new(), under_way: None };
+        streams.push((Box::new(read), Box::new(write)));
+    }
+    streams
 }
 
 /// The other end: sends the streams' output over the channel and writes the channel's input to them. Returns when the

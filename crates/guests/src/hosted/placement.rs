@@ -78,23 +78,21 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
         Placement::Guest(system) => vec![system.clone()],
     };
     let wanted = needs.of_kernel();
-    let lacks = |system: &System| {
-        wanted.iter().copied().filter(|need| is_unsupported(system, need)).collect::<BTreeSet<&str>>()
-    };
-    let fits = |system: &System| lacks(system).is_empty();
-    if let Placement::Guest(guest) = placement
-        && !fits(guest)
-    {
-        let unsupported = Vec::from_iter(lacks(guest)).join(", ");
-        let other = choose_guest(wanted.contains(&JOOL));
-        return Err(TestbedError(format!(
-            "{guest} lacks features for the study ({unsupported}): {}, then --in-vm={other}",
-            how_to_get(&other)
-        )));
+    if let Placement::Guest(guest) = placement {
+        let unsupported = list_unsupported(guest, &wanted);
+        if !unsupported.is_empty() {
+            let unsupported = Vec::from_iter(unsupported).join(", ");
+            let other = choose_guest(wanted.contains(&JOOL));
+            return Err(TestbedError(format!(
+                "{guest} lacks features for the study ({unsupported}): {}, then --in-vm={other}",
+                how_to_get(&other)
+            )));
+        }
     }
-    let runs = |system: &System| router_image(system).is_ok();
-    if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {
-        return Ok(Some(system));
+    for system in &candidates {
+        if list_unsupported(system, &wanted).is_empty() && router_image(system).is_ok() {
+            return Ok(Some(system.clone()));
+        }
     }
     let system = match placement {
         Placement::Guest(system) => system.clone(),
@@ -107,6 +105,10 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
         return Err(no_emulator(&system, &why));
     }
     Err(no_image(&system, format!("{why}; no installed guest supports it")))
+}
+
+fn list_unsupported<'a>(system: &System, wanted: &[&'a str]) -> BTreeSet<&'a str> {
+    wanted.iter().copied().filter(|need| is_unsupported(system, need)).collect()
 }
 
 /// An error: the image of a guest is here, and QEMU is not.
@@ -163,12 +165,14 @@ pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
 
 fn translator_on(system: &System, asked: Option<Translator>, forward_only: bool) -> Translates {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
-    let jool = || match system {
+    let jool = match system {
         System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
-        System::Uml | System::OwnUml(_) | System::Linux(_) => Image::find(system).ok()?.jool,
+        System::Uml | System::OwnUml(_) | System::Linux(_) => {
+            Image::find(system).ok().and_then(|image| image.jool)
+        }
         System::Gvisor | System::Smoltcp | System::Disk(_) | System::Localhost | System::Ssh(_) => None,
     };
-    Translates::choose(jool(), asked, forward_only)
+    Translates::choose(jool, asked, forward_only)
 }
 
 /// The abilities that this kernel needs to run a host as a guest.
@@ -195,16 +199,17 @@ impl Requirements {
 
     /// The specifications of its testbeds with their translators: on this kernel and its guests, or all in one guest.
     pub fn specs(&self, inside: Option<&System>) -> Vec<RoutedSpec> {
-        let spec = |kind: &RoutedKind| {
+        let mut specs = Vec::new();
+        for kind in &self.rows {
             let translates =
                 kind.routers.0.each_ref().map(|system| {
                     translator_on(inside.unwrap_or(system), kind.translator, self.forward_only)
                 });
             let kind = kind.clone();
             let link_config = self.link_config.clone();
-            RoutedSpec { kind, translates, link_config, links: self.links }
-        };
-        self.rows.iter().map(spec).collect()
+            specs.push(RoutedSpec { kind, translates, link_config, links: self.links });
+        }
+        specs
     }
 
     /// The guest systems on this kernel, each once.
@@ -259,10 +264,10 @@ impl Requirements {
 
     /// Advice to use other routers, if only the routers need what is missing.
     fn other_routers(&self, missing: &[Ability]) -> String {
-        let theirs =
-            |ability: &Ability| self.rows.iter().any(|row| list_kernel_needs(row).contains(&ability.name));
-        if !missing.iter().all(theirs) {
-            return String::new();
+        for ability in missing {
+            if !self.rows.iter().any(|row| list_kernel_needs(row).contains(&ability.name)) {
+                return String::new();
+            }
         }
         let needs_jool = missing.iter().any(|ability| ability.name == JOOL);
         let router = choose_guest(needs_jool);
@@ -325,17 +330,19 @@ mod tests {
     use super::*;
     use stacklab_model::Systems;
 
+    fn list_needs(row: RoutedKind) -> Vec<&'static str> {
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+        Requirements { rows: vec![row], link_config, links: Links::default(), forward_only: true }.of_kernel()
+    }
+
     #[test]
     fn kernel_translator_is_needed_where_asked_for() {
-        let needs = |translator| {
-            let row = RoutedKind { translator, ..RoutedKind::of_namespaces(Mechanism::Nat64) };
-            let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
-            Requirements { rows: vec![row], link_config, links: Links::default(), forward_only: true }
-                .of_kernel()
-        };
-        assert!(needs(Some(Translator::Jool)).contains(&JOOL));
-        for other in [None, Some(Translator::Tayga)] {
-            assert!(needs(other).contains(&"tun") && !needs(other).contains(&JOOL));
+        let nat64 = RoutedKind::of_namespaces(Mechanism::Nat64);
+        let jool = RoutedKind { translator: Some(Translator::Jool), ..nat64.clone() };
+        assert!(list_needs(jool).contains(&JOOL));
+        for translator in [None, Some(Translator::Tayga)] {
+            let needs = list_needs(RoutedKind { translator, ..nat64.clone() });
+            assert!(needs.contains(&"tun") && !needs.contains(&JOOL));
         }
         // Jool is not part of Debian's kernels. A kernel that is not built yet will contain it.
         let own = System::OwnUml("of which there is no image".to_owned());
@@ -355,19 +362,13 @@ mod tests {
 
     #[test]
     fn guest_router_needs_no_module_of_this_kernel() {
-        let needs = |routers: &str| {
+        for (routers, sit, bridge) in
+            [("namespace", true, false), ("namespace -> uml", true, true), ("uml", false, true)]
+        {
             let routers: Systems = routers.parse().unwrap();
-            let row = RoutedKind { routers, ..RoutedKind::of_namespaces(Mechanism::SixInFour) };
-            let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
-            Requirements { rows: vec![row], link_config, links: Links::default(), forward_only: true }
-                .of_kernel()
-        };
-        let has = |needs: &[&str], one: &str| needs.contains(&one);
-        let plain = needs("namespace");
-        let mixed = needs("namespace -> uml");
-        let guests = needs("uml");
-        assert!(has(&plain, "sit") && !has(&plain, "bridge"), "{plain:?}");
-        assert!(has(&mixed, "sit") && has(&mixed, "bridge"), "{mixed:?}");
-        assert!(!has(&guests, "sit") && has(&guests, "bridge"), "{guests:?}");
+            let needs = list_needs(RoutedKind { routers, ..RoutedKind::of_namespaces(Mechanism::SixInFour) });
+            assert_eq!(needs.contains(&"sit"), sit, "{needs:?}");
+            assert_eq!(needs.contains(&"bridge"), bridge, "{needs:?}");
+        }
     }
 }

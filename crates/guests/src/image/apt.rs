@@ -21,11 +21,6 @@ impl Apt {
     /// Opens an apt state for these suites in a folder that is kept. Packages in it are not fetched again.
     pub(super) fn open(folder: PathBuf, suites: &[&str], step: &mut Step<'_>) -> Result<Self, TestbedError> {
         let apt = Apt { folder };
-        let write = |name: &str, text: &str| {
-            let path = apt.folder.join(name);
-            let made = fs::create_dir_all(&apt.folder).and_then(|()| fs::write(&path, text));
-            made.map_err(TestbedError::file(path))
-        };
         if !Path::new(KEYRING).exists() {
             let advice = "; install it: sudo apt-get install debian-archive-keyring";
             let attempted = "check the signatures of Debian's archive";
@@ -35,14 +30,15 @@ impl Apt {
             let path = apt.folder.join(folder);
             fs::create_dir_all(&path).map_err(TestbedError::file(path))?;
         }
-        write("status", "")?;
+        apt.write("status", "")?;
         let mirror = mirror()?;
-        let source = |suite: &&str| {
+        let mut sources = String::new();
+        for suite in suites {
             let archive =
                 if suite.ends_with("-security") { format!("{mirror}-security") } else { mirror.clone() };
-            format!("deb [arch=amd64 signed-by={KEYRING}] {archive} {suite} main\n")
-        };
-        write("sources.list", &suites.iter().map(source).collect::<String>())?;
+            sources += &format!("deb [arch=amd64 signed-by={KEYRING}] {archive} {suite} main\n");
+        }
+        apt.write("sources.list", &sources)?;
         step(&format!("reading the package lists of {} from {mirror}", suites.join(", ")));
         let mut update = apt.command("apt-get");
         update.args(["update", "-qq"]);
@@ -54,6 +50,12 @@ impl Apt {
             step,
         )?;
         Ok(apt)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), TestbedError> {
+        let path = self.folder.join(name);
+        let result = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&path, text));
+        result.map_err(TestbedError::file(path))
     }
 
     fn command(&self, program: &str) -> Command {
@@ -83,12 +85,8 @@ impl Apt {
         let mut names = self.command("apt-cache");
         names.args(["pkgnames", begins]);
         let listed = run(names, "list the packages of Debian's archive", "")?;
-        let fits = |name: &&str| {
-            name.strip_prefix(begins).and_then(|rest| rest.strip_suffix(ends)).is_some_and(|middle| {
-                middle.starts_with(|c: char| !c.is_ascii_digit()) && !middle.contains("-rt")
-            })
-        };
-        let newest = listed.lines().filter(fits).max_by(|one, other| by_numbers(one, other));
+        let fitting = listed.lines().filter(|name| fits(name, begins, ends));
+        let newest = fitting.max_by(|one, other| by_numbers(one, other));
         newest.map(str::to_owned).ok_or_else(|| {
             let advice = "; its series may have left the archive";
             failed(&format!("find a package {begins}*{ends}"), "its suites have none", advice)
@@ -139,6 +137,11 @@ impl Apt {
     }
 }
 
+fn fits(package: &str, begins: &str, ends: &str) -> bool {
+    let middle = package.strip_prefix(begins).and_then(|rest| rest.strip_suffix(ends));
+    middle.is_some_and(|middle| middle.starts_with(|c: char| !c.is_ascii_digit()) && !middle.contains("-rt"))
+}
+
 /// The version in the name of a package's file.
 fn version_in(file: &str) -> String {
     file.split('_').nth(1).unwrap_or_default().replace("%3a", ":")
@@ -159,8 +162,8 @@ fn mirror() -> Result<String, TestbedError> {
 }
 
 pub(crate) fn mirror_among(uris: &str) -> Option<String> {
-    let debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
-    uris.lines().map(str::trim).find(debian).map(|uri| uri.trim_end_matches('/').to_owned())
+    let mut all = uris.lines().map(|uri| uri.trim().trim_end_matches('/'));
+    all.find(|uri| uri.ends_with("/debian")).map(str::to_owned)
 }
 
 /// Compares names with numbers by value: `-9-` before `-10-`.

@@ -119,13 +119,9 @@ pub(crate) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
 
 /// Whether the file names a loader (`PT_INTERP`), as dynamically linked programs do.
 pub(crate) fn needs_a_loader(file: &[u8]) -> bool {
-    const INTERPRETER: u32 = 3;
-    let kind = |header: usize| Some(u32::from_le_bytes(file.get(header..header + 4)?.try_into().ok()?));
-    let named = || {
-        let headers = program_headers(file)?;
-        Some(headers.into_iter().any(|header| kind(header) == Some(INTERPRETER)))
-    };
-    named().unwrap_or(false)
+    const INTERPRETER: [u8; 4] = 3_u32.to_le_bytes();
+    let headers = program_headers(file).unwrap_or_default();
+    headers.into_iter().any(|header| file.get(header..header + 4) == Some(&INTERPRETER[..]))
 }
 
 fn end_of_segments(file: &[u8]) -> Option<usize> {
@@ -167,28 +163,30 @@ pub(crate) fn write_initramfs(
     others: &[PathBuf],
 ) -> io::Result<()> {
     let part = path.with_extension("part");
-    let write = || -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(&part)?);
-        for archive in before {
-            io::copy(&mut File::open(archive)?, &mut out)?;
-        }
-        let mut archive = Archive::new(out);
-        for folder in ["dev", "proc", "sys", "tmp"] {
-            archive.folder(folder)?;
-        }
-        let mut files: BTreeSet<PathBuf> = others.iter().cloned().collect();
-        for program in others.iter().map(PathBuf::as_path).chain([program]) {
-            files.extend(libraries(program)?);
-        }
-        for file in files {
-            let text = file.to_str().ok_or_else(|| io::Error::other("a file's path is not text"))?;
-            archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&file)?))?;
-        }
-        archive.file(PROGRAM, &without_symbols(fs::read(program)?))?;
-        archive.finish()?;
-        fs::rename(&part, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&part)))
+    write_part(&part, before, program, others)
+        .and_then(|()| fs::rename(&part, path))
+        .inspect_err(|_| drop(fs::remove_file(&part)))
+}
+
+fn write_part(part: &Path, before: &[PathBuf], program: &Path, others: &[PathBuf]) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(part)?);
+    for archive in before {
+        io::copy(&mut File::open(archive)?, &mut out)?;
+    }
+    let mut archive = Archive::new(out);
+    for folder in ["dev", "proc", "sys", "tmp"] {
+        archive.folder(folder)?;
+    }
+    let mut files: BTreeSet<PathBuf> = others.iter().cloned().collect();
+    for program in others.iter().map(PathBuf::as_path).chain([program]) {
+        files.extend(libraries(program)?);
+    }
+    for file in files {
+        let text = file.to_str().ok_or_else(|| io::Error::other("a file's path is not text"))?;
+        archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&file)?))?;
+    }
+    archive.file(PROGRAM, &without_symbols(fs::read(program)?))?;
+    archive.finish().map(drop)
 }
 
 /// The shared libraries of a program, and its loader, as listed by the loader. Empty for a program without a loader.
@@ -204,11 +202,12 @@ fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
 
 /// Parses `libc.so.6 => /lib/libc.so.6 (0x7f..)`, and for the loader `/lib64/ld-linux-x86-64.so.2 (0x7f..)`.
 fn paths(listed: &str) -> Vec<PathBuf> {
-    let word = |line: &str| {
-        let path = line.split_whitespace().find(|word| word.starts_with('/'))?;
-        Some(PathBuf::from(path))
-    };
-    listed.lines().filter_map(word).collect()
+    let mut paths = Vec::new();
+    for line in listed.lines() {
+        let path = line.split_whitespace().find(|word| word.starts_with('/'));
+        paths.extend(path.map(PathBuf::from));
+    }
+    paths
 }
 
 #[cfg(test)]

@@ -50,18 +50,19 @@ pub(crate) fn make_kernel(
 
 /// Finds the kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.
 fn kernel_in(unpacked: &Path) -> io::Result<(PathBuf, String)> {
-    let files = |folder: &str| {
-        let entries = fs::read_dir(unpacked.join(folder)).into_iter().flatten().flatten();
-        entries
-            .map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
-            .collect::<Vec<_>>()
-    };
-    let in_boot = files("boot").into_iter();
-    let mut in_boot =
-        in_boot.filter_map(|(path, name)| Some((path, name.strip_prefix("vmlinuz-")?.to_owned())));
-    let beside = files("usr/lib/modules").into_iter().map(|(path, name)| (path.join("vmlinuz"), name));
-    let found = in_boot.next().or_else(|| beside.into_iter().find(|(path, _)| path.exists()));
-    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no vmlinuz"))
+    for entry in fs::read_dir(unpacked.join("boot")).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some(release) = name.strip_prefix("vmlinuz-") {
+            return Ok((entry.path(), release.to_owned()));
+        }
+    }
+    for entry in fs::read_dir(unpacked.join("usr/lib/modules")).into_iter().flatten().flatten() {
+        let kernel = entry.path().join("vmlinuz");
+        if kernel.exists() {
+            return Ok((kernel, entry.file_name().to_string_lossy().into_owned()));
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, "there is no vmlinuz"))
 }
 
 /// Writes the wanted modules as an archive for the initramfs. Their names give the order of loading.
@@ -171,11 +172,14 @@ const OF_LINKS: &[&str] = &[
 ];
 
 pub(crate) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
-    let named = |path: PathBuf| {
-        let (name, _) = path.file_name()?.to_str()?.split_once(".ko")?;
-        Some((same(name), path))
-    };
-    Ok(files_below(folder)?.into_iter().filter_map(named).collect())
+    let mut modules = BTreeMap::new();
+    for path in files_below(folder)? {
+        let file = path.file_name().and_then(|file| file.to_str());
+        if let Some((name, _)) = file.and_then(|file| file.split_once(".ko")) {
+            modules.insert(same(name), path);
+        }
+    }
+    Ok(modules)
 }
 
 /// A module's name in one form: `-` and `_` are interchangeable in it.
@@ -280,16 +284,17 @@ mod tests {
     #[test]
     fn modules_come_after_what_they_need_each_once() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, needs: &str| {
-            fs::create_dir_all(folder.path().join("net")).unwrap();
+        fs::create_dir_all(folder.path().join("net")).unwrap();
+        for (name, needs) in [
+            ("sit.ko", "ip_tunnel,tunnel4"),
+            ("ip_tunnel.ko", ""),
+            ("tunnel4.ko", "xfrm-core"),
+            ("xfrm-core.ko", ""),
+            ("ip-gre.ko", "ip_tunnel"),
+        ] {
             let path = folder.path().join("net").join(name);
             fs::write(path, [b"x\0depends=", needs.as_bytes(), b"\0name=y\0"].concat()).unwrap();
-        };
-        write("sit.ko", "ip_tunnel,tunnel4");
-        write("ip_tunnel.ko", "");
-        write("tunnel4.ko", "xfrm-core");
-        write("xfrm-core.ko", "");
-        write("ip-gre.ko", "ip_tunnel");
+        }
         let found = find(folder.path()).unwrap();
         let ordered = in_order(&found, &["sit", "ip_gre", "unknown"]).unwrap();
         let names: Vec<&str> = ordered.iter().map(|(name, _)| name.as_str()).collect();

@@ -95,20 +95,21 @@ mod tests {
         assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
     }
 
+    fn write_script(file: &Path, text: &str) {
+        fs::write(file, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     #[test]
     fn refuses_an_installed_one_without_its_platform() {
         let folder = tempfile::tempdir().unwrap();
         let runsc = folder.path().join(RUNSC);
-        let script = |text: &str| {
-            fs::write(&runsc, format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs::set_permissions(&runsc, fs::Permissions::from_mode(0o755)).unwrap();
-        };
-        script("echo 'unknown platform: systrap' >&2; exit 128");
+        write_script(&runsc, "echo 'unknown platform: systrap' >&2; exit 128");
         let refused = refuse_old(&runsc).unwrap_err().to_string();
         assert!(refused.contains("unknown platform: systrap"), "{refused}");
-        script("echo 'ID PID STATUS'");
+        write_script(&runsc, "echo 'ID PID STATUS'");
         refuse_old(&runsc).unwrap();
-        script("echo 'runsc version 0.0~20240729.0'; echo 'spec: 1.2.0'");
+        write_script(&runsc, "echo 'runsc version 0.0~20240729.0'; echo 'spec: 1.2.0'");
         assert_eq!(version_of(&runsc).unwrap(), "0.0~20240729.0");
     }
 }

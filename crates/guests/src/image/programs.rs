@@ -67,10 +67,12 @@ fn source(unpacked: &Path) -> io::Result<PathBuf> {
 
 fn write_jool(unpacked: &Path, source: &Path, archive: &Path) -> io::Result<()> {
     let mut out = Archive::create(archive)?;
-    let module = |(place, name): (&str, &str)| {
-        Ok((name.to_owned(), fs::read(source.join(place).join(format!("{name}.ko")))?))
-    };
-    modules_into(COMPILED.into_iter().map(module).collect::<io::Result<_>>()?, &mut out)?;
+    let mut modules = Vec::new();
+    for (place, name) in COMPILED {
+        let module = fs::read(source.join(place).join(format!("{name}.ko")))?;
+        modules.push((name.to_owned(), module));
+    }
+    modules_into(modules, &mut out)?;
     out.programs(JOOL_FOLDER, FILES.map(|file| unpacked.join(file)))?;
     out.finish().map(drop)
 }
@@ -126,19 +128,24 @@ fn libraries(folder: &Path, package: &str, program: &Path) -> Result<Vec<PathBuf
     let mut list = Command::new(own.join(LOADER));
     list.args(["--inhibit-cache", "--library-path"]).arg(&own).arg("--list").arg(program);
     let listed = run(list, &attempted, "")?;
-    let missing = |library| format!("{library} is in none of the packages that are fetched");
-    within(folder, &listed).map_err(|library| failed(&attempted, missing(library), ""))
+    within(folder, &listed).map_err(|library| {
+        let reason = format!("{library} is in none of the packages that are fetched");
+        failed(&attempted, reason, "")
+    })
 }
 
 /// Parses `libc.so.6 => /unpacked/libc.so.6 (0x7f..)`. An error is the library that is not in the folder.
 fn within(folder: &Path, listed: &str) -> Result<Vec<PathBuf>, String> {
-    let found = listed.lines().filter_map(|line| {
-        let (name, place) = line.split_once(" => ")?;
-        Some((name.trim(), Path::new(place.split(" (").next().unwrap_or(place).trim())))
-    });
-    found
-        .map(|(name, path)| path.starts_with(folder).then(|| path.to_owned()).ok_or_else(|| name.to_owned()))
-        .collect()
+    let mut found = Vec::new();
+    for line in listed.lines() {
+        let Some((name, place)) = line.split_once(" => ") else { continue };
+        let path = Path::new(place.split(" (").next().unwrap_or(place).trim());
+        if !path.starts_with(folder) {
+            return Err(name.trim().to_owned());
+        }
+        found.push(path.to_owned());
+    }
+    Ok(found)
 }
 
 fn write_wifi(files: &BTreeSet<PathBuf>, versions: &str, archive: &Path) -> io::Result<()> {

@@ -45,18 +45,16 @@ pub(super) fn make(
 ) -> Result<ImageInfo, TestbedError> {
     check_programs(&PROGRAMS, LIBRARY, GET_PROGRAMS)?;
     // The compiler runs in another folder than this process.
-    let at_hand = |path: &Path| std::path::absolute(path).map_err(TestbedError::file(path));
-    let kept = at_hand(&cache().join("build").join(system.to_string()))?;
-    let unpacked = at_hand(&into.join("unpacked"))?;
+    let kept = find_absolute(&cache().join("build").join(system.to_string()))?;
+    let unpacked = find_absolute(&into.join("unpacked"))?;
     let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
     pack_wifi(&apt, &unpacked, &into.join(WIFI_ARCHIVE), step)?;
     if let Some(tree) = source {
-        let built = Build { tree: at_hand(tree)?, out: kept };
+        let built = Build { tree: find_absolute(tree)?, out: kept };
         let version = built.build(step)?;
         built.preloaded(into)?;
-        let empty = || Archive::create(&into.join(MODULES))?.finish().map(drop);
-        let placed = built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked));
-        placed.map_err(TestbedError::file(into))?;
+        let placed = built.place(into).and_then(|()| write_empty(&into.join(MODULES)));
+        placed.and_then(|()| remove(&unpacked)).map_err(TestbedError::file(into))?;
         return Ok(ImageInfo {
             version,
             source: format!("built from {}", tree.display()),
@@ -77,6 +75,14 @@ pub(super) fn make(
         remove(folder).map_err(TestbedError::file(folder))?;
     }
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool), packed: None })
+}
+
+fn find_absolute(path: &Path) -> Result<PathBuf, TestbedError> {
+    std::path::absolute(path).map_err(TestbedError::file(path))
+}
+
+fn write_empty(archive: &Path) -> io::Result<()> {
+    Archive::create(archive)?.finish().map(drop)
 }
 
 fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
@@ -164,9 +170,9 @@ mod tests {
     #[test]
     fn what_a_kernel_lacks_is_named() {
         let all = with_mechanisms(CONFIG);
-        let missing = |has: &str| first_missing(CONFIG, &NOT_EVERYWHERE, has);
-        assert_eq!(missing(&all), None);
+        assert_eq!(first_missing(CONFIG, &NOT_EVERYWHERE, &all), None);
         let without = all.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
-        assert_eq!(missing(&without).as_deref(), Some("CONFIG_WIREGUARD=y"));
+        let missing = first_missing(CONFIG, &NOT_EVERYWHERE, &without);
+        assert_eq!(missing.as_deref(), Some("CONFIG_WIREGUARD=y"));
     }
 }

@@ -74,9 +74,8 @@ pub(crate) const CAPTURE: &str = "capture.pcapng";
 /// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's answers,
 /// those of looks at the network, and those of the commands. The network ends with the stream of looks.
 pub(crate) fn build_wifi(role: &WifiRole) -> Result<Built, TestbedError> {
-    let at = |fault: Fault| fault.at(Node::AccessPoint);
     // A kernel without this setting has none reserved, or has late exchanges, which are reported.
-    reserve_nothing().attempt("have the medium always run first").map_err(at)?;
+    reserve_nothing().attempt("have the medium always run first").at(Node::AccessPoint)?;
     let capture = role.spec.captured.then(|| file(CAPTURE));
     let mut network =
         WifiNetwork::build(&role.spec, &program(), &AGENT, DAEMONS.as_ref(), capture.as_deref())?;
@@ -91,15 +90,15 @@ pub(crate) fn build_wifi(role: &WifiRole) -> Result<Built, TestbedError> {
             write_message(out, &sets.iter().map(|windows| medium.used(windows)).collect::<Vec<_>>())
         }
     });
-    streams.push(answers.attempt("report on the medium").map_err(at)?);
+    streams.push(answers.attempt("report on the medium").at(Node::AccessPoint)?);
     let state = network.state.clone();
     let hosts = network.hosts_mut().iter().map(Host::pid).collect::<Vec<_>>();
     let spec = role.spec.clone();
     let looks = answering("network", move |look: WifiLook, out| {
         write_message(out, &network.look(&spec, look.seed).map_err(|error| error.to_string()))
     });
-    streams.push(looks.attempt("open a stream to the network").map_err(at)?);
-    streams.extend(commands(role.commands, &hosts).map_err(at)?);
+    streams.push(looks.attempt("open a stream to the network").at(Node::AccessPoint)?);
+    streams.extend(commands(role.commands, &hosts).at(Node::AccessPoint)?);
     Ok((Greeting::Associated { state: Box::new(state) }, streams, Box::new(())))
 }
 

@@ -155,20 +155,8 @@ const fn advise(way: &'static str) -> &'static str {
 
 /// Each system that a study can name, and whether it can run here. Starts no guest.
 pub fn kinds() -> Vec<Ability> {
-    let image = |name, what_for, system: &System, way| Ability {
-        name,
-        what_for,
-        result: Image::find(system).map(drop).map_err(|error| error.to_string()),
-        remedy: advise(way),
-    };
-    let program = |name, what_for, program: &str, remedy| Ability {
-        name,
-        what_for,
-        result: program_in_path(program).map(drop).ok_or_else(|| format!("there is no program `{program}`")),
-        remedy,
-    };
     vec![
-        refuse_old_gvisor(image(
+        refuse_old_gvisor(check_image(
             "gvisor",
             "gVisor's user-space stack",
             &System::Gvisor,
@@ -181,14 +169,24 @@ pub fn kinds() -> Vec<Ability> {
             remedy: "",
         },
         needs_tap(machines()),
-        needs_tap(image(
+        needs_tap(check_image(
             "uml",
             "a Linux kernel as a process",
             &System::Uml,
             "stacklab image get uml (under a minute); linux-6.1 has more mechanisms",
         )),
-        program("ssh:HOST", "real machines", "ssh", "sudo apt-get install openssh-client"),
+        Ability {
+            name: "ssh:HOST",
+            what_for: "real machines",
+            result: program_in_path("ssh").map(drop).ok_or_else(|| "there is no program `ssh`".to_owned()),
+            remedy: "sudo apt-get install openssh-client",
+        },
     ]
+}
+
+fn check_image(name: &'static str, what_for: &'static str, system: &System, way: &'static str) -> Ability {
+    let result = Image::find(system).map(drop).map_err(|error| error.to_string());
+    Ability { name, what_for, result, remedy: advise(way) }
 }
 
 /// An image that was made of an old `runsc` boots no guest.

@@ -50,8 +50,11 @@ pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str
             }
         });
     }
-    let print = |bytes: &[u8]| stdout().write_all(bytes).and_then(|()| stdout().flush());
-    let ended = hear(holder, print, |bytes| stderr().write_all(bytes));
+    let ended = hear(
+        holder,
+        |bytes| stdout().write_all(bytes).and_then(|()| stdout().flush()),
+        |bytes| stderr().write_all(bytes),
+    );
     drop(raw);
     ended
 }
@@ -181,8 +184,11 @@ struct CommandStream {
 /// Accepts connections on this socket, to which only this user has access. Each runs a command over one of these
 /// streams. Returns at once; the threads live as long as the process.
 pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
-    let open = |(from, to): Streams| CommandStream { from: BufReader::new(from), to };
-    let free: Arc<Mutex<Vec<CommandStream>>> = Arc::new(Mutex::new(streams.into_iter().map(open).collect()));
+    let mut free = Vec::new();
+    for (from, to) in streams {
+        free.push(CommandStream { from: BufReader::new(from), to });
+    }
+    let free = Arc::new(Mutex::new(free));
     match fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -27,15 +27,16 @@ type Out = Arc<Mutex<UnixStream>>;
 
 /// Command streams. Each runs one command at a time on one of the hosts, which are process IDs.
 pub(crate) fn serve(count: usize, hosts: &[u32]) -> io::Result<Vec<Streams>> {
-    let open = |_| -> io::Result<Streams> {
+    let mut streams: Vec<Streams> = Vec::with_capacity(count);
+    for _ in 0..count {
         let (own, its) = UnixStream::pair()?;
         let hosts = hosts.to_vec();
         thread::spawn(move || {
             let _ = answer(its, &hosts);
         });
-        Ok((Box::new(own.try_clone()?), Box::new(own)))
-    };
-    (0..count).map(open).collect()
+        streams.push((Box::new(own.try_clone()?), Box::new(own)));
+    }
+    Ok(streams)
 }
 
 fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
@@ -243,27 +244,27 @@ mod tests {
     }
     #[test]
     fn what_the_guest_does_not_understand_is_refused() {
-        let refused = |what: &str| GuestFrame::Failed(format!("this guest does not understand `{what}`"));
         let (mut to, mut hear) = stream();
         to.write_all(b"{\"later\":\x1b[1m}\n").unwrap();
-        assert_eq!(hear(), refused("{\"later\":\u{fffd}[1m}"));
-        let mut ask = |text: String| {
-            write_message(&mut to, &ClientFrame::Part(Bytes(text.into_bytes()))).unwrap();
-            let refused = hear();
+        let refusal = "this guest does not understand `{\"later\":\u{fffd}[1m}`";
+        assert_eq!(hear(), GuestFrame::Failed(refusal.to_owned()));
+        for (text, shown) in
+            [("{\"pause\":1}".to_owned(), "{\"pause\":1}".to_owned()), ("x".repeat(200), "x".repeat(80))]
+        {
+            write_message(&mut to, &ClientFrame::Part(Bytes((text + "\n").into_bytes()))).unwrap();
+            let refusal = format!("this guest does not understand `{shown}`");
+            assert_eq!(hear(), GuestFrame::Failed(refusal));
             assert_eq!(hear(), GuestFrame::Taken, "the next request is heard");
-            refused
-        };
-        assert_eq!(ask("{\"pause\":1}\n".to_owned()), refused("{\"pause\":1}"));
-        assert_eq!(ask("x".repeat(200) + "\n"), refused(&"x".repeat(80)));
+        }
     }
 
     #[test]
     fn a_command_whose_client_is_not_understood_is_ended() {
-        let out = |stream: &UnixStream| Arc::new(Mutex::new(stream.try_clone().unwrap()));
         let (own, its) = UnixStream::pair().unwrap();
         let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
         let running = Running { pid: child.id(), ended: Arc::default(), input: None, terminal: None };
-        refuse(&out(&its), b"?\n", Some(running)).unwrap();
+        let out = Arc::new(Mutex::new(its.try_clone().unwrap()));
+        refuse(&out, b"?\n", Some(running)).unwrap();
         assert!(!child.wait().unwrap().success());
         let frame = BufReader::new(own).lines().next().unwrap().unwrap();
         let text = "stacklab: this guest does not understand `?`\n";
