@@ -55,25 +55,33 @@ pub fn airtime(settings: &RadioSettings) -> Result<Vec<Block>, String> {
 }
 
 fn goodput(radio: &Radio) -> Table {
-    let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
     let mut table = Table::default();
     table.push("size", true, SIZES.iter().map(u32::to_string).collect());
     for security in SECURITY {
-        let of = |family: Family| {
-            SIZES.map(|payload| {
-                let packet = family.header_bytes() + Transport::Udp.header_bytes() + payload;
-                radio.saturation(edca, mpdu_bytes(security, packet)).goodput(payload)
-            })
-        };
-        let [ipv4, ipv6] = [Family::Ipv4, Family::Ipv6].map(of);
-        let percent =
-            ipv4.iter().zip(ipv6).map(|(ipv4, ipv6)| format!("{:+.1} %", 100.0 * (ipv6 / ipv4 - 1.0)));
-        let rates = |rates: [f64; 6]| rates.map(|rate| format!("{rate:.2}")).to_vec();
-        table.push(format!("{security} ipv4"), true, rates(ipv4));
-        table.push(format!("{security} ipv6"), true, rates(ipv6));
-        table.push("ipv6", true, percent.collect());
+        let ipv4 = calculate_rates(radio, security, Family::Ipv4);
+        let ipv6 = calculate_rates(radio, security, Family::Ipv6);
+        let mut percent = Vec::new();
+        for (ipv4, ipv6) in ipv4.iter().zip(ipv6) {
+            percent.push(format!("{:+.1} %", 100.0 * (ipv6 / ipv4 - 1.0)));
+        }
+        table.push(format!("{security} ipv4"), true, format_rates(ipv4));
+        table.push(format!("{security} ipv6"), true, format_rates(ipv6));
+        table.push("ipv6", true, percent);
     }
     table
+}
+
+/// The payload rate for each of the sizes.
+fn calculate_rates(radio: &Radio, security: Security, family: Family) -> [f64; 6] {
+    let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
+    SIZES.map(|payload| {
+        let packet = family.header_bytes() + Transport::Udp.header_bytes() + payload;
+        radio.saturation(edca, mpdu_bytes(security, packet)).goodput(payload)
+    })
+}
+
+fn format_rates(rates: [f64; 6]) -> Vec<String> {
+    rates.map(|rate| format!("{rate:.2}")).to_vec()
 }
 
 fn group_frames(settings: &RadioSettings) -> Result<Table, String> {
@@ -82,9 +90,12 @@ fn group_frames(settings: &RadioSettings) -> Result<Table, String> {
     for group_rate in GROUP_RATES.into_iter().filter(|rate| settings.band == Band::Ghz2 || !rate.is_dsss()) {
         let radio = Radio::new(RadioSettings { group_rate, ..settings.clone() })?;
         for security in SECURITY {
-            let time = |(_, packet)| radio.group(group_mpdu_bytes(security, packet)).ppdu.total_ns() / 1000;
-            let times = GROUP_PACKETS.map(|packet| time(packet).to_string());
-            table.push(format!("{security}, {group_rate}"), true, times.to_vec());
+            let mut times = Vec::new();
+            for (_, packet) in GROUP_PACKETS {
+                let exchange = radio.group(group_mpdu_bytes(security, packet));
+                times.push((exchange.ppdu.total_ns() / 1000).to_string());
+            }
+            table.push(format!("{security}, {group_rate}"), true, times);
         }
     }
     Ok(table)
@@ -106,13 +117,15 @@ mod tests {
     #[test]
     fn the_table_has_the_worked_figures() {
         let text = text(&airtime(&of_study()).unwrap(), WIDTH);
-        let cells = |begins: &[&str]| {
-            let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-            lines.find(|cells| cells.starts_with(begins)).map(|cells| cells.join(" "))
-        };
         let row = "1408 173.79 172.46 -0.8 % 172.46 172.46 +0.0 %";
-        assert_eq!(cells(&["1408", "173.79"]).as_deref(), Some(row), "{text}");
-        assert_eq!(cells(&["ARP"]).as_deref(), Some("ARP 704 832 118 138"), "{text}");
+        assert_eq!(find_row(&text, &["1408", "173.79"]).as_deref(), Some(row), "{text}");
+        assert_eq!(find_row(&text, &["ARP"]).as_deref(), Some("ARP 704 832 118 138"), "{text}");
+    }
+
+    /// The first row that begins with these cells.
+    fn find_row(text: &str, begins: &[&str]) -> Option<String> {
+        let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        rows.find(|cells| cells.starts_with(begins)).map(|cells| cells.join(" "))
     }
 
     #[test]

@@ -42,30 +42,37 @@ pub(crate) struct Recomputed {
 
 pub(crate) fn audit(claims: &[Claim]) -> Vec<Audited<'_>> {
     let formulas: Vec<Vec<Difference>> = claims.iter().map(|claim| matching(claim, reproduces)).collect();
-    let used = |source: &str, formula| {
-        let own = claims.iter().zip(&formulas).filter(|(claim, _)| claim.source == source);
-        own.filter(|(_, formulas)| formulas.contains(&formula)).count()
-    };
-    let audited = claims.iter().zip(&formulas).map(|(claim, formulas)| {
+    let mut audited = Vec::new();
+    for (claim, own) in claims.iter().zip(&formulas) {
         // The first of the most frequent formulas, because `max_by_key` takes the last.
-        let usual = formulas.iter().rev().copied().max_by_key(|formula| used(&claim.source, *formula));
-        let both = claim.percent.as_ref().and(claim.difference.as_ref());
-        Audited {
+        let candidates = own.iter().rev().copied();
+        let usual = candidates.max_by_key(|formula| count_uses(*formula, &claim.source, claims, &formulas));
+        let within_rounding = if own.is_empty() { matching(claim, is_within_rounding) } else { Vec::new() };
+        audited.push(Audited {
             claim,
-            recomputed: recomputed(claim),
+            recomputed: recompute(claim),
             reproduced_by: usual,
-            formulas: formulas.clone(),
-            within_rounding: if formulas.is_empty() {
-                matching(claim, is_within_rounding)
-            } else {
-                Vec::new()
-            },
-            difference_agrees: both.map(|stated| {
-                range(claim, Difference::Points).is_some_and(|apart| stated.is_rounded_from_range(apart))
-            }),
-        }
-    });
-    audited.collect()
+            formulas: own.clone(),
+            within_rounding,
+            difference_agrees: check_difference(claim),
+        });
+    }
+    audited
+}
+
+/// How many claims of a study a formula gives; `formulas` has those of each claim.
+fn count_uses(formula: Difference, source: &str, claims: &[Claim], formulas: &[Vec<Difference>]) -> usize {
+    let own = claims.iter().zip(formulas).filter(|(claim, _)| claim.source == source);
+    own.filter(|(_, formulas)| formulas.contains(&formula)).count()
+}
+
+/// Whether the difference in the figures' unit is consistent with rounding; `None` unless it is stated beside the per
+/// cent.
+fn check_difference(claim: &Claim) -> Option<bool> {
+    claim.percent.as_ref()?;
+    let stated = claim.difference.as_ref()?;
+    let apart = range(claim, Difference::Points);
+    Some(apart.is_some_and(|apart| stated.is_rounded_from_range(apart)))
 }
 
 fn reproduces(claim: &Claim, formula: Difference) -> bool {
@@ -99,18 +106,29 @@ fn range(claim: &Claim, formula: Difference) -> Option<[f64; 2]> {
 /// only. A difference stated in per cent is compared with points too, because studies also call percentage points per
 /// cent.
 fn matching(claim: &Claim, is: fn(&Claim, Difference) -> bool) -> Vec<Difference> {
-    let fits = |formula: &Difference| claim.percent.is_some() || *formula == Difference::Points;
-    Difference::ALL.iter().copied().filter(|formula| fits(formula) && is(claim, *formula)).collect()
+    let mut formulas = Vec::new();
+    for formula in Difference::ALL.iter().copied() {
+        let is_comparable = claim.percent.is_some() || formula == Difference::Points;
+        if is_comparable && is(claim, formula) {
+            formulas.push(formula);
+        }
+    }
+    formulas
 }
 
-fn recomputed(claim: &Claim) -> Recomputed {
-    let by = |formula: Difference| formula.of(claim.a.value, claim.b.value).map(|d| (d * 1e6).round() / 1e6);
+fn recompute(claim: &Claim) -> Recomputed {
     Recomputed {
-        symmetric: by(Difference::Symmetric),
-        lower: by(Difference::Lower),
-        higher: by(Difference::Higher),
-        points: by(Difference::Points),
+        symmetric: apply_formula(claim, Difference::Symmetric),
+        lower: apply_formula(claim, Difference::Lower),
+        higher: apply_formula(claim, Difference::Higher),
+        points: apply_formula(claim, Difference::Points),
     }
+}
+
+/// The difference of a claim's figures by a formula, to six decimals.
+fn apply_formula(claim: &Claim, formula: Difference) -> Option<f64> {
+    let exact = formula.of(claim.a.value, claim.b.value)?;
+    Some((exact * 1e6).round() / 1e6)
 }
 
 #[derive(Serialize)]
@@ -126,16 +144,18 @@ struct AuditRow<'a> {
 
 /// The audit as a JSON list, one object per claim, one newline at the end.
 pub fn audit_json(all: &Reference) -> String {
-    let row = |Audited { claim, recomputed, reproduced_by, within_rounding, .. }| AuditRow {
-        source: &claim.source,
-        location: &claim.location,
-        metric: &claim.metric,
-        published: claim.stated().value,
-        recomputed,
-        reproduced_by,
-        consistent_with_rounding: within_rounding,
-    };
-    let rows: Vec<AuditRow<'_>> = audit(&all.claims).into_iter().map(row).collect();
+    let mut rows = Vec::new();
+    for Audited { claim, recomputed, reproduced_by, within_rounding, .. } in audit(&all.claims) {
+        rows.push(AuditRow {
+            source: &claim.source,
+            location: &claim.location,
+            metric: &claim.metric,
+            published: claim.stated().value,
+            recomputed,
+            reproduced_by,
+            consistent_with_rounding: within_rounding,
+        });
+    }
     serde_json::to_string_pretty(&rows).expect("names and numbers become JSON") + "\n"
 }
 
@@ -181,7 +201,8 @@ mod tests {
         let claims = claims();
         let audited = audit(&claims);
         assert_eq!(audited.len(), 61);
-        assert_eq!(printed(&audited, |audited| audited.reproduced_by.is_none()), NOT_REPRODUCED.map(owned));
+        let not_reproduced = list_figures(&audited, |audited| audited.reproduced_by.is_none());
+        assert_eq!(not_reproduced, NOT_REPRODUCED.map(copy_row));
     }
 
     /// Those of the 22 that are differences of figures which round to the printed ones.
@@ -189,8 +210,8 @@ mod tests {
     fn ten_of_the_22_are_consistent_with_rounding() {
         let claims = claims();
         let audited = audit(&claims);
-        let expected = [0, 1, 2, 3, 12, 13, 14, 17, 18, 19].map(|place| owned(NOT_REPRODUCED[place]));
-        assert_eq!(printed(&audited, |audited| !audited.within_rounding.is_empty()), expected);
+        let expected = [0, 1, 2, 3, 12, 13, 14, 17, 18, 19].map(|place| copy_row(NOT_REPRODUCED[place]));
+        assert_eq!(list_figures(&audited, |audited| !audited.within_rounding.is_empty()), expected);
         // 37.6 and 35.3: from 37.55 and 35.35 it is 5.86 %, from 37.65 and 35.25 6.37 %; the printed ones give 6.12 %.
         let round_trip = audited.iter().find(|audited| audited.claim.stated().to_string() == "6.03").unwrap();
         assert_eq!(round_trip.within_rounding, [Higher]);
@@ -198,24 +219,26 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_the_figures_ends() {
-        let claims = claims();
-        let mut claim = claims[20].clone();
-        let mut of = |a: &str, b: &str, formula| {
-            (claim.a, claim.b) = (a.parse().unwrap(), b.parse().unwrap());
-            range(&claim, formula).map(|range| range.map(|end| (end * 1e6).round() / 1e6))
-        };
-        assert_eq!(of("28", "24.5", Points), Some([2.95, 4.05]));
-        assert_eq!(of("1.0", "2.0", Lower), Some([85.714286, 115.789474]));
-        assert_eq!(of("1.0", "2.0", Higher), Some([46.153846, 53.658537]));
-        assert_eq!(of("1.0", "1.1", Points), Some([0.0, 0.2]));
+        assert_eq!(round_range("28", "24.5", Points), Some([2.95, 4.05]));
+        assert_eq!(round_range("1.0", "2.0", Lower), Some([85.714286, 115.789474]));
+        assert_eq!(round_range("1.0", "2.0", Higher), Some([46.153846, 53.658537]));
+        assert_eq!(round_range("1.0", "1.1", Points), Some([0.0, 0.2]));
         // Equal within their digits.
-        assert_eq!(of("5", "5", Points), Some([0.0, 1.0]));
+        assert_eq!(round_range("5", "5", Points), Some([0.0, 1.0]));
         // A figure that may be zero is no base.
-        assert_eq!(of("0", "1", Lower), None);
+        assert_eq!(round_range("0", "1", Lower), None);
+    }
+
+    /// The range of a claim with these figures, to six decimals.
+    fn round_range(a: &str, b: &str, formula: Difference) -> Option<[f64; 2]> {
+        let mut claim = claims()[20].clone();
+        claim.a = a.parse().unwrap();
+        claim.b = b.parse().unwrap();
+        range(&claim, formula).map(|range| range.map(|end| (end * 1e6).round() / 1e6))
     }
 
     /// Both figures and the stated difference of some claims, as printed, with their study.
-    fn printed(audited: &[Audited<'_>], is: fn(&Audited<'_>) -> bool) -> Vec<[String; 4]> {
+    fn list_figures(audited: &[Audited<'_>], is: fn(&Audited<'_>) -> bool) -> Vec<[String; 4]> {
         let own = audited.iter().filter(|audited| is(audited));
         own.map(|Audited { claim, .. }| {
             [claim.source.clone(), claim.a.to_string(), claim.b.to_string(), claim.stated().to_string()]
@@ -223,7 +246,7 @@ mod tests {
         .collect()
     }
 
-    fn owned((source, a, b, stated): (&str, &str, &str, &str)) -> [String; 4] {
+    fn copy_row((source, a, b, stated): (&str, &str, &str, &str)) -> [String; 4] {
         [source, a, b, stated].map(str::to_owned)
     }
 
@@ -231,16 +254,19 @@ mod tests {
     fn each_study_has_its_formulas() {
         let claims = claims();
         let audited = audit(&claims);
-        let count = |source: &str, formula| {
+        assert_eq!(count_by_formula(&audited, "soorty2013linux"), [10, 0, 2, 4]);
+        assert_eq!(count_by_formula(&audited, "sarkar2013winlin"), [0, 0, 3, 0]);
+        assert_eq!(count_by_formula(&audited, "ogunleye2016"), [0, 0, 0, 3]);
+        assert_eq!(count_by_formula(&audited, "kolahi2011wlan"), [0, 0, 0, 12]);
+        assert_eq!(count_by_formula(&audited, "kolahi2009lan"), [0, 2, 3, 0]);
+    }
+
+    /// How many of a study's claims each formula reproduces.
+    fn count_by_formula(audited: &[Audited<'_>], source: &str) -> [usize; 4] {
+        [Symmetric, Lower, Higher, Points].map(|formula| {
             let own = audited.iter().filter(|audited| audited.claim.source == source);
             own.filter(|audited| audited.reproduced_by == Some(formula)).count()
-        };
-        let of = |source| [Symmetric, Lower, Higher, Points].map(|formula| count(source, formula));
-        assert_eq!(of("soorty2013linux"), [10, 0, 2, 4]);
-        assert_eq!(of("sarkar2013winlin"), [0, 0, 3, 0]);
-        assert_eq!(of("ogunleye2016"), [0, 0, 0, 3]);
-        assert_eq!(of("kolahi2011wlan"), [0, 0, 0, 12]);
-        assert_eq!(of("kolahi2009lan"), [0, 2, 3, 0]);
+        })
     }
 
     #[test]

@@ -199,8 +199,6 @@ impl TryFrom<String> for Scope {
 
 impl Scope {
     fn add(&mut self, condition: &str) -> Result<(), String> {
-        let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u32>().ok());
-        let behind = |words: &str| number(condition.strip_prefix(words));
         match condition {
             "tcp" | "udp" => self.transports = condition.parse().into_iter().collect(),
             "tcp and udp" => self.transports = vec![Transport::Tcp, Transport::Udp],
@@ -218,21 +216,38 @@ impl Scope {
             "configured-tunnel" => self.tunnel = Some(Mechanism::SixInFour),
             // The metric already states it.
             "sender" => {}
-            _ => {
-                let points = condition.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" points"));
-                if let Some(points) = number(points) {
-                    self.within_points = Some(f64::from(points));
-                } else {
-                    let sizes = behind("all sizes but").map(Sizes::EveryBut);
-                    let sizes = sizes.or_else(|| behind("sizes below").map(Sizes::Below));
-                    let sizes = sizes.or_else(|| behind("sizes from").map(Sizes::From));
-                    let sizes = sizes.or_else(|| number(Some(condition)).map(Sizes::Only));
-                    self.sizes = sizes.ok_or_else(|| format!("unknown condition `{condition}`"))?;
-                }
-            }
+            _ => self.add_number(condition)?,
         }
         Ok(())
     }
+
+    /// Reads a condition with a number in it.
+    fn add_number(&mut self, condition: &str) -> Result<(), String> {
+        let points = condition.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" points"));
+        if let Some(points) = points.and_then(parse_number) {
+            self.within_points = Some(f64::from(points));
+            return Ok(());
+        }
+        self.sizes = parse_sizes(condition).ok_or_else(|| format!("unknown condition `{condition}`"))?;
+        Ok(())
+    }
+}
+
+fn parse_sizes(condition: &str) -> Option<Sizes> {
+    if let Some(but) = condition.strip_prefix("all sizes but").and_then(parse_number) {
+        return Some(Sizes::EveryBut(but));
+    }
+    if let Some(least) = condition.strip_prefix("sizes below").and_then(parse_number) {
+        return Some(Sizes::Below(least));
+    }
+    if let Some(least) = condition.strip_prefix("sizes from").and_then(parse_number) {
+        return Some(Sizes::From(least));
+    }
+    parse_number(condition).map(Sizes::Only)
+}
+
+fn parse_number(text: &str) -> Option<u32> {
+    text.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -263,14 +278,17 @@ mod tests {
 
     #[test]
     fn conditions_are_read_one_by_one() {
-        let read = |text: &str| Scope::try_from(text.to_owned());
-        let scope = read("tcp; sizes below 896; mean of systems").unwrap();
+        let scope = read_scope("tcp; sizes below 896; mean of systems").unwrap();
         assert_eq!(scope.transports, [Transport::Tcp]);
         assert_eq!((scope.sizes, scope.systems), (Sizes::Below(896), Systems::Mean));
-        let scope = read("udp; all sizes but 384").unwrap();
+        let scope = read_scope("udp; all sizes but 384").unwrap();
         assert_eq!(scope.sizes, Sizes::EveryBut(384));
         assert!(scope.sizes.alone() && !scope.sizes.contains(384) && scope.sizes.contains(128));
-        assert_eq!(read("within 5 points").unwrap().within_points, Some(5.0));
-        assert_eq!(read("tcp; tea").unwrap_err(), "unknown condition `tea`");
+        assert_eq!(read_scope("within 5 points").unwrap().within_points, Some(5.0));
+        assert_eq!(read_scope("tcp; tea").unwrap_err(), "unknown condition `tea`");
+    }
+
+    fn read_scope(text: &str) -> Result<Scope, String> {
+        Scope::try_from(text.to_owned())
     }
 }

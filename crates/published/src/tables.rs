@@ -23,29 +23,30 @@ pub(crate) fn rows<T: DeserializeOwned>(
     check: impl Fn(&T) -> Result<(), String>,
 ) -> Result<Vec<T>, ReferenceError> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let wrong = |error: csv::Error| ReferenceError {
-        file,
-        line: error.position().map_or(1, csv::Position::line),
-        what: match error.kind() {
-            csv::ErrorKind::Deserialize { err, .. } => err.to_string(),
-            _ => error.to_string(),
-        },
-    };
-    let header = reader.headers().map_err(wrong)?.clone();
+    let header = reader.headers().map_err(|error| locate_error(file, &error))?.clone();
     let mut found = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(wrong)?;
+        let record = record.map_err(|error| locate_error(file, &error))?;
         let filled = header.iter().zip(&record).try_for_each(|(column, text)| match (column, text) {
             ("source", name) => crate::study(name).map(drop),
             (column, "") if !optional.contains(&column) => Err(format!("`{column}` is empty")),
             _ => Ok(()),
         });
-        let row: T = record.deserialize(Some(&header)).map_err(wrong)?;
+        let row: T = record.deserialize(Some(&header)).map_err(|error| locate_error(file, &error))?;
         let line = record.position().map_or(0, csv::Position::line);
         filled.and_then(|()| check(&row)).map_err(|what| ReferenceError { file, line, what })?;
         found.push(row);
     }
     Ok(found)
+}
+
+fn locate_error(file: &'static str, error: &csv::Error) -> ReferenceError {
+    let line = error.position().map_or(1, csv::Position::line);
+    let what = match error.kind() {
+        csv::ErrorKind::Deserialize { err, .. } => err.to_string(),
+        _ => error.to_string(),
+    };
+    ReferenceError { file, line, what }
 }
 
 /// A decimal figure with its printed digits.
@@ -92,13 +93,16 @@ impl FromStr for Printed {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not a decimal figure, such as 12.50");
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || !digits(whole) || !digits(fraction) || text.ends_with('.') {
+        if whole.is_empty() || !has_only_digits(whole) || !has_only_digits(fraction) || text.ends_with('.') {
             return Err(wrong());
         }
         let value = text.parse().map_err(|_| wrong())?;
         Ok(Printed { text: text.to_owned(), value, decimals: fraction.len() as u32 })
     }
+}
+
+fn has_only_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl TryFrom<String> for Printed {
@@ -165,35 +169,41 @@ pub(crate) struct PublishedTable {
 
 /// The tables of figures, in the order of their first figures.
 pub(crate) fn published_tables(figures: &[PublishedFigure]) -> Vec<PublishedTable> {
-    let table = |figure: &PublishedFigure| {
-        let PublishedFigure { location, metric, unit, transport, mechanism, .. } = figure;
-        let transport = if transport == "both" { "tcp and udp" } else { transport };
-        let through = if mechanism == "none" { String::new() } else { format!(", {mechanism}") };
-        format!("{location}: {metric}, {unit}, {transport}{through}")
-    };
-    let column = |figure: &PublishedFigure| {
-        let ip = if figure.ip == "both" { "ipv4 and ipv6" } else { figure.ip.as_str() };
-        (figure.os.clone(), ip.to_owned())
-    };
-    once_each(figures.iter().map(table))
-        .into_iter()
-        .map(|title| {
-            let own: Vec<_> = figures.iter().filter(|figure| table(figure) == title).collect();
-            let columns = once_each(own.iter().map(|figure| column(figure)));
-            let mut sizes = once_each(own.iter().map(|figure| figure.size.clone()));
-            // Numbers first, in ascending order; words keep their order.
-            sizes.sort_by_key(|size| size.parse::<u32>().unwrap_or(u32::MAX));
-            let rows = sizes.into_iter().map(|size| {
-                let cell = |name: &(String, String)| {
-                    let is = |figure: &&&PublishedFigure| figure.size == size && column(figure) == *name;
-                    own.iter().find(is).map_or_else(String::new, |figure| figure.value.to_string())
-                };
-                let cells = columns.iter().map(cell).collect();
-                (size.clone(), cells)
-            });
-            PublishedTable { rows: rows.collect(), title, columns }
-        })
-        .collect()
+    let mut tables = Vec::new();
+    for title in once_each(figures.iter().map(name_table)) {
+        let own: Vec<&PublishedFigure> =
+            figures.iter().filter(|figure| name_table(figure) == title).collect();
+        let columns = once_each(own.iter().map(|figure| name_column(figure)));
+        let mut sizes = once_each(own.iter().map(|figure| figure.size.clone()));
+        // Numbers first, in ascending order; words keep their order.
+        sizes.sort_by_key(|size| size.parse::<u32>().unwrap_or(u32::MAX));
+        let mut rows = Vec::new();
+        for size in sizes {
+            let cells = columns.iter().map(|column| find_cell(&own, &size, column)).collect();
+            rows.push((size, cells));
+        }
+        tables.push(PublishedTable { title, columns, rows });
+    }
+    tables
+}
+
+fn name_table(figure: &PublishedFigure) -> String {
+    let PublishedFigure { location, metric, unit, transport, mechanism, .. } = figure;
+    let transport = if transport == "both" { "tcp and udp" } else { transport };
+    let through = if mechanism == "none" { String::new() } else { format!(", {mechanism}") };
+    format!("{location}: {metric}, {unit}, {transport}{through}")
+}
+
+/// The systems and family of a figure.
+fn name_column(figure: &PublishedFigure) -> (String, String) {
+    let ip = if figure.ip == "both" { "ipv4 and ipv6" } else { figure.ip.as_str() };
+    (figure.os.clone(), ip.to_owned())
+}
+
+/// The figure of a size and a column, as printed; empty if there is none.
+fn find_cell(figures: &[&PublishedFigure], size: &str, column: &(String, String)) -> String {
+    let found = figures.iter().find(|figure| figure.size == size && name_column(figure) == *column);
+    found.map_or_else(String::new, |figure| figure.value.to_string())
 }
 
 /// Two figures and their difference as a study states it.
@@ -288,35 +298,41 @@ mod tests {
 
     #[test]
     fn an_error_says_file_line_and_reason() {
-        let check = |row: &Row| if row.n > 9 { Err("`n` is above 9".to_owned()) } else { Ok(()) };
-        let read = |text: &str| rows("t.csv", text, &[], check);
-        assert_eq!(read("source,n\nkolahi2009lan,7\n").unwrap()[0].n, 7);
+        assert_eq!(read_rows("source,n\nkolahi2009lan,7\n").unwrap()[0].n, 7);
         for (rows, reason) in [
             ("n\nkolahi2009lan,7\nkolahi2009lan,x", "3: field 1: invalid digit found in string"),
             ("n\nkolahi2009lan,10", "2: `n` is above 9"),
             ("m\nkolahi2009lan,7", "2: missing field `n`"),
         ] {
-            let error = read(&format!("source,{rows}\n")).unwrap_err().to_string();
+            let error = read_rows(&format!("source,{rows}\n")).unwrap_err().to_string();
             assert_eq!(error, format!("reference/t.csv:{reason}"));
         }
-        let unknown = read("source,n\nnobody,7\n").unwrap_err().to_string();
+        let unknown = read_rows("source,n\nnobody,7\n").unwrap_err().to_string();
         assert!(
             unknown.starts_with("reference/t.csv:2: there is no published study `nobody`: "),
             "{unknown}"
         );
-        let short = read("source,n\nkolahi2009lan\n").unwrap_err().to_string();
+        let short = read_rows("source,n\nkolahi2009lan\n").unwrap_err().to_string();
         assert!(short.starts_with("reference/t.csv:2: "), "{short}");
     }
 
-    fn printed(text: &str) -> Printed {
+    fn read_rows(text: &str) -> Result<Vec<Row>, ReferenceError> {
+        rows("t.csv", text, &[], check_row)
+    }
+
+    fn check_row(row: &Row) -> Result<(), String> {
+        if row.n > 9 { Err("`n` is above 9".to_owned()) } else { Ok(()) }
+    }
+
+    fn parse(text: &str) -> Printed {
         text.parse().unwrap()
     }
 
     #[test]
     fn the_digits_that_are_printed_are_kept() {
-        let figure = printed("91.50");
+        let figure = parse("91.50");
         assert_eq!((figure.value, figure.decimals, figure.to_string().as_str()), (91.5, 2, "91.50"));
-        assert_eq!(printed("138").decimals, 0);
+        assert_eq!(parse("138").decimals, 0);
         for wrong in ["", ".5", "5.", "-1", "1e3", "NaN", "1,5"] {
             assert!(wrong.parse::<Printed>().is_err(), "{wrong}");
         }
@@ -324,17 +340,17 @@ mod tests {
 
     #[test]
     fn rounds_to_the_last_printed_digit() {
-        assert!(printed("13.42").is_rounded_from(13.4155) && !printed("13.41").is_rounded_from(13.4155));
+        assert!(parse("13.42").is_rounded_from(13.4155) && !parse("13.41").is_rounded_from(13.4155));
         // A figure halfway may be rounded either way; binary fractions do not decide.
-        assert!(printed("0.12").is_rounded_from(0.125) && printed("0.13").is_rounded_from(0.125));
-        assert!(printed("8.32").is_rounded_from(90.35 - 82.03));
-        assert!(!printed("8.32").is_rounded_from(8.3251));
+        assert!(parse("0.12").is_rounded_from(0.125) && parse("0.13").is_rounded_from(0.125));
+        assert!(parse("8.32").is_rounded_from(90.35 - 82.03));
+        assert!(!parse("8.32").is_rounded_from(8.3251));
     }
 
     #[test]
     fn a_range_needs_one_figure_that_rounds_to_it() {
-        let figure = printed("13.41");
-        assert_eq!(printed("24.5").range(), [24.45, 24.55]);
+        let figure = parse("13.41");
+        assert_eq!(parse("24.5").range(), [24.45, 24.55]);
         assert!(figure.is_rounded_from_range([13.4141, 13.4169]));
         assert!(figure.is_rounded_from_range([13.0, 14.0]));
         assert!(

@@ -5,7 +5,7 @@ use crate::finding::Finding;
 use crate::tables::{Claim, PublishedTable, published_tables};
 use crate::{Reference, STUDIES, StudyName};
 use stacklab_model::Difference;
-use stacklab_report::{Block, Footnotes, Table, WIDTH};
+use stacklab_report::{Block, Table, WIDTH};
 
 /// The studies with the number of figures, stated differences and findings.
 pub fn list(all: &Reference) -> Vec<Block> {
@@ -34,31 +34,34 @@ pub fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     let mut blocks = vec![Block::Title(study.name.to_owned()), Block::Text(study.subject.to_owned())];
     for table in published_tables(&own.figures) {
         blocks.push(Block::Heading(table.title.clone()));
-        blocks.push(Block::Table(published(&table)));
+        blocks.push(Block::Table(tabulate(&table)));
     }
     blocks.push(Block::Heading("Differences that it states".to_owned()));
     blocks.push(Block::Table(audit_table(&audit(&own.claims), false)));
     blocks.push(Block::Heading("Directions that it finds".to_owned()));
-    let finding = |finding: &Finding| {
-        format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope.text, finding.statement)
-    };
-    blocks.push(Block::List(own.findings.iter().map(finding).collect()));
+    let mut lines = Vec::new();
+    for Finding { id, location, scope, statement, .. } in &own.findings {
+        lines.push(format!("{id} ({location}; {}): {statement}", scope.text));
+    }
+    blocks.push(Block::List(lines));
     blocks
 }
 
 /// The table, with the names of its systems in the header, or below it if they are too long.
-fn published(published: &PublishedTable) -> Table {
-    let with_systems = |name: &dyn Fn(&mut Footnotes, &str) -> String| {
-        let mut table = Table::default();
-        table.push("size", true, published.rows.iter().map(|(size, _)| size.clone()).collect());
-        for (index, (os, ip)) in published.columns.iter().enumerate() {
-            let title = format!("{} {ip}", name(&mut table.footnotes, os));
-            table.push(title, true, published.rows.iter().map(|(_, cells)| cells[index].clone()).collect());
-        }
-        table
-    };
-    let full = with_systems(&|_, os| os.to_owned());
-    if full.width() <= WIDTH.prose { full } else { with_systems(&|notes, os| notes.mark(os)) }
+fn tabulate(published: &PublishedTable) -> Table {
+    let full = fill_columns(published, false);
+    if full.width() <= WIDTH.prose { full } else { fill_columns(published, true) }
+}
+
+fn fill_columns(published: &PublishedTable, has_footnotes: bool) -> Table {
+    let mut table = Table::default();
+    table.push("size", true, published.rows.iter().map(|(size, _)| size.clone()).collect());
+    for (index, (os, ip)) in published.columns.iter().enumerate() {
+        let system = if has_footnotes { table.footnotes.mark(os) } else { os.clone() };
+        let cells = published.rows.iter().map(|(_, cells)| cells[index].clone());
+        table.push(format!("{system} {ip}"), true, cells.collect());
+    }
+    table
 }
 
 /// Every stated difference with the formulas that reproduce it.
@@ -85,9 +88,10 @@ pub fn audit_blocks(all: &Reference) -> Vec<Block> {
         format!("{} are not reproduced by any formula", none.len() - rounding),
         format!("{apart} state a difference in the figures' unit that the figures cannot have"),
     ]));
-    let formula = |formula: &Difference| format!("{formula}: {}", formula.definition());
     blocks.push(Block::Heading("Formulas".to_owned()));
-    blocks.push(Block::List(Difference::ALL.iter().map(formula).collect()));
+    let formulas = Difference::ALL.iter();
+    blocks
+        .push(Block::List(formulas.map(|formula| format!("{formula}: {}", formula.definition())).collect()));
     blocks
 }
 
@@ -105,21 +109,23 @@ fn audit_table(audited: &[Audited<'_>], recomputed: bool) -> Table {
     );
     table.push("a", true, column(&|audited| audited.claim.a.to_string()));
     table.push("b", true, column(&|audited| audited.claim.b.to_string()));
-    table.push("stated", true, column(&|audited| stated(audited.claim)));
+    table.push("stated", true, column(&|audited| format_claim(audited.claim)));
     if recomputed {
-        let figure =
-            |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.4}"));
-        table.push("symmetric", true, column(&|audited| figure(audited.recomputed.symmetric)));
-        table.push("lower", true, column(&|audited| figure(audited.recomputed.lower)));
-        table.push("higher", true, column(&|audited| figure(audited.recomputed.higher)));
-        table.push("points", true, column(&|audited| figure(audited.recomputed.points)));
+        table.push("symmetric", true, column(&|audited| format_figure(audited.recomputed.symmetric)));
+        table.push("lower", true, column(&|audited| format_figure(audited.recomputed.lower)));
+        table.push("higher", true, column(&|audited| format_figure(audited.recomputed.higher)));
+        table.push("points", true, column(&|audited| format_figure(audited.recomputed.points)));
     }
     table.push("reproduced by", false, column(&outcome));
     table
 }
 
+fn format_figure(figure: Option<f64>) -> String {
+    figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.4}"))
+}
+
 /// The stated difference: per cent, or in the unit of the figures, or both.
-fn stated(claim: &Claim) -> String {
+fn format_claim(claim: &Claim) -> String {
     match (&claim.percent, &claim.difference) {
         (Some(percent), Some(difference)) => format!("{percent} % ({difference} {})", claim.unit),
         (Some(percent), None) => format!("{percent} %"),
@@ -128,18 +134,22 @@ fn stated(claim: &Claim) -> String {
 }
 
 fn outcome(audited: &Audited<'_>) -> String {
-    let names = |formulas: &[Difference]| formulas.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
     let mut outcome = match audited.reproduced_by {
         Some(formula) => {
             let others: Vec<_> = audited.formulas.iter().copied().filter(|other| *other != formula).collect();
-            let also = if others.is_empty() { String::new() } else { format!(" (also {})", names(&others)) };
+            let also =
+                if others.is_empty() { String::new() } else { format!(" (also {})", join_names(&others)) };
             format!("{formula}{also}")
         }
         None if audited.within_rounding.is_empty() => "none".to_owned(),
-        None => format!("consistent with rounding ({})", names(&audited.within_rounding)),
+        None => format!("consistent with rounding ({})", join_names(&audited.within_rounding)),
     };
     if audited.difference_agrees == Some(false) {
         outcome += "; the difference in their unit is wrong";
     }
     outcome
+}
+
+fn join_names(formulas: &[Difference]) -> String {
+    formulas.iter().map(|formula| formula.name()).collect::<Vec<_>>().join(", ")
 }

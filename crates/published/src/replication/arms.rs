@@ -16,8 +16,8 @@ pub(super) struct ComparedCells {
 }
 
 /// States that a tunnel was not measured, and how to measure it.
-fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
-    let name = tunnel.unwrap_or(Mechanism::Native).name();
+fn explain_absent_tunnel(tunnel: Mechanism) -> String {
+    let name = tunnel.name();
     format!("it is about {name}, which was not measured: add \"{name}\" to factors.mechanism")
 }
 
@@ -27,38 +27,22 @@ pub(super) fn parts(
     limits: &[Limit],
     study: &Study,
 ) -> Result<Vec<ComparedCells>, String> {
-    let missing = |kinds: &[LimitKind], what: &str| {
-        let needs: Vec<&str> = limits
-            .iter()
-            .filter(|limit| kinds.contains(&limit.kind))
-            .map(|limit| limit.needs.as_str())
-            .collect();
-        if needs.is_empty() { what.to_owned() } else { format!("{what}; it needs {}", needs.join("; and ")) }
-    };
-    let scope = &finding.scope;
     if matches!(finding.a, FindingArm::Wpa2(_)) && study.topology == Topology::Link {
         return Err("there is no WPA2 on a wire".to_owned());
     }
-    if scope.systems == Systems::Compared {
-        return Err(missing(&[LimitKind::System], "it compares systems, and there is one kernel"));
+    if finding.scope.systems == Systems::Compared {
+        return Err(explain_compared_systems(limits));
     }
-    let built = study.mechanisms();
-    let absent = |tunnel: &Option<Mechanism>| tunnel.is_some_and(|tunnel| !built.contains(&tunnel));
-    if let (FindingArm::Tunnel(a), FindingArm::Tunnel(b)) = (finding.a, finding.b)
-        && (absent(&a) || absent(&b))
-    {
-        return Err(absent_tunnel(if absent(&a) { a } else { b }));
-    }
-    if absent(&scope.tunnel) {
-        return Err(absent_tunnel(scope.tunnel));
+    if let Some(tunnel) = find_absent_tunnel(finding, study) {
+        return Err(explain_absent_tunnel(tunnel));
     }
     let (factor, [a, b]) = levels(finding, study)?;
     let mut parts: Vec<ComparedCells> = Vec::new();
     for cell in
         study.cells.iter().filter(|cell| cell.level(factor) == a && applies(cell, finding, factor, study))
     {
-        let like = |other: &&Cell| other.level(factor) == b && other.same_but(cell, factor);
-        let Some(other) = study.cells.iter().find(like) else { continue };
+        let found = study.cells.iter().find(|other| other.level(factor) == b && other.same_but(cell, factor));
+        let Some(other) = found else { continue };
         let label = label(cell, finding, factor);
         match parts.iter_mut().find(|part| part.label == label) {
             Some(part) => part.pairs.push((cell.clone(), other.clone())),
@@ -69,6 +53,26 @@ pub(super) fn parts(
         return Err(format!("the study measures no cells that differ in {factor} {a} and {b} alone"));
     }
     Ok(parts)
+}
+
+/// States that systems cannot be compared, and what this would need.
+fn explain_compared_systems(limits: &[Limit]) -> String {
+    let reason = "it compares systems, and there is one kernel";
+    let about_systems = limits.iter().filter(|limit| limit.kind == LimitKind::System);
+    let needs: Vec<&str> = about_systems.map(|limit| limit.needs.as_str()).collect();
+    if needs.is_empty() { reason.to_owned() } else { format!("{reason}; it needs {}", needs.join("; and ")) }
+}
+
+/// The first tunnel of a finding that the study does not measure: of its arms, then of its conditions.
+fn find_absent_tunnel(finding: &Finding, study: &Study) -> Option<Mechanism> {
+    let mut tunnels = Vec::new();
+    if let (FindingArm::Tunnel(a), FindingArm::Tunnel(b)) = (finding.a, finding.b) {
+        tunnels.extend(a);
+        tunnels.extend(b);
+    }
+    tunnels.extend(finding.scope.tunnel);
+    let built = study.mechanisms();
+    tunnels.into_iter().find(|tunnel| !built.contains(tunnel))
 }
 
 /// The factor that distinguishes a finding's arms, and its levels.
@@ -83,8 +87,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
         }
         (FindingArm::Size(a), FindingArm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
         (FindingArm::Wpa2(a), FindingArm::Wpa2(b)) => {
-            let level = |secure| if secure { Security::Wpa2 } else { Security::Open };
-            (Factor::WifiSecurity, [a, b].map(|secure| level(secure).to_string()))
+            (Factor::WifiSecurity, [a, b].map(|is_wpa2| choose_security(is_wpa2).to_string()))
         }
         (FindingArm::Buffers { larger }, _) => {
             let (factor, [low, high]) =
@@ -105,47 +108,66 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
             (factor, if smaller { [low, high] } else { [high, low] })
         }
         (FindingArm::ClientServer(server), _) => {
-            let level = |has: bool| {
-                let cell = study.cells.iter().find(|cell| Services::of(cell).is_empty() != has)?;
-                Some(cell.level(Factor::Services))
-            };
-            let (Some(with), Some(without)) = (level(true), level(false)) else {
-                return Err("there is no server with services beside a pair of equals; to vary it: --set \
-                            'factors.services=[\"none\", \"dns+dhcp+directory\"]'"
-                    .to_owned());
-            };
+            let [with, without] = find_services(study).ok_or_else(|| {
+                "there is no server with services beside a pair of equals; to vary it: --set \
+                 'factors.services=[\"none\", \"dns+dhcp+directory\"]'"
+                    .to_owned()
+            })?;
             (Factor::Services, if server { [with, without] } else { [without, with] })
         }
         _ => return Err("its two arms are not levels of one factor here".to_owned()),
     })
 }
 
+fn choose_security(is_wpa2: bool) -> Security {
+    if is_wpa2 { Security::Wpa2 } else { Security::Open }
+}
+
+/// The first level with services, and the level without; `None` if the study does not have both.
+fn find_services(study: &Study) -> Option<[String; 2]> {
+    let with = study.cells.iter().find(|cell| !Services::of(cell).is_empty())?;
+    let without = study.cells.iter().find(|cell| Services::of(cell).is_empty())?;
+    Some([with, without].map(|cell| cell.level(Factor::Services)))
+}
+
 /// The lowest and highest level of the first of these factors that the study varies.
 fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> {
-    factors.iter().find_map(|factor| {
-        let number = |cell: &Cell| cell.settings.get(*factor)?.parse().ok();
-        let levels: Vec<u32> = study.cells.iter().filter_map(number).collect();
-        let low = levels.iter().min()?;
-        let high = levels.iter().max()?;
-        (low < high).then(|| (*factor, [low.to_string(), high.to_string()]))
-    })
+    for factor in factors {
+        let texts = study.cells.iter().filter_map(|cell| cell.settings.get(*factor));
+        let levels: Vec<u32> = texts.filter_map(|text| text.parse().ok()).collect();
+        if let Some(low) = levels.iter().min()
+            && let Some(high) = levels.iter().max()
+            && low < high
+        {
+            return Some((*factor, [low.to_string(), high.to_string()]));
+        }
+    }
+    None
 }
 
 /// Whether a cell meets the finding's conditions. Settings that the finding does not mention must be at their first
 /// levels.
 fn applies(cell: &Cell, finding: &Finding, factor: Factor, study: &Study) -> bool {
     let scope = &finding.scope;
-    let first = |setting: &Factor| match (setting, scope.tunnel) {
-        (Factor::Mechanism, Some(tunnel)) => cell.level(*setting) == tunnel.name(),
-        _ => study.cells.first().is_none_or(|first| first.level(*setting) == cell.level(*setting)),
-    };
     finding.metric.applies_to(cell.transport)
         && (factor == Factor::Transport
             || scope.transports.is_empty()
             || scope.transports.contains(&cell.transport))
         && (factor == Factor::Family || scope.family.is_none_or(|family| family == cell.family))
         && (factor == Factor::Size || scope.sizes.contains(cell.size))
-        && Factor::ALL.iter().filter(|other| other.is_setting() && **other != factor).all(first)
+        && Factor::ALL.iter().all(|other| {
+            !other.is_setting() || *other == factor || has_default_level(cell, *other, finding, study)
+        })
+}
+
+/// Whether a setting is at its first level, or the mechanism is the tunnel that the finding is about.
+fn has_default_level(cell: &Cell, setting: Factor, finding: &Finding, study: &Study) -> bool {
+    if let Some(tunnel) = finding.scope.tunnel
+        && setting == Factor::Mechanism
+    {
+        return cell.level(setting) == tunnel.name();
+    }
+    study.cells.first().is_none_or(|first| first.level(setting) == cell.level(setting))
 }
 
 /// The label of the part that a cell belongs to.
@@ -193,27 +215,30 @@ mod tests {
 
     #[test]
     fn conditions_choose_cells_and_what_is_judged_alone() {
-        let one = |label: &str, pairs| (label.to_owned(), pairs);
-        assert_eq!(counts("S1"), [one("ipv4", 1), one("ipv6", 1)]);
-        assert_eq!(counts("S2"), [one("", 3)]);
-        assert_eq!(counts("S3"), [one("", 1)]);
-        assert_eq!(counts("S7"), [one("", 6)]);
-        assert_eq!(counts("O3"), [one("tcp", 1), one("udp", 1)]);
-        assert_eq!(counts("O1"), [one("", 4)]);
-        assert_eq!(counts("O4"), [one("udp", 13)].map(|(_, n)| (String::new(), n)));
+        assert_eq!(counts("S1"), [name_count("ipv4", 1), name_count("ipv6", 1)]);
+        assert_eq!(counts("S2"), [name_count("", 3)]);
+        assert_eq!(counts("S3"), [name_count("", 1)]);
+        assert_eq!(counts("S7"), [name_count("", 6)]);
+        assert_eq!(counts("O3"), [name_count("tcp", 1), name_count("udp", 1)]);
+        assert_eq!(counts("O1"), [name_count("", 4)]);
+        assert_eq!(counts("O4"), [name_count("", 13)]);
         for (a, b) in &of("O4", &[]).unwrap()[0].pairs {
             assert_eq!([a, b].map(|cell| cell.level(Factor::Mechanism)), ["6to4", "6in4"]);
         }
         assert_eq!(of("O1", &[]).unwrap()[0].pairs[0].0.level(Factor::Mechanism), "6in4");
-        let sizes = ["128 B", "640 B", "896 B", "1152 B", "1408 B"].map(|size| one(size, 1));
+        let sizes = ["128 B", "640 B", "896 B", "1152 B", "1408 B"].map(|size| name_count(size, 1));
         assert_eq!(counts("L2"), sizes);
-        assert_eq!(counts("K3"), [one("", 4)]);
+        assert_eq!(counts("K3"), [name_count("", 4)]);
         for (a, b) in &of("L2", &[]).unwrap()[0].pairs {
             assert_eq!(
                 (a.level(Factor::Family).as_str(), b.level(Factor::Family).as_str()),
                 ("ipv4", "ipv6")
             );
         }
+    }
+
+    fn name_count(label: &str, pairs: usize) -> (String, usize) {
+        (label.to_owned(), pairs)
     }
 
     #[test]
@@ -233,21 +258,25 @@ mod tests {
     fn wpa2_is_beside_an_open_network() {
         let parts = of("K7", &[]).unwrap();
         assert_eq!((parts.len(), parts[0].pairs.len()), (1, 12));
-        let levels = |(a, b): &(Cell, Cell)| [a, b].map(|cell| cell.level(Factor::WifiSecurity));
-        assert!(parts[0].pairs.iter().all(|pair| levels(pair) == ["open", "wpa2"]));
+        for (a, b) in &parts[0].pairs {
+            assert_eq!([a, b].map(|cell| cell.level(Factor::WifiSecurity)), ["open", "wpa2"]);
+        }
     }
 
     #[test]
     fn a_server_is_a_receiver_with_services() {
         let parts = of("L3", &[]).unwrap();
         assert_eq!((parts.len(), parts[0].pairs.len()), (1, 12));
-        let levels = |pair: &(Cell, Cell)| [&pair.0, &pair.1].map(|cell| cell.level(Factor::Services));
-        assert_eq!(levels(&parts[0].pairs[0]), ["none", "dns+dhcp+directory"]);
-        assert_eq!(levels(&of("L4", &[]).unwrap()[0].pairs[0]), ["dns+dhcp+directory", "none"]);
+        assert_eq!(read_services(&parts[0].pairs[0]), ["none", "dns+dhcp+directory"]);
+        assert_eq!(read_services(&of("L4", &[]).unwrap()[0].pairs[0]), ["dns+dhcp+directory", "none"]);
         // Findings that are not about servers are judged between equal hosts.
-        assert_eq!(levels(&of("L2", &[]).unwrap()[0].pairs[0]), ["none", "none"]);
+        assert_eq!(read_services(&of("L2", &[]).unwrap()[0].pairs[0]), ["none", "none"]);
         let reason = of("L4", &["factors.services=[\"none\"]", "comparison=[]"]).unwrap_err();
         assert!(reason.contains("no server") && reason.contains("factors.services"), "{reason}");
+    }
+
+    fn read_services(pair: &(Cell, Cell)) -> [String; 2] {
+        [&pair.0, &pair.1].map(|cell| cell.level(Factor::Services))
     }
 
     #[test]

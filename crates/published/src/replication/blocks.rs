@@ -26,8 +26,8 @@ pub(super) fn pair_part(
 /// The levels of arm b and arm a of the factor in which they differ.
 fn level_names(part: &ComparedCells) -> [String; 2] {
     let Some((a, b)) = part.pairs.first() else { return Default::default() };
-    let differs = |factor: &&Factor| a.level(**factor) != b.level(**factor);
-    let factor = Factor::ALL.iter().find(differs).copied().unwrap_or(Factor::Family);
+    let differing = Factor::ALL.iter().find(|factor| a.level(**factor) != b.level(**factor));
+    let factor = differing.copied().unwrap_or(Factor::Family);
     [b, a].map(|cell| cell.level(factor))
 }
 
@@ -127,19 +127,19 @@ mod tests {
         runs
     }
 
-    fn paired(records: &[RunRecord]) -> Result<Paired, String> {
+    fn pair_runs(records: &[RunRecord]) -> Result<Paired, String> {
         pair_part(&part(), METRIC, Scale::Ratio, &Runs::new(records))
     }
 
     #[test]
     fn arm_that_fails_is_not_the_faster_one() {
-        let reason = paired(&runs(3)).unwrap_err();
+        let reason = pair_runs(&runs(3)).unwrap_err();
         assert!(reason.starts_with("ipv6 has no figure in 3 of 20 blocks"), "{reason}");
         // Two of twenty count as the worst ones, and are cut off.
-        let found = paired(&runs(2)).unwrap();
+        let found = pair_runs(&runs(2)).unwrap();
         assert_eq!(found.pairs(), BLOCKS as usize);
         assert!((found.estimate() - 0.8).abs() < 0.005, "{}", found.estimate());
-        assert!(found.estimate() > paired(&runs(0)).unwrap().estimate());
+        assert!(found.estimate() > pair_runs(&runs(0)).unwrap().estimate());
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         {
             record.status = RunStatus::Invalid(vec!["wrong family".to_owned()]);
         }
-        let reason = paired(&records).unwrap_err();
+        let reason = pair_runs(&records).unwrap_err();
         assert!(reason.starts_with("ipv4 has no figure in 3 of 20 blocks"), "{reason}");
     }
 
@@ -158,8 +158,8 @@ mod tests {
     fn arm_that_was_not_run_lost_nothing() {
         let mut records = runs(0);
         records.retain(|run| run.trial.block < 12 || run.trial.cell.family == Family::Ipv4);
-        assert_eq!(paired(&records).unwrap().pairs(), 12);
+        assert_eq!(pair_runs(&records).unwrap().pairs(), 12);
         records.retain(|run| run.trial.block < 10 || run.trial.cell.size == 128);
-        assert_eq!(paired(&records).unwrap().pairs(), 10);
+        assert_eq!(pair_runs(&records).unwrap().pairs(), 10);
     }
 }

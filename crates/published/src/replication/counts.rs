@@ -9,11 +9,13 @@ use stacklab_campaign::runs::with_reports;
 use stacklab_campaign::schedule::Schedule;
 use stacklab_model::{
     Cell, Family, HostReport, Mechanism, Metric, Role, RunRecord, Services, SizeOf, StopReason, Transport,
-    WirePath, WireSize,
+    Value, WirePath, WireSize,
 };
 use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use std::collections::BTreeMap;
+
+const NS_PER_MINUTE: f64 = 60e9;
 
 /// How many runs the preset's answers took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,7 +47,6 @@ pub(super) fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[Run
         *runs += 1;
         *ns += run.wall_ns as f64;
     }
-    let minutes = |ns: f64| ns / 60e9;
     let each: f64 = lengths.values().map(|(runs, ns)| *ns / *runs as f64).sum();
     Some(Answers {
         asked: replayed.questions.len(),
@@ -56,10 +57,10 @@ pub(super) fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[Run
             .count(),
         blocks: records.iter().map(|run| run.trial.block + 1).max().unwrap_or(0),
         runs: lengths.values().map(|(runs, _)| *runs as usize).sum(),
-        minutes: minutes(lengths.values().map(|(_, ns)| *ns).sum()),
+        minutes: lengths.values().map(|(_, ns)| *ns).sum::<f64>() / NS_PER_MINUTE,
         published_runs,
         fixed_runs: published_runs as usize * lengths.len(),
-        fixed_minutes: minutes(f64::from(published_runs) * each),
+        fixed_minutes: f64::from(published_runs) * each / NS_PER_MINUTE,
     })
 }
 
@@ -115,9 +116,10 @@ pub(super) fn precision(
     let metric = Metric::Throughput;
     let runs = Runs::new(records);
     let mut found = Precision { published_runs, ..Precision::default() };
-    let spread =
-        |figure: &&PublishedFigure| figure.metric == "throughput-sd" && figure.topology == "peer-to-peer";
-    for figure in figures.iter().filter(spread) {
+    for figure in figures {
+        if figure.metric != "throughput-sd" || figure.topology != "peer-to-peer" {
+            continue;
+        }
         let Some(cell) = cell_of(figure, plan) else { continue };
         let published_half_width = half_width_of(figure.value.value, published_runs as usize)?;
         let valid: Vec<&RunRecord> =
@@ -126,12 +128,11 @@ pub(super) fn precision(
         if measured.is_empty() {
             continue;
         }
-        let half_width =
-            |n: usize| estimate_of(&measured[..n]).interval.map(|interval| interval.half_width());
-        let enough = (plan.rule.min as usize..=measured.len())
-            .find(|n| half_width(*n).is_some_and(|half_width| half_width <= published_half_width));
-        let minutes = |n: usize| valid[..n].iter().map(|run| run.wall_ns as f64).sum::<f64>() / 60e9;
-        let each_minutes = minutes(valid.len()) / valid.len() as f64;
+        let enough = (plan.rule.min as usize..=measured.len()).find(|n| {
+            let half_width = estimate_half_width(&measured[..*n]);
+            half_width.is_some_and(|half_width| half_width <= published_half_width)
+        });
+        let each_minutes = sum_minutes(&valid) / valid.len() as f64;
         let rate = measured.iter().sum::<f64>() / measured.len() as f64;
         found.cells += 1;
         found.fixed_runs += published_runs as usize;
@@ -141,18 +142,26 @@ pub(super) fn precision(
         if let Some(n) = enough {
             found.reached += 1;
             found.runs += n;
-            found.minutes += minutes(n);
+            found.minutes += sum_minutes(&valid[..n]);
             found.most_runs = found.most_runs.max(n);
         }
         found.each.push(CellPrecision {
             cell: cell.to_string(),
             metric,
             published_half_width,
-            half_width: half_width(measured.len()),
+            half_width: estimate_half_width(&measured),
             runs: enough,
         });
     }
     (found.cells > 0).then_some(found)
+}
+
+fn estimate_half_width(measured: &[f64]) -> Option<f64> {
+    estimate_of(measured).interval.map(|interval| interval.half_width())
+}
+
+fn sum_minutes(runs: &[&RunRecord]) -> f64 {
+    runs.iter().map(|run| run.wall_ns as f64).sum::<f64>() / NS_PER_MINUTE
 }
 
 /// The cell of the plan that matches a published figure.
@@ -220,23 +229,17 @@ pub(super) fn cuts(
             if !whole.is_valid() {
                 continue;
             }
-            let side = |role| whole.host_reports.iter().find(|side| side.role == role);
-            let (Some(sent), Some(received)) = (side(Role::Sender), side(Role::Receiver)) else { continue };
-            let of = |side: &HostReport, name: &str| {
-                side.counters.get(&format!("ip.{name}")) + side.counters.get(&format!("ip6.{name}"))
-            };
-            for (sum, of_run) in [
-                (&mut messages, sent.sent.warmup + sent.sent.measured + sent.sent.markers),
-                (&mut fragments, of(sent, "FragCreates")),
-                (&mut arrived, received.received.warmup + received.received.measured),
-                (&mut reassembled, of(received, "ReasmOKs")),
-            ] {
-                *sum = u64::saturating_add(*sum, of_run);
-            }
+            let Some(sender) = find_report(&whole, Role::Sender) else { continue };
+            let Some(receiver) = find_report(&whole, Role::Receiver) else { continue };
+            let sent = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
+            messages = u64::saturating_add(messages, sent);
+            fragments = u64::saturating_add(fragments, sum_families(sender, "FragCreates"));
+            let received = receiver.received.warmup + receiver.received.measured;
+            arrived = u64::saturating_add(arrived, received);
+            reassembled = u64::saturating_add(reassembled, sum_families(receiver, "ReasmOKs"));
         }
-        let (Some(throughput), Some(fitting)) = (mean(runs, cell), mean(runs, fits)) else { continue };
-        let limit =
-            |cell: &Cell, size: WireSize| f64::from(cell.payload_bytes()) / f64::from(size.wire_bytes);
+        let Some(throughput) = mean(runs, cell) else { continue };
+        let Some(fitting) = mean(runs, fits) else { continue };
         cuts.push(FragmentedCell {
             cell: cell.to_string(),
             fits: fits.size,
@@ -245,26 +248,45 @@ pub(super) fn cuts(
             arrived,
             reassembled,
             model_packets: cut_size.packets,
-            model_ratio: limit(cell, cut_size) / limit(fits, size),
+            model_ratio: divide_payload(cell, cut_size) / divide_payload(fits, size),
             ratio: throughput / fitting,
         });
     }
     Ok(cuts)
 }
 
+fn find_report(run: &RunRecord, role: Role) -> Option<&HostReport> {
+    run.host_reports.iter().find(|report| report.role == role)
+}
+
+/// A host's counter of both families.
+fn sum_families(report: &HostReport, counter: &str) -> u64 {
+    report.counters.get(&format!("ip.{counter}")) + report.counters.get(&format!("ip6.{counter}"))
+}
+
+/// The part of a message's bytes on the wire that is payload.
+fn divide_payload(cell: &Cell, size: WireSize) -> f64 {
+    f64::from(cell.payload_bytes()) / f64::from(size.wire_bytes)
+}
+
 /// The largest cell of the same kind that fits a packet, if this one does not; and the on-wire sizes of both, this
 /// one first.
 fn pair<'a>(cell: &Cell, study: &'a Study) -> Option<(&'a Cell, [WireSize; 2])> {
-    let size = |cell: &Cell| {
-        let path = WirePath::plain(cell.family, cell.transport, study.link_config.mtu_of(cell));
-        WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.payload_bytes())
-    };
-    let own = size(cell).filter(|size| size.packets > 1 && cell.transport == Transport::Udp)?;
-    let alike = |other: &&Cell| Cell { size: cell.size, ..(*other).clone() } == *cell;
-    let fitting =
-        study.cells.iter().filter(alike).filter(|other| size(other).is_some_and(|s| s.packets == 1));
+    let own = calculate_size(cell, study)?;
+    if own.packets <= 1 || cell.transport != Transport::Udp {
+        return None;
+    }
+    let fitting = study.cells.iter().filter(|other| {
+        let is_alike = Cell { size: cell.size, ..(*other).clone() } == *cell;
+        is_alike && calculate_size(other, study).is_some_and(|size| size.packets == 1)
+    });
     let fits = fitting.max_by_key(|other| other.size)?;
-    Some((fits, [own, size(fits)?]))
+    Some((fits, [own, calculate_size(fits, study)?]))
+}
+
+fn calculate_size(cell: &Cell, study: &Study) -> Option<WireSize> {
+    let path = WirePath::plain(cell.family, cell.transport, study.link_config.mtu_of(cell));
+    WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.payload_bytes())
 }
 
 fn valid<'a>(runs: &'a [RunRecord], cell: &'a Cell) -> impl Iterator<Item = &'a RunRecord> {
@@ -272,7 +294,7 @@ fn valid<'a>(runs: &'a [RunRecord], cell: &'a Cell) -> impl Iterator<Item = &'a 
 }
 
 fn mean(runs: &[RunRecord], cell: &Cell) -> Option<f64> {
-    let of = |run: &RunRecord| run.values.get(&Metric::Throughput)?.measured();
-    let figures: Vec<f64> = valid(runs, cell).filter_map(of).collect();
+    let values = valid(runs, cell).filter_map(|run| run.values.get(&Metric::Throughput));
+    let figures: Vec<f64> = values.filter_map(Value::measured).collect();
     (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }

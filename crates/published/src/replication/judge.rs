@@ -8,7 +8,7 @@ use crate::tables::LimitKind;
 use crate::{PublishedFigure, Reference};
 use serde::Serialize;
 use stacklab_analysis::Runs;
-use stacklab_model::{Effect, Factor, Mechanism, Metric, Scale};
+use stacklab_model::{Effect, Mechanism, Metric, Scale};
 use stacklab_study::Study;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,17 +51,18 @@ pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Ru
             let data: Vec<_> = parts.iter().map(|part| part_data(finding, part, study, runs)).collect();
             let stated = Stated { direction: finding.direction, most: finding.scope.sizes == Sizes::Most };
             let verdict = judge_parts(stated, &data);
-            let judged =
-                parts.iter().zip(data.iter().zip(verdict.parts)).map(|(part, (data, (outcome, because)))| {
-                    JudgedPart {
-                        part: part.label.clone(),
-                        outcome,
-                        effect: data.as_ref().ok().map(PartData::effect),
-                        margin: margin(finding, part, study),
-                        because,
-                    }
+            let mut judged = Vec::new();
+            for (index, (outcome, because)) in verdict.parts.into_iter().enumerate() {
+                let part = &parts[index];
+                judged.push(JudgedPart {
+                    part: part.label.clone(),
+                    outcome,
+                    effect: data[index].as_ref().ok().map(PartData::effect),
+                    margin: margin(finding, part, study),
+                    because,
                 });
-            (verdict.outcome, verdict.because, judged.collect(), instead(finding, own))
+            }
+            (verdict.outcome, verdict.because, judged, instead(finding, own))
         }
     };
     Judged {
@@ -104,17 +105,19 @@ fn states_otherwise(finding: &Finding, other: &Finding) -> bool {
 }
 
 fn differs_by_system(finding: &Finding, other: &Finding) -> String {
-    let name = |finding: &Finding| match &finding.scope.systems {
-        Systems::Named(system) => system.clone(),
-        _ => "another system".to_owned(),
-    };
+    let ours = name_system(finding);
+    let theirs = name_system(other);
     format!(
-        "the study found otherwise on {} ({}): a difference between {} and {}, which are one kernel here",
-        name(other),
-        other.id,
-        name(finding),
-        name(other)
+        "the study found otherwise on {theirs} ({}): a difference between {ours} and {theirs}, which are one kernel here",
+        other.id
     )
+}
+
+fn name_system(finding: &Finding) -> &str {
+    match &finding.scope.systems {
+        Systems::Named(system) => system,
+        _ => "another system",
+    }
 }
 
 /// States what was judged instead of the finding's subject.
@@ -125,12 +128,12 @@ fn instead(finding: &Finding, own: &Reference) -> String {
         Systems::All => "on this kernel only, which is not one of the study's systems".to_owned(),
         _ => "on this kernel, which is not the study's".to_owned(),
     };
-    let has = |kind| own.limits.iter().any(|limit| limit.kind == kind);
-    let mut words = if has(System) { vec![system] } else { Vec::new() };
-    if has(Router) {
+    let kinds: Vec<LimitKind> = own.limits.iter().map(|limit| limit.kind).collect();
+    let mut words = if kinds.contains(&System) { vec![system] } else { Vec::new() };
+    if kinds.contains(&Router) {
         words.push("all hosts on one kernel".to_owned());
     }
-    if has(Wifi) {
+    if kinds.contains(&Wifi) {
         words.push("over simulated Wi-Fi, without a real radio".to_owned());
     }
     words.join(", ")
@@ -156,11 +159,9 @@ fn part_data(
 fn margin(finding: &Finding, part: &ComparedCells, study: &Study) -> f64 {
     let metric = finding.metric;
     let (a, b) = &part.pairs[0];
-    let differs = |factor: Factor| a.level(factor) != b.level(factor);
-    let asked = study
-        .comparisons
-        .iter()
-        .find(|comparison| differs(comparison.factor) && comparison.metrics.contains(&metric));
+    let asked = study.comparisons.iter().find(|comparison| {
+        a.level(comparison.factor) != b.level(comparison.factor) && comparison.metrics.contains(&metric)
+    });
     match metric.scale() {
         Scale::Ratio => asked.map_or(0.02, |comparison| comparison.margin),
         Scale::Difference => metric.difference_margin(),
@@ -179,13 +180,14 @@ pub(super) struct PublishedPair {
 
 /// The pairs of figures that differ only in a finding's arms.
 fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<PublishedPair> {
-    let is_meant =
-        |figure: &&PublishedFigure| figure.metric == published_name(finding.metric) && meant(figure, finding);
+    let name = published_name(finding.metric);
+    let own = figures.iter().filter(|figure| figure.metric == name && is_meant(figure, finding));
+    let own: Vec<&PublishedFigure> = own.collect();
     let a = finding.a;
     let b = finding.b;
     let mut found = Vec::new();
-    for first in figures.iter().filter(is_meant).filter(|figure| is(figure, a)) {
-        let second = figures.iter().filter(is_meant).find(|second| is(second, b) && alike(first, second, a));
+    for first in own.iter().filter(|figure| is(figure, a)) {
+        let second = own.iter().find(|second| is(second, b) && alike(first, second, a));
         if let Some(second) = second {
             found.push(PublishedPair {
                 what: what(first, a),
@@ -229,19 +231,18 @@ fn mechanism(tunnel: Mechanism) -> &'static str {
 
 /// Whether two figures share everything except the arms' factor. Systems differ with the topology.
 fn alike(a: &PublishedFigure, b: &PublishedFigure, arm: FindingArm) -> bool {
-    let free = |is_free: bool, same: bool| is_free || same;
-    let topology = matches!(arm, FindingArm::ClientServer(_));
-    free(topology, a.os == b.os && a.topology == b.topology)
-        && free(matches!(arm, FindingArm::Family(_)), a.ip == b.ip)
-        && free(matches!(arm, FindingArm::Transport(_)), a.transport == b.transport)
-        && free(matches!(arm, FindingArm::Size(_)), a.size == b.size)
-        && free(matches!(arm, FindingArm::Tunnel(_)), a.mechanism == b.mechanism)
-        // Both figures are from one location, except for arms with separate locations.
-        && free(matches!(arm, FindingArm::Size(_) | FindingArm::Transport(_) | FindingArm::Tunnel(_)), a.location == b.location)
+    // Both figures are from one location, except for arms with separate locations.
+    let has_locations = matches!(arm, FindingArm::Size(_) | FindingArm::Transport(_) | FindingArm::Tunnel(_));
+    (matches!(arm, FindingArm::ClientServer(_)) || (a.os == b.os && a.topology == b.topology))
+        && (matches!(arm, FindingArm::Family(_)) || a.ip == b.ip)
+        && (matches!(arm, FindingArm::Transport(_)) || a.transport == b.transport)
+        && (matches!(arm, FindingArm::Size(_)) || a.size == b.size)
+        && (matches!(arm, FindingArm::Tunnel(_)) || a.mechanism == b.mechanism)
+        && (has_locations || a.location == b.location)
 }
 
 /// Whether a figure meets the finding's conditions, as far as the figure states them.
-fn meant(figure: &PublishedFigure, finding: &Finding) -> bool {
+fn is_meant(figure: &PublishedFigure, finding: &Finding) -> bool {
     let scope = &finding.scope;
     let transport = matches!(finding.a, FindingArm::Transport(_))
         || scope.transports.is_empty()
@@ -288,24 +289,29 @@ mod tests {
     #[test]
     fn differing_systems_are_not_told_apart_on_one_kernel() {
         let all = Reference::built_in().unwrap().findings;
-        let of = |id: &str| all.iter().find(|finding| finding.id == id).unwrap();
         let contradicted: Vec<(&str, &str)> = all
             .iter()
             .filter_map(|finding| Some((finding.id.as_str(), contradicting(finding, &all)?.id.as_str())))
             .collect();
         assert_eq!(contradicted, [("S3", "S4"), ("S4", "S3")]);
-        let reason = differs_by_system(of("S3"), of("S4"));
+        let s3 = find_finding(&all, "S3");
+        let s4 = find_finding(&all, "S4");
+        let reason = differs_by_system(s3, s4);
         assert!(reason.contains("on Ubuntu 10.04 (S4)") && reason.contains("RHES 5.5"), "{reason}");
         // The same direction on another system is no contradiction, however it is written.
-        let same = Finding { a: of("S3").a, b: of("S3").b, ..of("S4").clone() };
-        assert_eq!(contradicting(of("S3"), &[same]), None);
-        let swapped = Finding { direction: FindingDirection::Lower, ..of("S4").clone() };
-        assert_eq!(contradicting(of("S3"), &[swapped]), None);
+        let same = Finding { a: s3.a, b: s3.b, ..s4.clone() };
+        assert_eq!(contradicting(s3, &[same]), None);
+        let swapped = Finding { direction: FindingDirection::Lower, ..s4.clone() };
+        assert_eq!(contradicting(s3, &[swapped]), None);
+    }
+
+    fn find_finding<'a>(all: &'a [Finding], id: &str) -> &'a Finding {
+        all.iter().find(|finding| finding.id == id).unwrap()
     }
 
     fn of(id: &str) -> Vec<(String, String)> {
         let all = Reference::built_in().unwrap();
-        let finding = all.findings.iter().find(|finding| finding.id == id).unwrap();
+        let finding = find_finding(&all.findings, id);
         published_pairs(finding, &all.of(&finding.source).figures)
             .into_iter()
             .map(|pair| (pair.a, pair.b))
@@ -314,15 +320,18 @@ mod tests {
 
     #[test]
     fn figures_stand_beside_the_finding_that_they_led_to() {
-        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(of("S3"), [pair("812.23", "698.26")]);
-        assert_eq!(of("S4"), [pair("798.67", "750.85")]);
-        assert_eq!(of("S5"), [pair("2.07", "3.11"), pair("5.56", "7.53")]);
-        assert_eq!(of("S7"), [pair("0.16", "0.16"), pair("0.21", "0.22")]);
-        let falls = [pair("89.84", "84.0"), pair("90.35", "84.11"), pair("90.44", "84.3")];
+        assert_eq!(of("S3"), [copy_pair("812.23", "698.26")]);
+        assert_eq!(of("S4"), [copy_pair("798.67", "750.85")]);
+        assert_eq!(of("S5"), [copy_pair("2.07", "3.11"), copy_pair("5.56", "7.53")]);
+        assert_eq!(of("S7"), [copy_pair("0.16", "0.16"), copy_pair("0.21", "0.22")]);
+        let falls = [copy_pair("89.84", "84.0"), copy_pair("90.35", "84.11"), copy_pair("90.44", "84.3")];
         assert_eq!(of("O3"), falls);
         assert_eq!(of("S9"), []);
         assert_eq!(of("L4").len(), 2);
         assert_eq!(of("O4").len(), 13);
+    }
+
+    fn copy_pair(a: &str, b: &str) -> (String, String) {
+        (a.to_owned(), b.to_owned())
     }
 }

@@ -14,10 +14,10 @@ pub fn limits(own: &Reference, width: Width) -> String {
 }
 
 fn limit_blocks(limits: &[Limit]) -> Vec<Block> {
-    let line = |Limit { original, stand_in, needs, .. }: &Limit| {
-        format!("{original}. Here: {stand_in}. To have it: {needs}")
-    };
-    let lines = limits.iter().map(line).collect();
+    let mut lines = Vec::new();
+    for Limit { original, stand_in, needs, .. } in limits {
+        lines.push(format!("{original}. Here: {stand_in}. To have it: {needs}"));
+    }
     vec![Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)]
 }
 
@@ -168,15 +168,22 @@ fn answer_lines(answers: &Answers, precision: Option<&Precision>) -> Vec<String>
 fn precision_table(precision: &Precision) -> Table {
     let column =
         |cell: &dyn Fn(&CellPrecision) -> String| precision.each.iter().map(cell).collect::<Vec<_>>();
-    let half = |half: Option<f64>| half.map_or_else(|| "-".to_owned(), |half| format!("{half:.3}"));
     let mut table = Table::default();
     table.push("throughput", false, column(&|cell| cell.cell.clone()));
-    table.push("published ±, Mbit/s", true, column(&|cell| half(Some(cell.published_half_width))));
-    table.push("here ±, Mbit/s", true, column(&|cell| half(cell.half_width)));
+    table.push(
+        "published ±, Mbit/s",
+        true,
+        column(&|cell| format_half_width(Some(cell.published_half_width))),
+    );
+    table.push("here ±, Mbit/s", true, column(&|cell| format_half_width(cell.half_width)));
     table.push(
         "runs to the published",
         true,
         column(&|cell| cell.runs.map_or_else(|| "not reached".to_owned(), |runs| runs.to_string())),
     );
     table
+}
+
+fn format_half_width(half_width: Option<f64>) -> String {
+    half_width.map_or_else(|| "-".to_owned(), |half_width| format!("{half_width:.3}"))
 }

@@ -119,7 +119,7 @@ impl PartData {
     }
 
     /// The interval of the differences in the metric's unit, and the study's limits.
-    fn limited(&self, level: f64) -> Option<[Interval; 2]> {
+    fn find_limits(&self, level: f64) -> Option<[Interval; 2]> {
         let (paired, most) = self.limit.as_ref()?;
         Some([Self::interval(paired, level), Interval { low: -most, high: *most }])
     }
@@ -142,7 +142,7 @@ impl PartData {
     fn is_refuted(&self, direction: FindingDirection, level: f64) -> bool {
         self.has_direction(direction.mirrored(), level)
             || (direction == FindingDirection::Equal && self.is_beyond_margin(level))
-            || self.limited(level).is_some_and(|[found, limits]| is_beyond(&found, &limits))
+            || self.find_limits(level).is_some_and(|[found, limits]| is_beyond(&found, &limits))
     }
 
     /// The outcome of the part, and why, in a few words.
@@ -219,17 +219,15 @@ pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) ->
             }
         })
         .collect();
-    let count =
-        |is: &dyn Fn(FindingOutcome) -> bool| judged.iter().filter(|(outcome, _)| is(*outcome)).count();
-    let refuted = count(&|outcome| matches!(outcome, OtherWay | TooLarge));
+    let refuted = count_parts(&judged, &[OtherWay, TooLarge]);
     // 5 % if all parts must hold.
     let level = LEVEL / (all - needed + 1) as f64;
     let confirmed = data.iter().filter(|part| part.is_confirmed(stated.direction, level)).count();
-    let inside = count(&|outcome| matches!(outcome, HoldsNegligible | DirectionOpen));
+    let inside = count_parts(&judged, &[HoldsNegligible, DirectionOpen]);
     let outcome = if confirmed >= needed {
-        if count(&|outcome| outcome == Holds) == 0 { HoldsNegligible } else { Holds }
+        if count_parts(&judged, &[Holds]) == 0 { HoldsNegligible } else { Holds }
     } else if refuted > all - needed {
-        if count(&|outcome| outcome == OtherWay) > 0 { OtherWay } else { TooLarge }
+        if count_parts(&judged, &[OtherWay]) > 0 { OtherWay } else { TooLarge }
     } else if inside == all {
         DirectionOpen
     } else {
@@ -238,12 +236,13 @@ pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) ->
     let because = match &judged[..] {
         [(_, because)] => because.clone(),
         _ => {
-            let counts: Vec<String> = FindingOutcome::ALL
-                .into_iter()
-                .map(|outcome| (outcome, count(&|other| other == outcome)))
-                .filter(|(_, parts)| *parts > 0)
-                .map(|(outcome, parts)| format!("{}: {parts}", outcome.name()))
-                .collect();
+            let mut counts = Vec::new();
+            for outcome in FindingOutcome::ALL {
+                let parts = count_parts(&judged, &[outcome]);
+                if parts > 0 {
+                    counts.push(format!("{}: {parts}", outcome.name()));
+                }
+            }
             let asked = if stated.most { "more than half of" } else { "all" };
             let level = if stated.most { format!(", at {:.1} % each", 100.0 * level) } else { String::new() };
             format!("{asked} {all} parts must hold{level} ({})", counts.join("; "))
@@ -252,11 +251,21 @@ pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) ->
     Verdict { parts: judged, outcome, because }
 }
 
+/// How many parts have one of these outcomes.
+fn count_parts(judged: &[(FindingOutcome, String)], outcomes: &[FindingOutcome]) -> usize {
+    judged.iter().filter(|(outcome, _)| outcomes.contains(outcome)).count()
+}
+
 /// The level at which parts are refuted by Holm's procedure over all parts; `None` if no part is.
 fn holm_level(data: &[&PartData], direction: FindingDirection, all: usize) -> Option<f64> {
-    let levels = (0..all).map(|refuted| LEVEL / (all - refuted) as f64);
-    let reached = |(refuted, level): &(usize, f64)| {
-        data.iter().filter(|part| part.is_refuted(direction, *level)).count() > *refuted
-    };
-    levels.enumerate().take_while(reached).last().map(|(_, level)| level)
+    let mut reached = None;
+    for rejected in 0..all {
+        let level = LEVEL / (all - rejected) as f64;
+        let refuted = data.iter().filter(|part| part.is_refuted(direction, level)).count();
+        if refuted <= rejected {
+            break;
+        }
+        reached = Some(level);
+    }
+    reached
 }

@@ -23,8 +23,12 @@ struct Drawn(SplitMix64);
 
 impl Drawn {
     fn normal(&mut self) -> f64 {
-        let mut unit = || (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        (0..12).map(|_| unit()).sum::<f64>() - 6.0
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    /// At least 0 and less than 1.
+    fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn blocks(&mut self, count: usize, mean: f64, sd: f64) -> Vec<(f64, f64)> {
@@ -40,6 +44,19 @@ impl Drawn {
             found += u32::from(is(judge_parts(stated, &parts).outcome));
         }
         f64::from(found) / f64::from(DRAWS)
+    }
+
+    fn check_share(
+        &mut self,
+        what: &str,
+        stated: Stated,
+        means: &[f64],
+        is: fn(FindingOutcome) -> bool,
+        at_most: f64,
+    ) {
+        let share = self.share(stated, means, is);
+        println!("{what}: {share:.4}");
+        assert!(share <= at_most, "{what}: {share}");
     }
 }
 
@@ -59,12 +76,15 @@ fn judges_direction_and_size_apart() {
     let wide = repeat([(100.0, 130.0), (100.0, 80.0), (100.0, 115.0), (100.0, 90.0)]);
     // On one side, and as likely within the margin as beyond it.
     let both = repeat([(100.0, 101.0), (100.0, 103.0), (100.0, 101.0), (100.0, 103.0)]);
-    let of = |pairs: &[(f64, f64)]| [Higher, Lower, Equal].map(|direction| outcome(direction, pairs));
-    assert_eq!(of(&more), [Holds, OtherWay, TooLarge]);
-    assert_eq!(of(&slightly), [HoldsNegligible, OtherWay, Holds]);
-    assert_eq!(of(&same), [DirectionOpen, DirectionOpen, Holds]);
-    assert_eq!(of(&wide), [CannotTell, CannotTell, CannotTell]);
-    assert_eq!(of(&both), [Holds, OtherWay, CannotTell]);
+    assert_eq!(judge_directions(&more), [Holds, OtherWay, TooLarge]);
+    assert_eq!(judge_directions(&slightly), [HoldsNegligible, OtherWay, Holds]);
+    assert_eq!(judge_directions(&same), [DirectionOpen, DirectionOpen, Holds]);
+    assert_eq!(judge_directions(&wide), [CannotTell, CannotTell, CannotTell]);
+    assert_eq!(judge_directions(&both), [Holds, OtherWay, CannotTell]);
+}
+
+fn judge_directions(pairs: &[(f64, f64)]) -> [FindingOutcome; 3] {
+    [Higher, Lower, Equal].map(|direction| outcome(direction, pairs))
 }
 
 #[test]
@@ -93,15 +113,16 @@ fn few_blocks_do_not_show_sameness() {
 #[test]
 fn a_limit_is_part_of_the_claim() {
     let pairs = repeat([(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)]);
-    let of = |most: f64, direction| {
-        let limit = Some((Paired::of(Scale::Difference, &pairs).unwrap(), most));
-        let part = PartData { limit, ..data(&pairs).unwrap() };
-        judge_parts(Stated { direction, most: false }, &[Ok(part)]).outcome
-    };
-    assert_eq!(of(15.0, Higher), Holds);
-    assert_eq!(of(5.0, Higher), TooLarge);
-    assert_eq!(of(10.0, Higher), CannotTell);
-    assert_eq!(of(5.0, Lower), OtherWay);
+    assert_eq!(judge_with_limit(&pairs, 15.0, Higher), Holds);
+    assert_eq!(judge_with_limit(&pairs, 5.0, Higher), TooLarge);
+    assert_eq!(judge_with_limit(&pairs, 10.0, Higher), CannotTell);
+    assert_eq!(judge_with_limit(&pairs, 5.0, Lower), OtherWay);
+}
+
+fn judge_with_limit(pairs: &[(f64, f64)], limit: f64, direction: FindingDirection) -> FindingOutcome {
+    let limit = Some((Paired::of(Scale::Difference, pairs).unwrap(), limit));
+    let part = PartData { limit, ..data(pairs).unwrap() };
+    judge_parts(Stated { direction, most: false }, &[Ok(part)]).outcome
 }
 
 #[test]
@@ -109,20 +130,21 @@ fn all_parts_or_most_must_hold() {
     let more = [(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)];
     let less = more.map(|(a, b)| (b, a));
     let wide = [(100.0, 130.0), (100.0, 80.0), (100.0, 115.0), (100.0, 90.0)];
-    let of = |most, parts: &[&[(f64, f64)]]| {
-        let parts: Vec<_> = parts.iter().map(|pairs| data(pairs)).collect();
-        judge_parts(Stated { direction: Higher, most }, &parts)
-    };
-    assert_eq!(of(false, &[&more, &more]).outcome, Holds);
-    assert_eq!(of(false, &[&more, &wide]).outcome, CannotTell);
-    let refuted = of(false, &[&more, &wide, &less]);
+    assert_eq!(judge_higher(false, &[&more, &more]).outcome, Holds);
+    assert_eq!(judge_higher(false, &[&more, &wide]).outcome, CannotTell);
+    let refuted = judge_higher(false, &[&more, &wide, &less]);
     assert_eq!(refuted.outcome, OtherWay);
     assert_eq!(refuted.because, "all 3 parts must hold (holds: 1; the other way: 1; cannot tell: 1)");
-    assert_eq!(of(true, &[&more, &more, &less]).outcome, Holds);
-    assert_eq!(of(true, &[&more, &less]).outcome, OtherWay);
-    assert_eq!(of(true, &[&more, &wide, &wide]).outcome, CannotTell);
+    assert_eq!(judge_higher(true, &[&more, &more, &less]).outcome, Holds);
+    assert_eq!(judge_higher(true, &[&more, &less]).outcome, OtherWay);
+    assert_eq!(judge_higher(true, &[&more, &wide, &wide]).outcome, CannotTell);
     // A part without data cannot be left out.
-    assert_eq!(of(false, &[&more, &[]]).outcome, CannotTell);
+    assert_eq!(judge_higher(false, &[&more, &[]]).outcome, CannotTell);
+}
+
+fn judge_higher(most: bool, parts: &[&[(f64, f64)]]) -> Verdict {
+    let parts: Vec<_> = parts.iter().map(|pairs| data(pairs)).collect();
+    judge_parts(Stated { direction: Higher, most }, &parts)
 }
 
 #[test]
@@ -179,23 +201,24 @@ fn wrong_verdicts_are_at_most_5_percent() {
     let one = 0.01_f64.ln_1p();
     let margin = MARGIN.ln_1p();
     let mut drawn = Drawn(SplitMix64(9));
-    let all = |direction| Stated { direction, most: false };
+    let higher = Stated { direction: Higher, most: false };
+    let equal = Stated { direction: Equal, most: false };
     let most = Stated { direction: Higher, most: true };
-    let mut check =
-        |what: &str, stated: Stated, means: &[f64], is: fn(FindingOutcome) -> bool, at_most: f64| {
-            let share = drawn.share(stated, means, is);
-            println!("{what}: {share:.4}");
-            assert!(share <= at_most, "{what}: {share}");
-        };
-    check("five parts of +1 % refuted", all(Higher), &[one; 5], is_refuted, 0.01);
+    drawn.check_share("five parts of +1 % refuted", higher, &[one; 5], is_refuted, 0.01);
     // Three standard deviations of 2000 draws above the 6 % that a trimmed mean of few blocks reaches.
     const FIVE: f64 = 0.076;
-    check("no difference held", all(Higher), &[0.0], holds, FIVE);
-    check("no difference refuted", all(Higher), &[0.0], is_refuted, FIVE);
-    check("five without a difference refuted", all(Higher), &[0.0; 5], is_refuted, FIVE);
-    check("one of five without a difference held", all(Higher), &[0.0, 0.1, 0.1, 0.1, 0.1], holds, FIVE);
-    check("a difference of the margin the same", all(Equal), &[margin], holds, FIVE);
-    check("a difference of the margin not the same", all(Equal), &[margin], is_refuted, FIVE);
-    check("half of six held as most", most, &[0.1, 0.1, 0.1, 0.0, 0.0, 0.0], holds, FIVE);
-    check("most of six refuted", most, &[-0.1, -0.1, 0.0, 0.0, 0.0, 0.0], is_refuted, FIVE);
+    drawn.check_share("no difference held", higher, &[0.0], holds, FIVE);
+    drawn.check_share("no difference refuted", higher, &[0.0], is_refuted, FIVE);
+    drawn.check_share("five without a difference refuted", higher, &[0.0; 5], is_refuted, FIVE);
+    drawn.check_share(
+        "one of five without a difference held",
+        higher,
+        &[0.0, 0.1, 0.1, 0.1, 0.1],
+        holds,
+        FIVE,
+    );
+    drawn.check_share("a difference of the margin the same", equal, &[margin], holds, FIVE);
+    drawn.check_share("a difference of the margin not the same", equal, &[margin], is_refuted, FIVE);
+    drawn.check_share("half of six held as most", most, &[0.1, 0.1, 0.1, 0.0, 0.0, 0.0], holds, FIVE);
+    drawn.check_share("most of six refuted", most, &[-0.1, -0.1, 0.0, 0.0, 0.0, 0.0], is_refuted, FIVE);
 }
