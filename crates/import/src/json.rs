@@ -211,7 +211,7 @@ fn without_nan(text: &str) -> Cow<'_, str> {
 }
 
 /// An error of a document, which begins after this many lines.
-fn placed(error: serde_json::Error, before: usize) -> ImportError {
+fn place_error(error: serde_json::Error, before: usize) -> ImportError {
     let text = error.to_string();
     // It says the place itself, after the reason.
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
@@ -240,7 +240,7 @@ impl Seed<'_> {
     fn read(self, text: &str, before: usize) -> Result<Json, ImportError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = self.deserialize(&mut reader);
-        read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, before))
+        read.and_then(|node| reader.end().map(|()| node)).map_err(|error| place_error(error, before))
     }
 
     fn one<E: Error>(self, node: Json) -> Result<Json, E> {

@@ -255,11 +255,12 @@ pub(super) fn check_range(metric: Metric, figure: f64) -> Result<f64, String> {
 
 /// The family of the packets between two addresses; an IPv4 address may be written as one of IPv6, and have a zone.
 pub(super) fn family(local: &str, peer: &str) -> Option<Family> {
-    let of = |text: &str| {
-        let address: IpAddr = text.split('%').next()?.parse().ok()?;
-        Some(Family::of(address.to_canonical()))
-    };
-    of(peer).filter(|peer| of(local).is_none_or(|local| local == *peer))
+    parse_family(peer).filter(|peer| parse_family(local).is_none_or(|local| local == *peer))
+}
+
+fn parse_family(address: &str) -> Option<Family> {
+    let address: IpAddr = address.split('%').next()?.parse().ok()?;
+    Some(Family::of(address.to_canonical()))
 }
 
 /// The family of packets by the number of IP's version.
@@ -311,33 +312,38 @@ pub(super) struct Part {
 /// The series of flows that one host counted. `None` unless the flows have the same rows, one behind the other.
 pub(super) fn of_flows(role: Role, flows: &[Vec<Part>]) -> Option<ToolSeries> {
     let (first, others) = flows.split_first()?;
-    let is_sound = |part: &Part| {
-        part.from >= 0.0 && part.to <= MAX_SECONDS && part.bytes <= MAX_OF_ROW && part.messages <= MAX_OF_ROW
-    };
     let is_whole = flows.iter().all(|flow| flow.iter().all(is_sound))
         && first.len() > 1
         && first.len() <= MAX_ROWS
         && first.windows(2).all(|pair| {
             (pair[0].to - pair[1].from).abs() < ROUNDED && pair[0].from + MIN_SECONDS < pair[1].from
         });
-    let is_alike = |other: &Vec<Part>| {
-        other.len() == first.len()
-            && other.iter().zip(first).all(|(one, other)| (one.from - other.from).abs() < ROUNDED)
-    };
-    if !is_whole || !others.iter().all(is_alike) {
+    if !is_whole || !others.iter().all(|other| is_parallel(first, other)) {
         return None;
     }
     let begin = first[0].from;
-    let row = |place: usize| {
-        let sum = |of: fn(&Part) -> f64| flows.iter().map(|flow| of(&flow[place])).sum::<f64>();
-        IntervalRow {
-            start_ns: nanoseconds(first[place].from - begin),
-            messages: sum(|part| part.messages).round() as u64,
-            bytes: sum(|part| part.bytes).round() as u64,
+    let mut rows = Vec::new();
+    for (place, part) in first.iter().enumerate() {
+        let messages: f64 = flows.iter().map(|flow| flow[place].messages).sum();
+        let bytes: f64 = flows.iter().map(|flow| flow[place].bytes).sum();
+        rows.push(IntervalRow {
+            start_ns: nanoseconds(part.from - begin),
+            messages: messages.round() as u64,
+            bytes: bytes.round() as u64,
             delay_mean_ns: None,
-        }
-    };
-    Some(ToolSeries { role, rows: (0..first.len()).map(row).collect() })
+        });
+    }
+    Some(ToolSeries { role, rows })
+}
+
+fn is_sound(part: &Part) -> bool {
+    part.from >= 0.0 && part.to <= MAX_SECONDS && part.bytes <= MAX_OF_ROW && part.messages <= MAX_OF_ROW
+}
+
+/// Whether the rows of two flows begin at the same times.
+fn is_parallel(first: &[Part], other: &[Part]) -> bool {
+    other.len() == first.len()
+        && other.iter().zip(first).all(|(one, other)| (one.from - other.from).abs() < ROUNDED)
 }
 
 /// How far the clocks of both ends may be apart, seconds.

@@ -325,13 +325,11 @@ fn flent_series_of_udp_are_read_and_icmp_is_named() {
 
 #[test]
 fn what_would_fill_the_memory_is_refused() {
-    let bomb = || {
-        let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        let zeros = vec![b' '; 1 << 20];
-        (0..65).for_each(|_| std::io::Write::write_all(&mut writer, &zeros).unwrap());
-        writer.finish().unwrap()
-    };
-    assert!(read(&bomb(), None).unwrap_err().to_string().contains("longer than 64 MiB"));
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let zeros = vec![b' '; 1 << 20];
+    (0..65).for_each(|_| std::io::Write::write_all(&mut writer, &zeros).unwrap());
+    let bomb = writer.finish().unwrap();
+    assert!(read(&bomb, None).unwrap_err().to_string().contains("longer than 64 MiB"));
     let many = format!("{{\"start\": [{}1]}}", "1,".repeat(1 << 20));
     assert!(read(many.as_bytes(), Some(Format::Iperf3)).unwrap_err().to_string().contains("too many values"));
     let deep = "{\"a\":".repeat(1 << 18);
@@ -341,17 +339,18 @@ fn what_would_fill_the_memory_is_refused() {
 #[test]
 fn tests_of_a_cell_differ_by_tool_and_rate_if_needed() {
     let mut files = [file(sample!("iperf3-3.21-udp4.json")), file(sample!("iperf3-3.12-udp6.json"))];
-    let replicas = |files: &[ToolFile]| {
-        let runs = runs(files).unwrap();
-        runs.into_iter().map(|(_, run, _)| (run.trial.block, run.trial.cell.replica)).collect::<Vec<_>>()
-    };
-    assert_eq!(replicas(&files), [(0, String::new()), (1, String::new())]);
+    assert_eq!(list_replicas(&files), [(0, String::new()), (1, String::new())]);
     let Content::Tests(tests) = &mut files[1].content else { panic!() };
     tests[0].rate = None;
-    assert_eq!(replicas(&files), [(0, "20 Mbit/s".to_owned()), (1, "no limit".to_owned())]);
+    assert_eq!(list_replicas(&files), [(0, "20 Mbit/s".to_owned()), (1, "no limit".to_owned())]);
     files[1].format = Format::Flent;
-    assert_eq!(replicas(&files)[1].1, "flent, no limit");
+    assert_eq!(list_replicas(&files)[1].1, "flent, no limit");
     assert_eq!(runs(&[file(sample!("ditg-2.8.1-udp4.txt"))]).unwrap_err(), (0, 0));
+}
+
+fn list_replicas(files: &[ToolFile]) -> Vec<(u32, String)> {
+    let runs = runs(files).unwrap();
+    runs.into_iter().map(|(_, run, _)| (run.trial.block, run.trial.cell.replica)).collect()
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn test(result: &Json) -> ToolTest {
             "routers and hosts may treat ICMP and UDP differently",
         );
     }
-    let is_size = |size: &f64| (1.0..65_536.0).contains(size);
-    test.size = result.count("size").filter(is_size).map(|size| size as u32);
+    let size = result.count("size").filter(|size| (1.0..65_536.0).contains(size));
+    test.size = size.map(|size| size as u32);
     test.started_unix_ns =
         result.count("timestamp").filter(|seconds| *seconds < 9e9).map(|seconds| (seconds * 1e9) as u64);
     let answers = result["result"].items();

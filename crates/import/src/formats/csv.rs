@@ -61,7 +61,7 @@ pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
             return Err(failed("there are too many runs".to_owned()));
         }
         let run = run(&field).map_err(failed)?;
-        let metric: Metric = parsed("metric", field("metric")).map_err(failed)?;
+        let metric: Metric = parse("metric", field("metric")).map_err(failed)?;
         let value = value(metric, &field).map_err(failed)?;
         let known = runs.entry((run.trial.block, run.trial.position)).or_insert_with(|| run.clone());
         if known.trial != run.trial {
@@ -139,7 +139,7 @@ fn value<'a>(metric: Metric, field: &impl Fn(&str) -> &'a str) -> Result<Value, 
         let unit = unit.escape_debug();
         return Err(format!("{metric} is in `{unit}`, and its unit is {expected}: convert it"));
     }
-    match (field("number"), unguarded(field("missing"))) {
+    match (field("number"), strip_guard(field("missing"))) {
         ("", "") => Ok(Value::Missing("not stated".to_owned())),
         ("", reason) => Ok(Value::Missing(reason.to_owned())),
         (figure, "") => {
@@ -174,45 +174,43 @@ fn broken(error: ::csv::Error, is_windows: bool) -> ImportError {
     ImportError::new(at, reason)
 }
 
-fn parsed<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
+fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{}` is not a valid {name}", text.escape_debug()))
 }
 
 /// A text without the apostrophe that keeps spreadsheets from taking it for a formula.
-fn unguarded(text: &str) -> &str {
+fn strip_guard(text: &str) -> &str {
     text.strip_prefix('\'').filter(|text| text.starts_with(['=', '+', '-', '@'])).unwrap_or(text)
 }
 
 fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
-    fn read<'a, T: FromStr>(field: &impl Fn(&str) -> &'a str, name: &str) -> Result<T, String> {
-        parsed(name, field(name))
-    }
-    let (size, block, position): (u32, u32, u32) =
-        (read(field, "size")?, read(field, "block")?, read(field, "position")?);
+    let size: u32 = read_field(field, "size")?;
+    let block: u32 = read_field(field, "block")?;
+    let position: u32 = read_field(field, "position")?;
     if size > MAX_MESSAGE_LENGTH || block > LAST_TRIAL || position > LAST_TRIAL {
         return Err("block, position or size is larger than any record's".to_owned());
     }
-    let transport = read(field, "transport")?;
-    let size_of = read(field, "size_of")?;
-    let mut cell = Cell::new(read(field, "family")?, transport, size_of, size);
-    let optional = |factor: &Factor| *factor == Factor::Replica || factor.is_setting();
-    for factor in Factor::ALL.iter().copied().filter(optional) {
-        let level = unguarded(field(factor.name()));
+    let transport = read_field(field, "transport")?;
+    let size_of = read_field(field, "size_of")?;
+    let mut cell = Cell::new(read_field(field, "family")?, transport, size_of, size);
+    for factor in Factor::ALL.iter().copied() {
+        if factor != Factor::Replica && !factor.is_setting() {
+            continue;
+        }
+        let level = strip_guard(field(factor.name()));
         if !level.is_empty() {
             cell.set(factor, level)
                 .map_err(|_| format!("`{}` is not a level of {factor}", level.escape_debug()))?;
         }
     }
-    let status = match (field("status"), unguarded(field("reasons"))) {
+    let status = match (field("status"), strip_guard(field("reasons"))) {
         ("valid", _) => RunStatus::Valid,
         ("invalid", reasons) => RunStatus::Invalid(reasons.split("; ").map(str::to_owned).collect()),
         (other, _) => return Err(format!("`{}` is not a status", other.escape_debug())),
     };
-    // An imported run may have neither.
-    let time = |name| if field(name).is_empty() { Ok(0) } else { read::<u64>(field, name) };
-    let started_unix_ns = time("started_unix_ns")?.min(i64::MAX as u64);
-    let wall_ns = time("wall_ns")?.min(10_u64.pow(17));
-    let probe: Probe = read(field, "probe")?;
+    let started_unix_ns = read_time(field, "started_unix_ns")?.min(i64::MAX as u64);
+    let wall_ns = read_time(field, "wall_ns")?.min(10_u64.pow(17));
+    let probe: Probe = read_field(field, "probe")?;
     Ok(RunRecord {
         // The time of a run is longer than that of its traffic, which rows do not have.
         spec: spec(&cell, probe, None, 0),
@@ -225,6 +223,15 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
         host_reports: Vec::new(),
         warnings: Vec::new(),
     })
+}
+
+fn read_field<'a, T: FromStr>(field: &impl Fn(&str) -> &'a str, name: &str) -> Result<T, String> {
+    parse(name, field(name))
+}
+
+/// A time of a run; 0 without one, as an imported run may be.
+fn read_time<'a>(field: &impl Fn(&str) -> &'a str, name: &str) -> Result<u64, String> {
+    if field(name).is_empty() { Ok(0) } else { read_field(field, name) }
 }
 
 /// What is known of how a run was made.

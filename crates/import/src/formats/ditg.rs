@@ -119,15 +119,11 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 }
 
 fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, String> {
-    let figure = |name: &str| -> Result<f64, String> {
-        let text = figures.get(name).ok_or_else(|| format!("this flow has no `{name}`"))?;
-        number(text).ok_or_else(|| format!("`{name}` of this flow is not a number"))
-    };
-    let seconds = figure("Total time")?;
-    let packets = figure("Total packets")?;
-    let bytes = figure("Bytes received")?;
-    let rate = figure("Average bitrate")?;
-    let dropped = figure("Packets dropped")?;
+    let seconds = read_figure(figures, "Total time")?;
+    let packets = read_figure(figures, "Total packets")?;
+    let bytes = read_figure(figures, "Bytes received")?;
+    let rate = read_figure(figures, "Average bitrate")?;
+    let dropped = read_figure(figures, "Packets dropped")?;
     let mut test = ToolTest::new(Probe::Stream);
     test.family = if let [from, to] = ends { family(from, to) } else { None };
     test.duration_ns = nanoseconds(seconds);
@@ -137,9 +133,15 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     test.set(Metric::Loss, share_of_losses(&[counts], "nothing was sent"));
     test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));
     for (metric, name) in [(Metric::OneWayDelayMean, "Average delay"), (Metric::Jitter, "Average jitter")] {
-        let said = figure(name).map_or("not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
+        let figure = read_figure(figures, name);
+        let said = figure.map_or("not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
         let what = format!("whether delays are one-way or round-trip (it says {said})");
         test.set(metric, untold("ITGDec", &what));
     }
     Ok(test)
+}
+
+fn read_figure(figures: &BTreeMap<&str, &str>, name: &str) -> Result<f64, String> {
+    let text = figures.get(name).ok_or_else(|| format!("this flow has no `{name}`"))?;
+    number(text).ok_or_else(|| format!("`{name}` of this flow is not a number"))
 }

@@ -132,8 +132,10 @@ fn identity(meta: &Json, number: usize) -> Option<Identity> {
 fn begun(meta: &Json, probe: Probe, transport: Transport, stream: &Stream<'_>) -> ToolTest {
     let mut test = ToolTest::new(probe);
     test.transport = Some(transport);
-    let host = || meta.text("HOST").and_then(|host| family(host, host));
-    test.family = stream.family().or(family_of_version(meta.number("IP_VERSION"))).or_else(host);
+    test.family = stream.family().or(family_of_version(meta.number("IP_VERSION")));
+    if test.family.is_none() {
+        test.family = meta.text("HOST").and_then(|host| family(host, host));
+    }
     test.duration_ns = meta.count("LENGTH").map_or(0, nanoseconds);
     test
 }
@@ -161,7 +163,8 @@ fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
 /// Streams of one direction: their mean rates, added up.
 fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
     let mut test = begun(meta, Probe::Stream, Transport::Tcp, &streams[0]);
-    (test.direction, test.flows) = (direction, streams.len() as u32);
+    test.direction = direction;
+    test.flows = streams.len() as u32;
     test.set(Metric::Throughput, rate(streams));
     warn_missing_samples(&mut test, streams);
     let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.meta.count("SEND_SIZE")).collect();
@@ -193,22 +196,26 @@ fn warn_missing_samples(test: &mut ToolTest, streams: &[Stream<'_>]) {
 /// A test with its streams' rates as intervals. Tools print them at the host that started them: the sender of an
 /// upload, the receiver of a download.
 fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest {
-    let step = times.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.0);
-    let part = |stream: &Stream<'_>, (place, from): (usize, &f64)| {
-        let to = times.get(place + 1).copied().unwrap_or(from + step);
-        // flent has null where it has nothing to interpolate between.
-        let rate = if let Some(Json::Number(rate)) = stream.series.items().get(place) { *rate } else { 0.0 };
-        Part { from: *from, to, bytes: rate * 1e6 / 8.0 * (to - from), messages: 0.0 }
-    };
-    let of = |stream: &Stream<'_>| -> Vec<Part> {
-        times.iter().enumerate().map(|place| part(stream, place)).collect()
-    };
     if streams.iter().all(|stream| stream.is_in_megabits() && !stream.has_negative_rates()) {
-        let flows: Vec<Vec<Part>> = streams.iter().map(of).collect();
+        let flows: Vec<Vec<Part>> = streams.iter().map(|stream| list_parts(stream, times)).collect();
         let role = if test.direction == Direction::Reverse { Role::Receiver } else { Role::Sender };
         test.series = of_flows(role, &flows);
     }
     test
+}
+
+/// The samples of a stream, each up to the time of the next one.
+fn list_parts(stream: &Stream<'_>, times: &[f64]) -> Vec<Part> {
+    let step = times.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.0);
+    let samples = stream.series.items();
+    let mut parts = Vec::new();
+    for (place, from) in times.iter().copied().enumerate() {
+        let to = times.get(place + 1).copied().unwrap_or(from + step);
+        // flent has null where it has nothing to interpolate between.
+        let rate = if let Some(Json::Number(rate)) = samples.get(place) { *rate } else { 0.0 };
+        parts.push(Part { from, to, bytes: rate * 1e6 / 8.0 * (to - from), messages: 0.0 });
+    }
+    parts
 }
 
 fn rate(streams: &[Stream<'_>]) -> Value {

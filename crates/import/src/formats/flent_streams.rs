@@ -33,15 +33,21 @@ impl Stream<'_> {
 
     /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
     pub(super) fn rate(&self) -> Option<f64> {
-        let samples = || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite());
-        self.own_rate().or_else(samples)
+        if let Some(rate) = self.own_rate() {
+            return Some(rate);
+        }
+        let mean = mean(&figures(self.series));
+        mean.is_finite().then_some(mean)
     }
 
     /// Its tool's mean rate, Mbit/s.
     fn own_rate(&self) -> Option<f64> {
-        let of = |name| self.meta.count(name);
-        let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
-        of("MEAN_VALUE").or_else(bytes)
+        if let Some(mean) = self.meta.count("MEAN_VALUE") {
+            return Some(mean);
+        }
+        let bytes = self.meta.count("BYTES_RECVD")?;
+        let seconds = self.meta.count("ELAPSED_TIME").filter(|seconds| *seconds > 0.0)?;
+        Some(bytes * 8.0 / 1e6 / seconds)
     }
 
     /// Whether its tool has a mean of the whole.
@@ -78,8 +84,8 @@ impl Stream<'_> {
     /// The family that its tool was asked for (`-4`, `-6`); `None` if for none.
     pub(super) fn family(&self) -> Option<Family> {
         let command = self.meta.text("COMMAND")?;
-        let has = |option: &str| command.split_whitespace().any(|word| word == option);
-        match (has("-4"), has("-6")) {
+        let options: Vec<&str> = command.split_whitespace().collect();
+        match (options.contains(&"-4"), options.contains(&"-6")) {
             (true, false) => family_of_version(Some(4.0)),
             (false, true) => family_of_version(Some(6.0)),
             _ => None,
@@ -95,8 +101,15 @@ impl Stream<'_> {
 
 /// The figures of a series, without the places that have none.
 pub(super) fn figures(series: &Json) -> Vec<f64> {
-    let figure = |node: &Json| if let Json::Number(number) = node { Some(*number) } else { None };
-    series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
+    let mut figures = Vec::new();
+    for node in series.items() {
+        if let Json::Number(number) = node
+            && number.abs() <= 1e18
+        {
+            figures.push(*number);
+        }
+    }
+    figures
 }
 
 /// Whether flent has a figure there; else it has null.

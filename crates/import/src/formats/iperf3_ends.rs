@@ -20,9 +20,9 @@ pub(super) fn assign_end<'a>(tests: &mut [Test<'a>], end: &ClientEnd<'a>, left_o
     let below = behind.first_mut().filter(|test| test.is_server);
     let is_above = above.as_ref().is_some_and(|test| may_be_meant(test, end));
     let is_below = below.as_ref().is_some_and(|test| may_be_meant(test, end));
-    let lacks_rows = |test: &Test| test.find_missing_rows().is_some();
-    let is_broken_above = above.as_ref().is_some_and(|test| lacks_rows(test));
-    let is_broken_below = !is_broken_above && below.as_ref().is_some_and(|test| lacks_rows(test));
+    let is_broken_above = above.as_ref().is_some_and(|test| test.find_missing_rows().is_some());
+    let is_broken_below =
+        !is_broken_above && below.as_ref().is_some_and(|test| test.find_missing_rows().is_some());
     if let Some(test) = above.filter(|_| is_above && !is_broken_below) {
         test.error.get_or_insert(error);
     }

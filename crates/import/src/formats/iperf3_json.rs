@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let (events, mut found): (Vec<Json>, Vec<Json>) =
         found.into_iter().partition(|document| document.get("event").is_some());
     let is_streamed = !events.is_empty();
-    found.splice(..0, streamed(events, rows <= MAX_ROWS, &mut left_out));
+    found.splice(..0, group_events(events, rows <= MAX_ROWS, &mut left_out));
     // The test of each document.
     let mut places: Vec<Option<usize>> = Vec::new();
     let version = found.iter().find_map(|document| document["start"].text("version"));
@@ -104,7 +104,7 @@ pub(super) fn other_transport(document: &Json) -> Option<String> {
 
 /// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there. An event
 /// behind a test's end is not of that test: it is the end of the server.
-fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Vec<Json> {
+fn group_events(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Vec<Json> {
     let mut tests: Vec<Vec<(String, Json)>> = Vec::new();
     for event in events {
         let Json::Fields(fields) = event else { continue };
@@ -231,22 +231,25 @@ fn identify_ports(connections: &[Json]) -> Option<Identity> {
 }
 
 fn series(document: &Json, sends: bool) -> Option<ToolSeries> {
-    let of_row = |row: &Json| {
-        let sum = &row["sum"];
-        let of = |name| sum.count(name);
-        let lost = of("lost_packets").filter(|_| !sends).unwrap_or(0.0);
-        let messages = (or_0(sum, "packets") - lost).max(0.0);
-        let part = Part { from: of("start")?, to: of("end")?, bytes: of("bytes")?, messages };
-        (!sum.is_set("omitted")).then_some(part)
-    };
-    let parts: Vec<Part> = document["intervals"].items().iter().filter_map(of_row).collect();
+    let intervals = document["intervals"].items().iter();
+    let parts: Vec<Part> = intervals.filter_map(|row| read_part(&row["sum"], sends)).collect();
     of_flows(if sends { Role::Sender } else { Role::Receiver }, &[parts])
+}
+
+/// The sum of an interval; `None` if it was omitted, or has no time or bytes.
+fn read_part(sum: &Json, sends: bool) -> Option<Part> {
+    if sum.is_set("omitted") {
+        return None;
+    }
+    let lost = if sends { 0.0 } else { or_0(sum, "lost_packets") };
+    let messages = (or_0(sum, "packets") - lost).max(0.0);
+    Some(Part { from: sum.count("start")?, to: sum.count("end")?, bytes: sum.count("bytes")?, messages })
 }
 
 /// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
 fn late_losses(test: &mut ToolTest, end: &Json, way: &Way) {
-    let of = |name: &str| end[name].count("packets");
-    let (Some(sent), Some(counted)) = (of("sum_sent"), of("sum_received")) else { return };
+    let Some(sent) = end["sum_sent"].count("packets") else { return };
+    let Some(counted) = end["sum_received"].count("packets") else { return };
     if test.direction != Direction::Both && counted > 0.0 && sent > counted {
         let lost: f64 = way.datagrams.iter().map(|stream| stream.lost).sum();
         let all = 100.0 * (1.0 - (counted - lost).max(0.0) / sent);
@@ -302,20 +305,9 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
 
 fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
     let Said { end, is_server, .. } = *said;
-    let cpu = &end["cpu_utilization_percent"];
-    let user = |host: bool| {
-        if is_server && !host {
-            let reason = "a server of iperf3 writes its results before it has the client's CPU time";
-            return Value::Missing(reason.to_owned());
-        }
-        let [all, user] = if host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
-        // 0 in all is what a server tells that does not know it.
-        let known = cpu.count(all).filter(|all| *all > 0.0).and(cpu.count(user));
-        known.map_or_else(|| untold("the file", "CPU time"), Value::Measured)
-    };
     if test.direction != Direction::Both {
-        test.set(Metric::CpuGeneratorSender, user(way.sends));
-        test.set(Metric::CpuGeneratorReceiver, user(!way.sends));
+        test.set(Metric::CpuGeneratorSender, read_cpu_time(said, way.sends));
+        test.set(Metric::CpuGeneratorReceiver, read_cpu_time(said, !way.sends));
     }
     for metric in [Metric::CpuSender, Metric::CpuReceiver] {
         test.set(metric, untold("iperf3", "the host's CPU time, only that of iperf3"));
@@ -344,4 +336,17 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
     test.set(Metric::OneWayDelay, untold("iperf3", "delays"));
     test.set(Metric::Jitter, untold("iperf3", "any jitter but the smoothed one (RFC 3550)"));
     test.warn_late("iperf3", way.late);
+}
+
+/// CPU time of iperf3 in user mode, at this host or at the other one.
+fn read_cpu_time(said: &Said<'_>, is_this_host: bool) -> Value {
+    if said.is_server && !is_this_host {
+        let reason = "a server of iperf3 writes its results before it has the client's CPU time";
+        return Value::Missing(reason.to_owned());
+    }
+    let names = if is_this_host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
+    let [all, user] = names.map(|name| said.end["cpu_utilization_percent"].count(name));
+    // 0 in all is what a server tells that does not know it.
+    let known = all.filter(|all| *all > 0.0).and(user);
+    known.map_or_else(|| untold("the file", "CPU time"), Value::Measured)
 }

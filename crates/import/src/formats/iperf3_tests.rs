@@ -252,10 +252,19 @@ impl Row {
 
 impl Test<'_> {
     fn sends(&self, stream: &Stream) -> bool {
+        if let Some(sends) = stream.sends {
+            return sends;
+        }
         // A server does not say that a test is in reverse: then only the sender's row counts something.
-        let counts = |row: Option<Row>| row.is_some_and(|row| row.bits_per_second > 0.0);
-        let server = || counts(stream.sender) && !counts(stream.receiver);
-        stream.sends.unwrap_or_else(|| if self.is_server { server() } else { !self.is_reverse })
+        if self.is_server {
+            return counts_bits(stream.sender) && !counts_bits(stream.receiver);
+        }
+        !self.is_reverse
+    }
+
+    /// Whether a stream goes from the client to the server.
+    fn is_forward(&self, stream: &Stream) -> bool {
+        self.sends(stream) != self.is_server
     }
 
     fn document(&self) -> Result<Json, ImportError> {
@@ -282,21 +291,15 @@ impl Test<'_> {
             stream["udp"]["out_of_order"] = self.late.into();
         }
         let mut end = json!({ "streams": streams });
-        let forward = |stream: &&Stream| self.sends(stream) != self.is_server;
-        let is_both = self.streams.values().any(|stream| forward(&stream))
-            && self.streams.values().any(|stream| !forward(&stream));
-        let mut sum = |name: &str, is_forward: bool, of: fn(&Stream) -> Option<Row>| {
-            let of_way = |stream: &&Stream| !is_both || forward(stream) == is_forward;
-            let rows: Option<Vec<Row>> = self.streams.values().filter(of_way).map(of).collect();
-            let Some(rows) = rows.filter(|_| self.is_udp) else { return };
-            let packets: f64 = rows.iter().filter_map(|row| row.udp).map(|[_, _, all]| all).sum();
-            let seconds = rows.iter().map(|row| row.seconds).fold(0.0, f64::max);
-            let bytes: f64 = rows.iter().map(Row::bytes).sum();
-            end[name] = json!({ "start": 0.0, "end": seconds, "bytes": bytes, "packets": packets });
-        };
-        sum("sum_sent", true, |stream| stream.sender);
-        sum("sum_received", true, |stream| stream.receiver);
-        sum("sum_received_bidir_reverse", false, |stream| stream.receiver);
+        for (name, sum) in [
+            ("sum_sent", self.sum_rows(true, |stream| stream.sender)),
+            ("sum_received", self.sum_rows(true, |stream| stream.receiver)),
+            ("sum_received_bidir_reverse", self.sum_rows(false, |stream| stream.receiver)),
+        ] {
+            if let Some(sum) = sum {
+                end[name] = sum;
+            }
+        }
         if let Some([[user, all], [remote_user, remote_all]]) = self.cpu {
             end["cpu_utilization_percent"] = json!({
                 "host_user": user, "host_total": all, "remote_user": remote_user, "remote_total": remote_all,
@@ -307,6 +310,25 @@ impl Test<'_> {
             document["error"] = error.into();
         }
         json::document(&document.to_string())
+    }
+
+    /// The sum of datagrams in one direction, or in all if there is only one; `None` if a stream has no such row.
+    fn sum_rows(&self, is_forward: bool, row_of: fn(&Stream) -> Option<Row>) -> Option<Value> {
+        if !self.is_udp {
+            return None;
+        }
+        let is_both = self.streams.values().any(|stream| self.is_forward(stream))
+            && self.streams.values().any(|stream| !self.is_forward(stream));
+        let mut rows = Vec::new();
+        for stream in self.streams.values() {
+            if !is_both || self.is_forward(stream) == is_forward {
+                rows.push(row_of(stream)?);
+            }
+        }
+        let packets: f64 = rows.iter().filter_map(|row| row.udp).map(|[_, _, all]| all).sum();
+        let seconds = rows.iter().map(|row| row.seconds).fold(0.0, f64::max);
+        let bytes: f64 = rows.iter().map(Row::bytes).sum();
+        Some(json!({ "start": 0.0, "end": seconds, "bytes": bytes, "packets": packets }))
     }
 
     fn stream(&self, stream: &Stream) -> Value {
@@ -328,4 +350,8 @@ impl Test<'_> {
         }
         found
     }
+}
+
+fn counts_bits(row: Option<Row>) -> bool {
+    row.is_some_and(|row| row.bits_per_second > 0.0)
 }

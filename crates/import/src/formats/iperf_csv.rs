@@ -169,37 +169,31 @@ fn seconds_of(time: &str) -> Option<f64> {
 
 fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
     let fields: Vec<&str> = line.split(',').collect();
-    let cut = || {
-        format!(
-            "it has {}, and iperf writes {MIN_FIELDS} or 14: the file is cut short",
-            count(fields.len(), "field")
-        )
-    };
     if fields.len() > 14 {
         let reason = "of -e in versions from 2.1.9, are not read: run iperf without -e, or take its text";
         return Err(format!("its {} fields, {reason}", fields.len()));
     }
     let [time, address, port, peer, peer_port, id, interval, bytes, rate, udp @ ..] = &fields[..] else {
-        return Err(cut());
+        return Err(describe_cut(fields.len()));
     };
     if !is_csv_line(line) {
         return Err("it does not begin with a time of fourteen digits".to_owned());
     }
-    let read = |text: &str| number(text).ok_or_else(|| format!("`{}` is not a number", text.escape_debug()));
     let (from, to) = interval.split_once('-').ok_or("its interval is none")?;
     let udp = match udp {
         [] => None,
         [jitter, lost, sent, _, late] => {
             // Without a report of the server, version 2.2 has none.
-            let jitter = if jitter.trim_start_matches('-') == "nan" { f64::NAN } else { read(jitter)? };
-            Some([jitter, read(lost)?, read(sent)?, read(late)?])
+            let jitter =
+                if jitter.trim_start_matches('-') == "nan" { f64::NAN } else { parse_number(jitter)? };
+            Some([jitter, parse_number(lost)?, parse_number(sent)?, parse_number(late)?])
         }
-        _ => return Err(cut()),
+        _ => return Err(describe_cut(fields.len())),
     };
-    let bytes = check_count(read(bytes)?)?;
-    let rate = check_count(read(rate)?)?;
-    let from = read(from)?;
-    let to = read(to)?;
+    let bytes = check_count(parse_number(bytes)?)?;
+    let rate = check_count(parse_number(rate)?)?;
+    let from = parse_number(from)?;
+    let to = parse_number(to)?;
     if !is_rate_of(rate, bytes, to - from) {
         return Err(format!(
             "{rate} bits per second are not the rate of {bytes} bytes in {} seconds",
@@ -219,6 +213,14 @@ fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
         sum: None,
         is_contradicted: false,
     })
+}
+
+fn describe_cut(fields: usize) -> String {
+    format!("it has {}, and iperf writes {MIN_FIELDS} or 14: the file is cut short", count(fields, "field"))
+}
+
+fn parse_number(text: &str) -> Result<f64, String> {
+    number(text).ok_or_else(|| format!("`{}` is not a number", text.escape_debug()))
 }
 
 fn check_count(count: f64) -> Result<f64, String> {

@@ -11,11 +11,14 @@ fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Opti
     if connections.values().any(|connection| connection.has_rough_parts) {
         return None;
     }
-    let intervals = |connection: &Connection| {
+    let mut flows: Vec<Vec<Part>> = Vec::new();
+    for connection in connections.values() {
         let (whole, parts) = connection.parts.split_last()?;
-        (whole.from == 0.0).then(|| parts.to_vec())
-    };
-    let flows: Vec<Vec<Part>> = connections.values().map(intervals).collect::<Option<_>>()?;
+        if whole.from != 0.0 {
+            return None;
+        }
+        flows.push(parts.to_vec());
+    }
     of_flows(if is_receiver { Role::Receiver } else { Role::Sender }, &flows)
 }
 

@@ -25,12 +25,14 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
     let mut test = ToolTest::new(Probe::EchoOpenLoop);
     test.transport = Some(Transport::Udp);
-    let host = |name| config.text(name).map(|end| end.rsplit_once(':').map_or(end, |(host, _)| host));
-    let bare = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
     test.family = match config.text("ip_version") {
         Some("IPv4") => Some(Family::Ipv4),
         Some("IPv6") => Some(Family::Ipv6),
-        _ => host("local_address").zip(host("remote_address")).and_then(|(a, b)| family(&bare(a), &bare(b))),
+        _ => {
+            let local = find_host(config, "local_address");
+            let remote = find_host(config, "remote_address");
+            local.zip(remote).and_then(|(local, remote)| family(local, remote))
+        }
     };
     let asked = &config["params"];
     let interval = config["params"].count("interval");
@@ -72,6 +74,13 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
         });
     }
     test
+}
+
+/// The host of an end, without its port.
+fn find_host<'a>(config: &'a Json, name: &str) -> Option<&'a str> {
+    let end = config.text(name)?;
+    let host = end.rsplit_once(':').map_or(end, |(host, _)| host);
+    Some(host.trim_start_matches('[').trim_end_matches(']'))
 }
 
 /// Answers by the second in which their requests were scheduled.

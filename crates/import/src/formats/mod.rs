@@ -116,8 +116,9 @@ fn has_document(content: &str) -> bool {
 /// Whether a line of iperf's CSV comes before any row of its text: messages, headings and names of columns may stand
 /// before it.
 fn is_iperf_csv(content: &str) -> bool {
-    let is_row = |line: &&str| line.starts_with('[') || iperf_csv::is_csv_line(line);
-    content.lines().map(str::trim).find(is_row).is_some_and(iperf_csv::is_csv_line)
+    let mut lines = content.lines().map(str::trim);
+    let first = lines.find(|line| line.starts_with('[') || iperf_csv::is_csv_line(line));
+    first.is_some_and(iperf_csv::is_csv_line)
 }
 
 /// The format of a file's content; `None` if it is none of them.
@@ -126,12 +127,11 @@ fn format_of(content: &str) -> Option<Format> {
     let has = |word: &str| content.contains(word);
     // Tools write warnings before their JSON, where both go to one file.
     let is_json = has_document(content) || first.starts_with("[{");
-    let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
     Some(match first {
         first if starts_rows(first.as_bytes()) => Format::Csv,
         _ if is_json && (has("\"intervals\"") || has("\"connected\"") || has("\"event\"")) => Format::Iperf3,
         _ if is_json && has("\"round_trips\"") && has("\"stats\"") => Format::Irtt,
-        _ if is_atlas() => Format::Atlas,
+        _ if first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"") => Format::Atlas,
         _ if is_json && (has("\"results\"") || has("\"metadata\"")) => Format::Flent,
         first if first.starts_with("ITGDec") => Format::Ditg,
         _ if has("Flow number:") => Format::Ditg,

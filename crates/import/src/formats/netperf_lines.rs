@@ -134,20 +134,38 @@ pub(super) fn megabits_of(unit: &str) -> Option<f64> {
 /// The figures of an omni test's table (`-O`), and their line: names run downwards over their values, in columns of one
 /// width. `lines` are those of the test, with their numbers.
 pub(super) fn columns<'a>(lines: &[(usize, &'a str)]) -> Option<(usize, BTreeMap<&'a str, &'a str>)> {
-    let of_row = |(row, (place, values)): (usize, &(usize, &'a str))| {
-        let ends = values.split_whitespace().map(|value| value.as_ptr() as usize - values.as_ptr() as usize);
-        let starts: Vec<usize> = ends.collect();
-        let known = starts.iter().enumerate().filter_map(|(column, start)| {
-            let next = starts.get(column + 1).copied().unwrap_or(usize::MAX);
-            let parts = lines[..row].iter().filter_map(|(_, line)| line.get(*start..next.min(line.len())));
-            let words: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
-            Some((key_of(&words.join(" "))?, values[*start..].split_whitespace().next()?))
-        });
-        let known: BTreeMap<_, _> = known.collect();
+    for (row, (place, values)) in lines.iter().enumerate().skip(1) {
+        let figures = read_columns(&lines[..row], values);
         // A line of headings is not a line of values.
-        let is_text = |key: &str| ["THROUGHPUT_UNITS", "PROTOCOL", "DIRECTION"].contains(&key);
-        let is_value = |(key, value): (&&str, &&str)| is_text(key) || number(value).is_some();
-        (known.len() > 1 && known.iter().all(is_value)).then_some((*place, known))
-    };
-    lines.iter().enumerate().skip(1).find_map(of_row)
+        if figures.len() > 1 && figures.iter().all(|(key, value)| is_value(key, value)) {
+            return Some((*place, figures));
+        }
+    }
+    None
+}
+
+/// The values of a line, by the headings above them.
+fn read_columns<'a>(headings: &[(usize, &'a str)], values: &'a str) -> BTreeMap<&'a str, &'a str> {
+    let columns: Vec<&str> = values.split_whitespace().collect();
+    let starts: Vec<usize> =
+        columns.iter().map(|value| value.as_ptr() as usize - values.as_ptr() as usize).collect();
+    let mut figures = BTreeMap::new();
+    for (column, value) in columns.iter().enumerate() {
+        let next = starts.get(column + 1).copied().unwrap_or(usize::MAX);
+        let mut words = Vec::new();
+        for (_, line) in headings {
+            let part = line.get(starts[column]..next.min(line.len())).unwrap_or_default().trim();
+            if !part.is_empty() {
+                words.push(part);
+            }
+        }
+        if let Some(key) = key_of(&words.join(" ")) {
+            figures.insert(key, *value);
+        }
+    }
+    figures
+}
+
+fn is_value(key: &str, value: &str) -> bool {
+    ["THROUGHPUT_UNITS", "PROTOCOL", "DIRECTION"].contains(&key) || number(value).is_some()
 }

@@ -206,13 +206,7 @@ fn set_stream(test: &mut ToolTest, lines: &Lines, direction: &str) {
     };
     let arrived = throughput.measured();
     test.set(Metric::Throughput, throughput);
-    // Of a host whose CPU time was not asked for, netperf prints -1.
-    let cpu = |host: &str| {
-        let count = lines.figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0)?;
-        Some(lines.figure(&format!("{host}_CPU_UTIL"))? * count)
-    };
-    let by_demand = |host: &str| of_demand(lines.figure(&format!("{host}_SD"))?, arrived?);
-    set_cpu(test, !is_forward, ["LOCAL", "REMOTE"].map(|host| cpu(host).or_else(|| by_demand(host))));
+    set_cpu(test, !is_forward, ["LOCAL", "REMOTE"].map(|host| read_cpu_time(lines, host, arrived)));
     let retransmits = lines.figure(&format!("{near}_TRANSPORT_RETRANS"));
     let sent = lines.figure(&format!("{near}_BYTES_SENT"));
     let sent = sent.or_else(|| Some(arrived? * 1e6 / 8.0 * lines.figure("ELAPSED_TIME")?));
@@ -223,6 +217,17 @@ fn set_stream(test: &mut ToolTest, lines: &Lines, direction: &str) {
             _ => test.set(Metric::Loss, untold("the file", "the bytes sent and received")),
         }
     }
+}
+
+/// CPU time of a host, % of a core.
+fn read_cpu_time(lines: &Lines, host: &str, arrived: Option<f64>) -> Option<f64> {
+    // Of a host whose CPU time was not asked for, netperf prints -1.
+    let count = lines.figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0);
+    let share = lines.figure(&format!("{host}_CPU_UTIL"));
+    if let (Some(count), Some(share)) = (count, share) {
+        return Some(share * count);
+    }
+    of_demand(lines.figure(&format!("{host}_SD"))?, arrived?)
 }
 
 /// CPU time of a host, % of a core. netperf prints a share of all of its processors, whose number its tables do not

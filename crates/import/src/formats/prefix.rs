@@ -92,11 +92,16 @@ fn name_in(prefix: &str) -> String {
     if let Some((container, _)) = prefix.rsplit_once('|') {
         return container.trim().to_owned();
     }
-    let is_of_name = |word: &&str| {
+    let mut words = Vec::new();
+    for word in prefix.split_whitespace() {
         let bare = word.trim_matches(|letter: char| letter.is_ascii_punctuation());
-        !bare.starts_with(|letter: char| letter.is_ascii_digit()) && !bare.chars().all(char::is_alphabetic)
-    };
-    prefix.split_whitespace().filter(is_of_name).collect::<Vec<_>>().join(" ")
+        let is_time = bare.starts_with(|letter: char| letter.is_ascii_digit());
+        let is_of_date = bare.chars().all(char::is_alphabetic);
+        if !is_time && !is_of_date {
+            words.push(word);
+        }
+    }
+    words.join(" ")
 }
 
 /// What stands before the first line of a tool's text.

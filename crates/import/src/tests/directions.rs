@@ -33,10 +33,11 @@ fn old_and_bidirectional_iperf_are_read_as_they_are() {
         "{both:?}"
     );
     // Of a server's CSV, flows have the server's port in common.
-    let row = |port: u16, id: u8| {
-        format!("20261125101010,10.0.0.2,5001,10.0.0.1,{port},{id},0.0-2.0,250000000,1000000000\n")
-    };
-    let test = one([row(47396, 4), row(47404, 5)].concat().as_bytes());
+    let test = one([write_row(47396, 4), write_row(47404, 5)].concat().as_bytes());
     assert_eq!(test.flows, 2);
     is_near(&test, Metric::Throughput, 2000.0);
+}
+
+fn write_row(port: u16, id: u8) -> String {
+    format!("20261125101010,10.0.0.2,5001,10.0.0.1,{port},{id},0.0-2.0,250000000,1000000000\n")
 }

@@ -1,8 +1,9 @@
 //! Intervals and the CPU time of hosts.
 
 use super::{is_near, one, tests};
-use serde_json::json;
+use serde_json::{Value, json};
 use stacklab_model::{Metric, Role, ToolSeries};
+use std::ops::RangeInclusive;
 
 /// Start of each row in milliseconds, its bytes and messages.
 fn rows(series: &ToolSeries) -> Vec<(u64, u64, u64)> {
@@ -16,9 +17,8 @@ fn series(bytes: &[u8]) -> ToolSeries {
 #[test]
 fn keeps_intervals_of_iperf_text() {
     let series = series(sample!("iperf-2.2.1-tcp4-P2.txt"));
-    let mib = |count: u64| count << 20;
     assert_eq!(series.role, Role::Sender);
-    assert_eq!(rows(&series), [(0, mib(986 + 952), 0), (1000, mib(963 + 965), 0)]);
+    assert_eq!(rows(&series), [(0, (986 + 952) << 20, 0), (1000, (963 + 965) << 20, 0)]);
     // One line is the whole test.
     assert_eq!(one(sample!("iperf-2.1.8-udp6.txt")).series, None);
     let server = "Server listening on UDP port 5001\n\
@@ -34,47 +34,51 @@ fn keeps_intervals_of_iperf_text() {
 fn keeps_intervals_of_iperf3_without_omitted_ones() {
     let found = series(sample!("iperf3-3.12-tcp4.json"));
     assert_eq!(rows(&found), [(0, 2_236_088_320, 0), (1000, 2_258_370_560, 0)]);
-    let sum = |start: u32, omitted: bool| {
-        json!({"start": start, "end": start + 1, "bytes": 100 + start,
-        "packets": 10, "lost_packets": 2, "omitted": omitted})
-    };
     let start = json!({"connected": [], "test_start": {"protocol": "UDP", "blksize": 10, "reverse": 1}});
     let end = json!({"streams": [{"udp": {"jitter_ms": 0, "sender": false}}]});
-    let sums = [sum(0, true), sum(0, false), sum(1, false)];
+    let sums = [write_sum(0, true), write_sum(0, false), write_sum(1, false)];
     let expected = vec![(0, 100, 8), (1000, 101, 8)];
     let intervals: Vec<_> = sums.iter().map(|sum| json!({"streams": [{"bytes": 1}], "sum": sum})).collect();
     let document = json!({"start": start, "intervals": intervals, "end": end});
     let found = series(document.to_string().as_bytes());
     assert_eq!((found.role, rows(&found)), (Role::Receiver, expected.clone()));
-    let event = |name: &str, data: serde_json::Value| format!("{{\"event\":\"{name}\",\"data\":{data}}}\n");
-    let lines: String = sums.into_iter().map(|sum| event("interval", json!({"sum": sum}))).collect();
-    let streamed = event("start", start) + &lines + &event("end", end);
+    let lines: String = sums.into_iter().map(|sum| write_event("interval", &json!({"sum": sum}))).collect();
+    let streamed = write_event("start", &start) + &lines + &write_event("end", &end);
     assert_eq!(rows(&series(streamed.as_bytes())), expected);
+}
+
+/// The sum of an interval of iperf3.
+fn write_sum(start: u32, omitted: bool) -> Value {
+    json!({"start": start, "end": start + 1, "bytes": 100 + start,
+    "packets": 10, "lost_packets": 2, "omitted": omitted})
+}
+
+fn write_event(name: &str, data: &Value) -> String {
+    format!("{{\"event\":\"{name}\",\"data\":{data}}}\n")
 }
 
 #[test]
 fn keeps_time_series_of_flent() {
-    let file = |units: &str| {
-        json!({
-            "version": 4, "metadata": {"IP_VERSION": 4, "LENGTH": 2, "SERIES_META": {"TCP upload": {"UNITS": units}}},
-            "x_values": [0, 0.5, 1], "raw_values": {}, "results": {"TCP upload": [8, null, 16]},
-        })
-        .to_string()
-    };
-    let found = series(file("Mbits/s").as_bytes());
+    let found = series(write_flent("Mbits/s").as_bytes());
     assert_eq!(rows(&found), [(0, 500_000, 0), (500, 0, 0), (1000, 1_000_000, 0)]);
-    assert_eq!(one(file("Kbits/s").as_bytes()).series, None, "its rates are in another unit");
+    assert_eq!(one(write_flent("Kbits/s").as_bytes()).series, None, "its rates are in another unit");
+}
+
+fn write_flent(units: &str) -> String {
+    json!({
+        "version": 4, "metadata": {"IP_VERSION": 4, "LENGTH": 2, "SERIES_META": {"TCP upload": {"UNITS": units}}},
+        "x_values": [0, 0.5, 1], "raw_values": {}, "results": {"TCP upload": [8, null, 16]},
+    })
+    .to_string()
 }
 
 #[test]
 fn keeps_answers_of_irtt_by_second() {
-    let trip = |seqno: u32, rtt: Option<u32>| {
-        let delay = rtt.map_or(json!({}), |rtt| json!({"rtt": rtt}));
-        json!({"seqno": seqno, "delay": delay})
-    };
+    let trips = [Some(100), Some(300), None, None, Some(500)];
+    let trips: Vec<Value> = (0..).zip(trips).map(|(seqno, rtt)| write_trip(seqno, rtt)).collect();
     let document = json!({
         "config": {"ip_version": "IPv6", "params": {"interval": 500_000_000, "length": 60}}, "stats": {},
-        "round_trips": [trip(0, Some(100)), trip(1, Some(300)), trip(2, None), trip(3, None), trip(4, Some(500))],
+        "round_trips": trips,
     });
     let found = series(document.to_string().as_bytes());
     assert_eq!(rows(&found), [(0, 120, 2), (1000, 0, 0), (2000, 60, 1)]);
@@ -82,20 +86,28 @@ fn keeps_answers_of_irtt_by_second() {
     assert_eq!(delays, [Some(200.0), None, Some(500.0)]);
 }
 
+/// A round trip of irtt, ns.
+fn write_trip(seqno: u32, rtt: Option<u32>) -> Value {
+    let delay = rtt.map_or(json!({}), |rtt| json!({"rtt": rtt}));
+    json!({"seqno": seqno, "delay": delay})
+}
+
 #[test]
 fn drops_series_with_a_gap_or_too_many_rows() {
-    let text = |rows: &str| {
-        format!(
-            "Client connecting to 192.0.2.2, TCP port 5001\n\
-             [  3] local 192.0.2.1 port 40000 connected with 192.0.2.2 port 5001\n{rows}\
-             [  3]  0.0-90000.0 sec  3000 Bytes  12000 bits/sec\n"
-        )
-    };
-    let row = |from: u32| format!("[  3] {from}.0-{}.0 sec  10 Bytes  80 bits/sec\n", from + 1);
-    assert_eq!(one(text(&(row(0) + &row(2))).as_bytes()).series, None);
-    assert_eq!(series(text(&(row(0) + &row(1))).as_bytes()).rows.len(), 2);
-    let many: String = (0..20_001).map(row).collect();
-    assert_eq!(one(text(&many).as_bytes()).series, None);
+    assert_eq!(one(write_text(0..=0, 2).as_bytes()).series, None);
+    assert_eq!(series(write_text(0..=0, 1).as_bytes()).rows.len(), 2);
+    assert_eq!(one(write_text(0..=19_999, 20_000).as_bytes()).series, None);
+}
+
+/// Text of iperf with rows that begin at these seconds, and a last one.
+fn write_text(begins: RangeInclusive<u32>, last: u32) -> String {
+    let mut text = "Client connecting to 192.0.2.2, TCP port 5001\n\
+        [  3] local 192.0.2.1 port 40000 connected with 192.0.2.2 port 5001\n"
+        .to_owned();
+    for from in begins.chain([last]) {
+        text += &format!("[  3] {from}.0-{}.0 sec  10 Bytes  80 bits/sec\n", from + 1);
+    }
+    text + "[  3]  0.0-90000.0 sec  3000 Bytes  12000 bits/sec\n"
 }
 
 #[test]

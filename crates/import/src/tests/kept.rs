@@ -1,6 +1,6 @@
 //! Files as people keep them: with a byte order mark, in UTF-16, with other lines beside the JSON.
 
-use super::{V4, V6, file, is_missing, is_near, list_facts, one, read, tests};
+use super::{V4, V6, file, is_missing, is_near, list_facts, one, read, refused, tests};
 use serde_json::{Value as Json, json};
 use stacklab_model::{Direction, Metric, Transport};
 
@@ -24,7 +24,6 @@ fn tcp(received: u64, bytes: u64, seconds: f64) -> Json {
 
 /// A UDP test of 10 s over IPv4.
 fn udp(server: bool, reverse: u8) -> Json {
-    let sum = |packets: u64, bytes: u64| json!({"start": 0, "end": 10, "packets": packets, "bytes": bytes});
     let mut document = json!({
         "start": {
             "connected": [{"local_host": "192.0.2.1", "remote_host": "192.0.2.2"}],
@@ -35,8 +34,8 @@ fn udp(server: bool, reverse: u8) -> Json {
             "streams": [{"udp": {
                 "end": 10, "jitter_ms": 0.1, "lost_packets": 400, "packets": 10_000, "sender": true
             }}],
-            "sum_sent": sum(10_000, 12_000_000),
-            "sum_received": sum(500, 120_000),
+            "sum_sent": {"start": 0, "end": 10, "packets": 10_000, "bytes": 12_000_000},
+            "sum_received": {"start": 0, "end": 10, "packets": 500, "bytes": 120_000},
         },
     });
     if server {
@@ -168,10 +167,9 @@ fn time_in_which_nothing_arrived_counts() {
 
 #[test]
 fn formats_that_are_not_read_are_named() {
-    let said = |text: &str| read(text.as_bytes(), None).unwrap_err().to_string();
-    assert!(said("sockperf: == version #3.7 ==\n").contains("text of sockperf"));
-    assert!(said("<ntttcps computername=\"a\">").contains("XML of ntttcp"));
-    assert!(said("[{\"prb_id\": 1, \"msm_id\": 2}]").contains("RIPE Atlas"));
+    assert!(refused("sockperf: == version #3.7 ==\n").contains("text of sockperf"));
+    assert!(refused("<ntttcps computername=\"a\">").contains("XML of ntttcp"));
+    assert!(refused("[{\"prb_id\": 1, \"msm_id\": 2}]").contains("RIPE Atlas"));
 }
 
 #[test]

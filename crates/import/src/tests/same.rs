@@ -259,30 +259,28 @@ fn rows_of_an_export_are_read_one_after_another() {
 
 /// Two files of iperf3, of UDP over IPv4 and IPv6, with these sizes.
 fn datagrams(sizes: [u32; 2]) -> Vec<ToolFile> {
-    let file_of = |bytes: &[u8], size: u32| {
-        let mut found = file(bytes);
-        let Content::Tests(tests) = &mut found.content else { panic!() };
+    let mut files = vec![file(sample!("iperf3-3.21-udp4.json")), file(sample!("iperf3-3.12-udp6.json"))];
+    for (file, size) in files.iter_mut().zip(sizes) {
+        let Content::Tests(tests) = &mut file.content else { panic!() };
         tests[0].size = Some(size);
-        found
-    };
-    vec![
-        file_of(sample!("iperf3-3.21-udp4.json"), sizes[0]),
-        file_of(sample!("iperf3-3.12-udp6.json"), sizes[1]),
-    ]
+    }
+    files
+}
+
+/// The size of each run, and what it is of.
+fn list_sizes(files: &[ToolFile]) -> Vec<(SizeOf, u32)> {
+    let runs = runs(files).unwrap();
+    runs.into_iter().map(|(_, run, _)| (run.trial.cell.size_of, run.trial.cell.size)).collect()
 }
 
 #[test]
 fn datagrams_of_equal_packets_are_compared_by_frame() {
-    let cells = |files: &[ToolFile]| {
-        let runs = runs(files).unwrap();
-        runs.into_iter().map(|(_, run, _)| (run.trial.cell.size_of, run.trial.cell.size)).collect::<Vec<_>>()
-    };
-    assert_eq!(cells(&datagrams([1448, 1428])), [(SizeOf::Frame, 1494); 2]);
-    assert_eq!(cells(&datagrams([1200, 1200])), [(SizeOf::Write, 1200); 2]);
-    assert_eq!(cells(&datagrams([1448, 1400])), [(SizeOf::Write, 1448), (SizeOf::Write, 1400)]);
+    assert_eq!(list_sizes(&datagrams([1448, 1428])), [(SizeOf::Frame, 1494); 2]);
+    assert_eq!(list_sizes(&datagrams([1200, 1200])), [(SizeOf::Write, 1200); 2]);
+    assert_eq!(list_sizes(&datagrams([1448, 1400])), [(SizeOf::Write, 1448), (SizeOf::Write, 1400)]);
     // Where one family has both sizes, those that are the same are paired.
     let both = [datagrams([1448, 1428]), datagrams([1448, 1448])].concat();
-    assert!(cells(&both).iter().all(|(size_of, _)| *size_of == SizeOf::Write));
+    assert!(list_sizes(&both).iter().all(|(size_of, _)| *size_of == SizeOf::Write));
     let run = &runs(&datagrams([1448, 1428])).unwrap()[0].1;
     assert!(run.warnings.iter().any(|warning| warning.code == "tool_size"), "{:?}", run.warnings);
 }

@@ -35,8 +35,6 @@ fn last_line_without_its_end_is_refused() {
 
 #[test]
 fn cut_or_damaged_file_is_refused_with_its_place() {
-    let refuse = |bytes: &[u8]| read(bytes, None).unwrap_err().to_string();
-    let cut = |bytes: &'static [u8], part: usize| &bytes[..bytes.len() * part / 100];
     for (bytes, part, words) in [
         (sample!("iperf3-3.12-udp6.json"), 60, "line 90, column 21: the JSON is cut short"),
         (sample!("iperf3-3.21-stream.json"), 50, "the JSON is cut short here"),
@@ -47,7 +45,7 @@ fn cut_or_damaged_file_is_refused_with_its_place() {
         (sample!("ditg-2.8.1-udp4.txt"), 40, "cut short"),
         (sample!("flent-2.1.1-ping4.flent.gz"), 60, "of the content: gzip cannot be read on"),
     ] {
-        let said = refuse(cut(bytes, part));
+        let said = read_error(&bytes[..bytes.len() * part / 100]);
         assert!(said.contains(words), "{words}: {said}");
     }
     for (text, words) in [
@@ -60,10 +58,14 @@ fn cut_or_damaged_file_is_refused_with_its_place() {
         ("{\"version\": 5, \"metadata\": {}, \"results\": {}}", "its format is 5, and up to 4 are known"),
         ("\u{0}\n", "unknown format"),
     ] {
-        let said = refuse(text.as_bytes());
+        let said = refused(text);
         assert!(said.contains(words), "{text}: {said}");
     }
-    assert!(refuse(b"{\"start\": \"\xff").contains("byte 11: this is not text"));
+    assert!(read_error(b"{\"start\": \"\xff").contains("byte 11: this is not text"));
+}
+
+fn read_error(bytes: &[u8]) -> String {
+    read(bytes, None).unwrap_err().to_string()
 }
 
 #[test]
