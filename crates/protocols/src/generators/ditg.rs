@@ -42,13 +42,8 @@ fn sender(traffic: &Traffic) -> CommandLine {
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     let (_, total) = output.decoded.split_once("TOTAL RESULTS").ok_or("ITGDec prints no figures")?;
-    let field = |key: &str| {
-        let line = total.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
-        line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("ITGDec prints no {key}"))
-    };
-    let of = |key: &str| number(key, field(key)?);
-    let messages = count("Total packets", field("Total packets")?)?;
-    let bytes = count("Bytes received", field("Bytes received")?)?;
+    let messages = read_count(total, "Total packets")?;
+    let bytes = read_count(total, "Bytes received")?;
     if messages == 0 {
         return Err("its log has no packet".to_owned());
     }
@@ -56,14 +51,28 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     if (each - f64::from(traffic.message_bytes)).abs() > 0.5 {
         return Err(format!("it sent {each} bytes per message, planned are {}", traffic.message_bytes));
     }
-    let lost = count("Packets dropped", field("Packets dropped")?)?;
+    let lost = read_count(total, "Packets dropped")?;
     Ok(Figures {
         received_bytes: Some(bytes),
         received_messages: Some(messages),
-        bits_per_second: Some(of("Average bitrate")? * 1e3),
+        bits_per_second: Some(read_number(total, "Average bitrate")? * 1e3),
         loss: (traffic.transport == Transport::Udp).then(|| lost as f64 / (lost + messages) as f64),
-        jitter_ms: Some(of("Average jitter")? * 1e3),
-        delay_mean_ms: Some(of("Average delay")? * 1e3),
+        jitter_ms: Some(read_number(total, "Average jitter")? * 1e3),
+        delay_mean_ms: Some(read_number(total, "Average delay")? * 1e3),
         ..Figures::default()
     })
+}
+
+/// The first word behind a key of the log's total: `Total packets            =         53661`.
+fn find_field<'a>(total: &'a str, key: &str) -> Result<&'a str, String> {
+    let line = total.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("ITGDec prints no {key}"))
+}
+
+fn read_count(total: &str, key: &str) -> Result<u64, String> {
+    count(key, find_field(total, key)?)
+}
+
+fn read_number(total: &str, key: &str) -> Result<f64, String> {
+    number(key, find_field(total, key)?)
 }

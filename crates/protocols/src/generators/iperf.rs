@@ -61,11 +61,13 @@ fn receiver(traffic: &Traffic) -> CommandLine {
 
 /// The words of a line of figures: `[  1] 0.0000-0.5037 sec  60651000 Bytes  963276197 bits/sec ..`.
 fn words<'a>(said: &'a str, whose: &str) -> Result<Vec<&'a str>, String> {
-    let is_figures =
-        |line: &&str| line.contains(" sec ") && line.contains(" Bytes ") && line.contains(" bits/sec");
     // The sender's end repeats what the receiver's end says, below its own figures.
-    let line = said.lines().find(is_figures);
+    let line = said.lines().find(|line| has_figures(line));
     Ok(line.ok_or_else(|| format!("the {whose}'s end prints no figures"))?.split_whitespace().collect())
+}
+
+fn has_figures(line: &str) -> bool {
+    line.contains(" sec ") && line.contains(" Bytes ") && line.contains(" bits/sec")
 }
 
 fn before<'a>(words: &[&'a str], unit: &str) -> Result<&'a str, String> {
@@ -83,16 +85,14 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
         bits_per_second: Some(number("bits per second", before(&received, "bits/sec")?)?),
         ..Figures::default()
     };
-    let behind =
-        |words: &[&str]| words.iter().position(|word| *word == "bits/sec").map_or(0, |place| place + 1);
     match traffic.transport {
         Transport::Tcp => {
             // Write/Err, then Rtry.
-            let again = sent.get(behind(&sent) + 1).ok_or("the sender's end prints no retransmissions")?;
+            let again = sent.get(skip_rate(&sent) + 1).ok_or("the sender's end prints no retransmissions")?;
             figures.retransmits = Some(count("retransmissions", again)?);
         }
         Transport::Udp => {
-            let rest = &received[behind(&received)..];
+            let rest = &received[skip_rate(&received)..];
             figures.jitter_rfc3550_ms = Some(number("jitter", before(rest, "ms")?)?);
             let (lost, total) = rest
                 .get(2)
@@ -108,4 +108,9 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
         }
     }
     Ok(figures)
+}
+
+/// The place behind the rate; 0 without one.
+fn skip_rate(words: &[&str]) -> usize {
+    words.iter().position(|word| *word == "bits/sec").map_or(0, |place| place + 1)
 }

@@ -53,28 +53,29 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     if block.as_u64() != Some(u64::from(traffic.message_bytes)) {
         return Err(format!("it sent {block} bytes per message, planned are {}", traffic.message_bytes));
     }
-    let end = &said["end"];
-    let of = |sum: &str, name: &str| end[sum][name].as_f64().filter(|figure| (0.0..=1e18).contains(figure));
-    let count = |sum: &str, name: &str| end[sum][name].as_u64();
-    let received_bytes = count("sum_received", "bytes").ok_or("it reports no received bytes")?;
+    let sent = &said["end"]["sum_sent"];
+    let received = &said["end"]["sum_received"];
+    let received_bytes = received["bytes"].as_u64().ok_or("it reports no received bytes")?;
     let mut figures = Figures {
-        sent_bytes: count("sum_sent", "bytes"),
+        sent_bytes: sent["bytes"].as_u64(),
         received_bytes: Some(received_bytes),
-        bits_per_second: of("sum_received", "bits_per_second"),
+        bits_per_second: read_figure(&received["bits_per_second"]),
         ..Figures::default()
     };
     match traffic.transport {
-        Transport::Tcp => figures.retransmits = count("sum_sent", "retransmits"),
+        Transport::Tcp => figures.retransmits = sent["retransmits"].as_u64(),
         Transport::Udp => {
-            let sent = count("sum_sent", "packets");
-            let lost = count("sum_received", "lost_packets");
-            figures.sent_messages = sent;
+            figures.sent_messages = sent["packets"].as_u64();
             figures.received_messages = Some(received_bytes / u64::from(traffic.message_bytes.max(1)));
-            figures.loss = of("sum_received", "lost_percent")
-                .filter(|_| lost.is_some())
-                .map(|per_cent| per_cent / 100.0);
-            figures.jitter_rfc3550_ms = of("sum_received", "jitter_ms");
+            if received["lost_packets"].is_u64() {
+                figures.loss = read_figure(&received["lost_percent"]).map(|per_cent| per_cent / 100.0);
+            }
+            figures.jitter_rfc3550_ms = read_figure(&received["jitter_ms"]);
         }
     }
     Ok(figures)
+}
+
+fn read_figure(figure: &Value) -> Option<f64> {
+    figure.as_f64().filter(|figure| (0.0..=1e18).contains(figure))
 }

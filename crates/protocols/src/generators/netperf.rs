@@ -48,41 +48,57 @@ fn sender(traffic: &Traffic) -> CommandLine {
 }
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
-    let said = |key: &str| output.sender.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-    let required = |key: &str| said(key).ok_or_else(|| format!("it prints no {key}"));
-    let size = if traffic.round_trips { "REQUEST_SIZE" } else { "LOCAL_SEND_SIZE" };
-    let bytes = count(size, required(size)?)?;
+    let said = output.sender;
+    let bytes = read_count(said, if traffic.round_trips { "REQUEST_SIZE" } else { "LOCAL_SEND_SIZE" })?;
     if bytes != u64::from(traffic.message_bytes) {
         return Err(format!("it sent {bytes} bytes per message, planned are {}", traffic.message_bytes));
     }
     let mut figures = Figures {
-        sent_bytes: Some(count("LOCAL_BYTES_SENT", required("LOCAL_BYTES_SENT")?)?),
-        received_bytes: Some(count("REMOTE_BYTES_RECVD", required("REMOTE_BYTES_RECVD")?)?),
+        sent_bytes: Some(read_count(said, "LOCAL_BYTES_SENT")?),
+        received_bytes: Some(read_count(said, "REMOTE_BYTES_RECVD")?),
         ..Figures::default()
     };
     if traffic.transport == Transport::Udp || traffic.round_trips {
-        let [sent, received] = ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"]
-            .map(|key| required(key).and_then(|text| count(key, text)));
-        (figures.sent_messages, figures.received_messages) = (Some(sent?), Some(received?));
+        figures.sent_messages = Some(read_count(said, "LOCAL_SEND_CALLS")?);
+        figures.received_messages = Some(read_count(said, "REMOTE_RECV_CALLS")?);
     }
     if traffic.round_trips {
-        let ms = |key: &str| required(key).and_then(|text| number(key, text)).map(|us| us / 1e3);
-        figures.round_trip_ms = Some([ms("P50_LATENCY")?, ms("MEAN_LATENCY")?, ms("P99_LATENCY")?]);
+        let median_us = read_number(said, "P50_LATENCY")?;
+        let mean_us = read_number(said, "MEAN_LATENCY")?;
+        let high_us = read_number(said, "P99_LATENCY")?;
+        figures.round_trip_ms = Some([median_us / 1e3, mean_us / 1e3, high_us / 1e3]);
         return Ok(figures);
     }
-    if said("THROUGHPUT_UNITS") != Some("10^6bits/s") {
+    if find_value(said, "THROUGHPUT_UNITS") != Some("10^6bits/s") {
         return Err("its throughput is not in 10^6bits/s".to_owned());
     }
-    figures.bits_per_second = Some(number("THROUGHPUT", required("THROUGHPUT")?)? * 1e6);
+    figures.bits_per_second = Some(read_number(said, "THROUGHPUT")? * 1e6);
     match (traffic.transport, figures.sent_messages, figures.received_messages) {
         (Transport::Udp, Some(sent @ 1..), Some(received)) => {
             figures.loss = Some(sent.saturating_sub(received) as f64 / sent as f64);
         }
         // -1 where the kernel does not say.
         (Transport::Tcp, ..) => {
-            figures.retransmits = said("LOCAL_TRANSPORT_RETRANS").and_then(|again| again.parse().ok());
+            let again = find_value(said, "LOCAL_TRANSPORT_RETRANS");
+            figures.retransmits = again.and_then(|again| again.parse().ok());
         }
         _ => {}
     }
     Ok(figures)
+}
+
+fn find_value<'a>(said: &'a str, key: &str) -> Option<&'a str> {
+    said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+}
+
+fn require_value<'a>(said: &'a str, key: &str) -> Result<&'a str, String> {
+    find_value(said, key).ok_or_else(|| format!("it prints no {key}"))
+}
+
+fn read_count(said: &str, key: &str) -> Result<u64, String> {
+    count(key, require_value(said, key)?)
+}
+
+fn read_number(said: &str, key: &str) -> Result<f64, String> {
+    number(key, require_value(said, key)?)
 }

@@ -63,19 +63,24 @@ fn read(generator: Generator, transport: Transport, round_trips: bool) -> Figure
     tool(generator).unwrap().figures(&traffic, &printed(generator, transport, round_trips)).unwrap()
 }
 
+fn read_tcp(generator: Generator) -> Figures {
+    read(generator, Transport::Tcp, false)
+}
+
+fn read_udp(generator: Generator) -> Figures {
+    read(generator, Transport::Udp, false)
+}
+
 #[test]
 fn figures_are_those_that_the_programs_print() {
-    let udp = |generator| read(generator, Transport::Udp, false);
-    let tcp = |generator| read(generator, Transport::Tcp, false);
-
-    let figures = tcp(Generator::Iperf3);
+    let figures = read_tcp(Generator::Iperf3);
     assert_eq!((figures.sent_bytes, figures.received_bytes), (Some(247_416_000), Some(246_302_992)));
     assert_eq!((figures.retransmits, figures.loss), (Some(15), None));
 
-    let figures = tcp(Generator::Iperf);
+    let figures = read_tcp(Generator::Iperf);
     assert_eq!((figures.sent_bytes, figures.received_bytes), (Some(497_844_060), Some(497_844_060)));
     assert_eq!((figures.bits_per_second, figures.retransmits), (Some(3_982_087_471.0), Some(1)));
-    let figures = udp(Generator::Iperf);
+    let figures = read_udp(Generator::Iperf);
     assert_eq!((figures.received_bytes, figures.received_messages), (Some(70_446_000), Some(58_705)));
     assert_eq!((figures.sent_messages, figures.loss), (Some(107_677), Some(48_972.0 / 107_677.0)));
     assert_eq!(
@@ -83,12 +88,12 @@ fn figures_are_those_that_the_programs_print() {
         (Some(0.995), Some(0.002), None)
     );
 
-    let figures = udp(Generator::Ditg);
+    let figures = read_udp(Generator::Ditg);
     assert_eq!((figures.received_bytes, figures.sent_bytes), (Some(64_393_200), None));
     assert_eq!((figures.bits_per_second, figures.jitter_ms), (Some(513_226_134.258), Some(0.016)));
     assert_eq!((figures.delay_mean_ms, figures.jitter_rfc3550_ms), (Some(0.53), None));
     assert_eq!(figures.loss, Some(56_093.0 / 109_754.0));
-    assert_eq!(tcp(Generator::Ditg).loss, None);
+    assert_eq!(read_tcp(Generator::Ditg).loss, None);
 
     for transport in Transport::ALL {
         let figures = read(Generator::Netperf, *transport, true);
@@ -156,68 +161,74 @@ fn translated_ends_have_the_family_of_their_addresses() {
     }
 }
 
+/// The sender's command line for datagrams over IPv6, after a change.
+fn write_line(generator: Generator, change: impl FnOnce(&mut Traffic)) -> String {
+    let mut traffic = traffic(Family::Ipv6, Transport::Udp);
+    change(&mut traffic);
+    let CommandLine { program, arguments } = (tool(generator).unwrap().sender)(&traffic);
+    format!("{program} {}", arguments.join(" "))
+}
+
 #[test]
 fn command_lines_are_the_programs_own() {
-    let line = |generator: Generator, change: &dyn Fn(&mut Traffic)| {
-        let mut traffic = traffic(Family::Ipv6, Transport::Udp);
-        change(&mut traffic);
-        let CommandLine { program, arguments } = (tool(generator).unwrap().sender)(&traffic);
-        format!("{program} {}", arguments.join(" "))
-    };
     assert_eq!(
-        line(Generator::Iperf3, &|traffic| traffic.flows = 2),
+        write_line(Generator::Iperf3, |traffic| traffic.flows = 2),
         "iperf3 -c fd09::2 -6 -B fd09::1 -p 5201 -J -i 0 -l 1200 -P 2 -t 1 -u -b 0"
     );
     assert_eq!(
-        line(Generator::Iperf3, &|traffic| {
+        write_line(Generator::Iperf3, |traffic| {
             (traffic.transport, traffic.length) = (Transport::Tcp, Length::Packets(7));
             (traffic.tuning.nodelay, traffic.tuning.dscp) = (Some(true), Some(46));
         }),
         "iperf3 -c fd09::2 -6 -B fd09::1 -p 5201 -J -i 0 -l 1200 -P 1 -k 7 -N -S 184"
     );
     assert_eq!(
-        line(Generator::Iperf, &|traffic| (traffic.per_second, traffic.length) =
-            (Some(100.4), Length::Time(250_000_000))),
+        write_line(Generator::Iperf, |traffic| {
+            traffic.per_second = Some(100.4);
+            traffic.length = Length::Time(250_000_000);
+        }),
         "iperf -p 5001 -e -f b -V -u -c fd09::2 -B fd09::1 -l 1200 -t 0.25 -b 100pps"
     );
     assert_eq!(
-        line(Generator::Ditg, &|traffic| traffic.per_second = Some(100.0)),
+        write_line(Generator::Ditg, |traffic| traffic.per_second = Some(100.0)),
         "ITGSend -a fd09::2 -rp 8999 -T UDP -c 1200 -C 100 -t 1000"
     );
-    let rr = line(Generator::Netperf, &|traffic| traffic.round_trips = true);
+    let rr = write_line(Generator::Netperf, |traffic| traffic.round_trips = true);
     assert!(
         rr.starts_with("netperf -H fd09::2,6 -L fd09::1,6 -p 12865 -t UDP_RR -P 0 -l 1 -- -r 1200,1200"),
         "{rr}"
     );
 }
 
+/// The reason against an output, of which both ends print the same.
+fn refuse(generator: Generator, sender: &str, decoded: &str) -> String {
+    let output = Output { sender, receiver: sender, decoded };
+    tool(generator).unwrap().figures(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
+}
+
 #[test]
 fn nonsense_is_refused_with_what_is_wrong_with_it() {
-    let refused = |generator: Generator, sender: &str, decoded: &str| {
-        let output = Output { sender, receiver: sender, decoded };
-        tool(generator).unwrap().figures(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
-    };
-    assert!(refused(Generator::Iperf3, "yes\n", "").contains("not JSON"));
+    assert!(refuse(Generator::Iperf3, "yes\n", "").contains("not JSON"));
     let busy = r#"{"error": "the server is busy running a test. try again later"}"#;
     assert_eq!(
-        refused(Generator::Iperf3, busy, ""),
+        refuse(Generator::Iperf3, busy, ""),
         "it says: the server is busy running a test. try again later"
     );
     let other = output!("iperf3-udp-sender").replace("\"blksize\":\t1200", "\"blksize\":\t1448");
-    assert_eq!(refused(Generator::Iperf3, &other, ""), "it sent 1448 bytes per message, planned are 1200");
-    assert_eq!(refused(Generator::Iperf, "yes\n", ""), "the sender's end prints no figures");
-    assert!(refused(Generator::Netperf, "LOCAL_SEND_SIZE=1448\n", "").contains("1448 bytes"));
-    assert_eq!(refused(Generator::Netperf, "yes\n", ""), "it prints no LOCAL_SEND_SIZE");
-    assert_eq!(refused(Generator::Ditg, "", "yes\n"), "ITGDec prints no figures");
+    assert_eq!(refuse(Generator::Iperf3, &other, ""), "it sent 1448 bytes per message, planned are 1200");
+    assert_eq!(refuse(Generator::Iperf, "yes\n", ""), "the sender's end prints no figures");
+    assert!(refuse(Generator::Netperf, "LOCAL_SEND_SIZE=1448\n", "").contains("1448 bytes"));
+    assert_eq!(refuse(Generator::Netperf, "yes\n", ""), "it prints no LOCAL_SEND_SIZE");
+    assert_eq!(refuse(Generator::Ditg, "", "yes\n"), "ITGDec prints no figures");
     let none =
         output!("ditg-udp-decoded").replace("Total packets            =         53661", "Total packets = 0");
-    assert_eq!(refused(Generator::Ditg, "", &none), "its log has no packet");
+    assert_eq!(refuse(Generator::Ditg, "", &none), "its log has no packet");
     // What it quotes is short, and does nothing to a terminal.
     let long = format!("{{\"error\": \"\\u001b[2J{}\"}}", "x".repeat(10_000));
-    let figures = refused(Generator::Iperf3, &long, "");
+    let figures = refuse(Generator::Iperf3, &long, "");
     assert!(figures.len() < 400 && figures.starts_with("it says: \u{fffd}[2Jx"), "{figures}");
     let more = output!("iperf3-udp-sender").replace("\"lost_percent\":\t", "\"lost_percent\":\t9");
-    assert!(refused(Generator::Iperf3, &more, "").starts_with("it says that it lost "));
+    assert!(refuse(Generator::Iperf3, &more, "").starts_with("it says that it lost "));
 }
 
 proptest! {

@@ -187,12 +187,11 @@ impl<'a> ClientSession<'a> {
 
     fn stream(&self, way: Way, place: u64) -> Result<Stream, ClientError> {
         let Test { parameters, from, to, length, .. } = self.test;
-        let all = u64::from(parameters.parallel);
-        let upto =
-            |place: u64, packets: u64| (u128::from(packets) * u128::from(place) / u128::from(all)) as u64;
+        let streams = u64::from(parameters.parallel);
         let length = match *length {
             Length::Packets(all) if way == Way::Send => {
-                Length::Packets(upto(place + 1, all) - upto(place, all))
+                let until = count_before(place + 1, all, streams);
+                Length::Packets(until - count_before(place, all, streams))
             }
             length => length,
         };
@@ -337,12 +336,17 @@ impl<'a> ClientSession<'a> {
             State::ServerError => {
                 let mut reason = [0; 8];
                 let given = self.control.fill(&mut reason, Instant::now() + STEP_LIMIT).is_ok();
-                let reason = if given { Refusal::explained(reason) } else { "no reason given".to_owned() };
+                let reason = if given { Refusal::explain(reason) } else { "no reason given".to_owned() };
                 ClientError::Refused(at, reason)
             }
             state => ClientError::Refused(at, format!("it sent {state:?} out of sequence")),
         }
     }
+}
+
+/// How many of a test's messages the streams before a place send.
+fn count_before(place: u64, messages: u64, streams: u64) -> u64 {
+    (u128::from(messages) * u128::from(place) / u128::from(streams)) as u64
 }
 
 fn greet(stream: &Stream) -> io::Result<()> {

@@ -68,16 +68,17 @@ impl Control {
 
     /// Whether the peer has closed. What it has said is not taken.
     pub(super) fn is_closed(&self) -> bool {
-        let look = || {
-            self.stream.set_nonblocking(true)?;
-            let seen = self.stream.peek(&mut [0]);
-            self.stream.set_nonblocking(false)?;
-            seen
-        };
-        match look() {
+        match self.peek() {
             Ok(count) => count == 0,
             Err(error) => !is_nothing(&error),
         }
+    }
+
+    fn peek(&self) -> io::Result<usize> {
+        self.stream.set_nonblocking(true)?;
+        let seen = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false)?;
+        seen
     }
 
     pub(super) fn state(&mut self, deadline: Instant) -> io::Result<State> {

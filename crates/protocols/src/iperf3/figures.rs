@@ -73,6 +73,13 @@ struct Transfer<'a> {
     way: Way,
 }
 
+/// The longest pause of a stream within its measured part.
+struct Pause {
+    pause_ns: u64,
+    window_ns: u64,
+    messages: u64,
+}
+
 impl Transfer<'_> {
     /// The peer's results of these streams, each with what was counted here.
     fn pairs(&self) -> impl Iterator<Item = (Option<&StreamResult>, &Counted)> {
@@ -143,15 +150,19 @@ impl Transfer<'_> {
 
     /// Messages of the measured part by the peer's word: for TCP, what would be.
     fn their_messages(&self) -> u64 {
-        let of = |stream: &StreamResult| match (self.spec.transport, self.way) {
+        add_up(self.theirs().map(|stream| self.count_messages(stream)))
+    }
+
+    fn count_messages(&self, stream: &StreamResult) -> u64 {
+        let measured = stream.packets.saturating_sub(self.omitted_packets(stream));
+        match (self.spec.transport, self.way) {
             (Transport::Tcp, _) => stream.bytes / u64::from(self.spec.message_bytes).max(1),
             (Transport::Udp, Way::Send) => {
                 let lost = stream.errors.saturating_sub(stream.omitted_errors);
-                stream.packets.saturating_sub(self.omitted_packets(stream)).saturating_sub(lost)
+                measured.saturating_sub(lost)
             }
-            (Transport::Udp, Way::Receive) => stream.packets.saturating_sub(self.omitted_packets(stream)),
-        };
-        add_up(self.theirs().map(of))
+            (Transport::Udp, Way::Receive) => measured,
+        }
     }
 
     /// Sender's and receiver's report: this host's, and one of the peer's word.
@@ -195,69 +206,95 @@ impl Transfer<'_> {
 
     fn values(&self, path: &Path) -> BTreeMap<Metric, Value> {
         let [sender, receiver] = self.reports();
-        let sent = &sender.sent;
         let received = &receiver.received;
-        let mut made = values(self.spec, path, &sender, &receiver);
-        let mut set = |metrics: &[Metric], value: Value| {
-            let metrics = metrics.iter().filter(|metric| metric.applies_to(self.spec.transport));
-            made.extend(metrics.map(|metric| (*metric, value.clone())));
-        };
         let seconds = received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9;
-        let rate = |amount: f64| Value::finite(amount / seconds, "all arrived at one time");
-        set(&[Metric::Throughput], rate(received.bytes as f64 * 8.0 / 1e6));
+        let megabits = received.bytes as f64 * 8.0 / 1e6;
+        let mut theirs = BTreeMap::new();
+        theirs.insert(Metric::Throughput, Value::finite(megabits / seconds, "all arrived at one time"));
         let messages = match self.spec.transport {
-            Transport::Udp => rate(received.measured as f64),
+            Transport::Udp => Value::finite(received.measured as f64 / seconds, "all arrived at one time"),
             Transport::Tcp => unknown("message boundaries: TCP has none"),
         };
-        set(&[Metric::MessageRate], messages);
+        theirs.insert(Metric::MessageRate, messages);
         let jitters: Vec<f64> = match self.way {
             Way::Send => self.theirs().map(|stream| stream.jitter_s * 1e3).collect(),
             Way::Receive => self.received().map(|counts| counts.jitter_ns / 1e6).collect(),
         };
         let jitter = jitters.iter().sum::<f64>() / jitters.len() as f64;
         let smoothed = format!("iperf3 reports only the smoothed jitter (RFC 3550): {jitter:.4} ms");
-        set(&[Metric::Jitter], Value::Missing(smoothed));
-        set(&[Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv], unknown("delays"));
-        set(&[Metric::JitterRfc3550], Value::finite(jitter, "there was no stream"));
-        match self.way {
-            Way::Send => {
-                set(&[Metric::Duplicate, Metric::Reorder], unknown("copies and reordered datagrams apart"));
-                set(&[Metric::Fairness, Metric::IpReasmOks], unknown("it"));
-                let sent = self.datagrams_to_count();
-                let lost = sent.saturating_sub(received.measured) as f64;
-                set(&[Metric::Loss], Value::finite(lost / sent as f64, "nothing was sent"));
-            }
-            Way::Receive => {
-                let sum = |of: fn(&ReceivedCounts) -> u64| add_up(self.received().map(of)) as f64;
-                let seen = sum(|counts| counts.next.saturating_sub(counts.omitted_next));
-                let lost = sum(|counts| counts.lost.saturating_sub(counts.omitted_lost));
-                set(&[Metric::Loss], Value::finite(lost / seen, "nothing arrived"));
-                set(&[Metric::IpFragCreates, Metric::PathMtu], unknown("it"));
-                let again: Option<u64> = self.theirs().map(|stream| stream.retransmits).sum();
-                let each = |count| Value::finite(count as f64 / sent.of_trial() as f64, "nothing was sent");
-                set(&[Metric::Retransmits], again.map_or_else(|| unknown("retransmissions"), each));
-            }
+        theirs.insert(Metric::Jitter, Value::Missing(smoothed));
+        for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
+            theirs.insert(metric, unknown("delays"));
         }
+        theirs.insert(Metric::JitterRfc3550, Value::finite(jitter, "there was no stream"));
+        match self.way {
+            Way::Send => self.add_values_of_sender(received.measured, &mut theirs),
+            Way::Receive => self.add_values_of_receiver(sender.sent.of_trial(), &mut theirs),
+        }
+        theirs.retain(|metric, _| metric.applies_to(self.spec.transport));
+        let mut made = values(self.spec, path, &sender, &receiver);
+        made.extend(theirs);
         made
+    }
+
+    /// What is known only of what this host sends, and what is unknown of it.
+    fn add_values_of_sender(&self, counted: u64, theirs: &mut BTreeMap<Metric, Value>) {
+        for metric in [Metric::Duplicate, Metric::Reorder] {
+            theirs.insert(metric, unknown("copies and reordered datagrams apart"));
+        }
+        for metric in [Metric::Fairness, Metric::IpReasmOks] {
+            theirs.insert(metric, unknown("it"));
+        }
+        let sent = self.datagrams_to_count();
+        let lost = sent.saturating_sub(counted) as f64;
+        theirs.insert(Metric::Loss, Value::finite(lost / sent as f64, "nothing was sent"));
+    }
+
+    /// The same of what the server sends.
+    fn add_values_of_receiver(&self, sent: u64, theirs: &mut BTreeMap<Metric, Value>) {
+        let mut seen = 0_u64;
+        let mut lost = 0_u64;
+        for counts in self.received() {
+            seen = seen.saturating_add(counts.next.saturating_sub(counts.omitted_next));
+            lost = lost.saturating_add(counts.lost.saturating_sub(counts.omitted_lost));
+        }
+        theirs.insert(Metric::Loss, Value::finite(lost as f64 / seen as f64, "nothing arrived"));
+        for metric in [Metric::IpFragCreates, Metric::PathMtu] {
+            theirs.insert(metric, unknown("it"));
+        }
+        let again: Option<u64> = self.theirs().map(|stream| stream.retransmits).sum();
+        let retransmits = match again {
+            Some(count) => Value::finite(count as f64 / sent as f64, "nothing was sent"),
+            None => unknown("retransmissions"),
+        };
+        theirs.insert(Metric::Retransmits, retransmits);
     }
 
     /// The warning that nothing moved for long in all streams.
     fn standstill(&self) -> Option<Warning> {
-        let of_stream = |counted: &Counted| match counted {
-            Counted::Sent(counts) => {
-                (counts.longest_pause_ns, counts.last_ns.saturating_sub(counts.first_ns), counts.measured)
-            }
+        let pauses = self.pairs().map(|(_, counted)| self.find_longest_pause(counted));
+        let Pause { pause_ns, window_ns, messages } = pauses.min_by_key(|pause| pause.pause_ns)?;
+        standstill_of_stream(self.spec, pause_ns, window_ns, messages)
+    }
+
+    fn find_longest_pause(&self, counted: &Counted) -> Pause {
+        match counted {
+            Counted::Sent(counts) => Pause {
+                pause_ns: counts.longest_pause_ns,
+                window_ns: counts.last_ns.saturating_sub(counts.first_ns),
+                messages: counts.measured,
+            },
             Counted::Received(counts) => {
                 let [begin_ns, end_ns] = [self.own.received.first_ns, self.own.received.last_ns];
                 let at_begin_ns = counts.first_ns.saturating_sub(begin_ns);
                 let at_end_ns = end_ns.saturating_sub(counts.last_ns);
-                let pause_ns = counts.longest_pause_ns.max(at_begin_ns).max(at_end_ns);
-                (pause_ns, end_ns.saturating_sub(begin_ns), counts.messages)
+                Pause {
+                    pause_ns: counts.longest_pause_ns.max(at_begin_ns).max(at_end_ns),
+                    window_ns: end_ns.saturating_sub(begin_ns),
+                    messages: counts.messages,
+                }
             }
-        };
-        let streams = self.pairs().map(|(_, counted)| of_stream(counted));
-        let (pause_ns, window_ns, messages) = streams.min_by_key(|(pause_ns, ..)| *pause_ns)?;
-        standstill_of_stream(self.spec, pause_ns, window_ns, messages)
+        }
     }
 
     /// The peer's word beside what was counted here.

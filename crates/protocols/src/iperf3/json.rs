@@ -86,6 +86,23 @@ pub(crate) struct StreamResult {
     pub seconds: f64,
 }
 
+impl StreamResult {
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "bytes": self.bytes,
+            "retransmits": self.retransmits.map_or(json!(-1), |number| json!(number)),
+            "jitter": self.jitter_s,
+            "errors": self.errors,
+            "omitted_errors": self.omitted_errors,
+            "packets": self.packets,
+            "omitted_packets": self.omitted_packets,
+            "start_time": 0,
+            "end_time": self.seconds,
+        })
+    }
+}
+
 impl Results {
     /// Reads results.
     pub fn parse(json: &str) -> Result<Self, String> {
@@ -99,21 +116,20 @@ impl Results {
         let mut streams = Vec::new();
         for item in items {
             let Value::Object(stream) = item else { return Err("a stream is not a JSON object".to_owned()) };
-            let of = |name| count(stream, name);
-            let seconds = |name| number(stream, name);
-            let id = of("id")?.ok_or_else(|| "a stream has no number".to_owned())?;
-            let bytes = of("bytes")?.ok_or_else(|| format!("stream {id} has no bytes"))?;
+            let id = count(stream, "id")?.ok_or_else(|| "a stream has no number".to_owned())?;
+            let bytes = count(stream, "bytes")?.ok_or_else(|| format!("stream {id} has no bytes"))?;
+            let start_s = number(stream, "start_time")?.unwrap_or(0.0);
+            let end_s = number(stream, "end_time")?.unwrap_or(0.0);
             streams.push(StreamResult {
                 id,
                 bytes,
-                retransmits: of("retransmits")?,
-                jitter_s: seconds("jitter")?.unwrap_or(0.0).max(0.0),
-                errors: of("errors")?.unwrap_or(0),
-                omitted_errors: of("omitted_errors")?.unwrap_or(0),
-                packets: of("packets")?.unwrap_or(0),
-                omitted_packets: of("omitted_packets")?.unwrap_or(0),
-                seconds: (seconds("end_time")?.unwrap_or(0.0) - seconds("start_time")?.unwrap_or(0.0))
-                    .max(0.0),
+                retransmits: count(stream, "retransmits")?,
+                jitter_s: number(stream, "jitter")?.unwrap_or(0.0).max(0.0),
+                errors: count(stream, "errors")?.unwrap_or(0),
+                omitted_errors: count(stream, "omitted_errors")?.unwrap_or(0),
+                packets: count(stream, "packets")?.unwrap_or(0),
+                omitted_packets: count(stream, "omitted_packets")?.unwrap_or(0),
+                seconds: (end_s - start_s).max(0.0),
             });
         }
         Ok(Results {
@@ -130,22 +146,7 @@ impl Results {
 
     /// As both sides send them.
     pub fn to_json(&self) -> String {
-        let known = |number: Option<u64>| number.map_or(json!(-1), |number| json!(number));
-        let of_stream = |stream: &StreamResult| {
-            json!({
-                "id": stream.id,
-                "bytes": stream.bytes,
-                "retransmits": known(stream.retransmits),
-                "jitter": stream.jitter_s,
-                "errors": stream.errors,
-                "omitted_errors": stream.omitted_errors,
-                "packets": stream.packets,
-                "omitted_packets": stream.omitted_packets,
-                "start_time": 0,
-                "end_time": stream.seconds,
-            })
-        };
-        let streams: Vec<Value> = self.streams.iter().map(of_stream).collect();
+        let streams: Vec<Value> = self.streams.iter().map(StreamResult::to_json).collect();
         let retransmits = self.streams.iter().any(|stream| stream.retransmits.is_some());
         let mut fields = json!({
             // Clients want these.

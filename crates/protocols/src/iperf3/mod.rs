@@ -151,10 +151,10 @@ impl Refusal {
     }
 
     /// A server's reason, from the eight bytes behind [`State::ServerError`].
-    pub(crate) fn explained(bytes: [u8; 8]) -> String {
-        let number = |at: usize| i32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let reason = number(0);
-        let system = number(4);
+    pub(crate) fn explain(bytes: [u8; 8]) -> String {
+        let numbers = i64::from_be_bytes(bytes);
+        let reason = (numbers >> 32) as i32;
+        let system = numbers as i32;
         let words = match reason {
             5 => "the test is too long for it",
             6 => "too many streams for it",
@@ -218,11 +218,14 @@ pub fn write_header(own: Numbered, number_bytes: usize, message: &mut [u8]) {
 /// Reads a header; `None` if the message is too short or its number is 0.
 pub fn read_header(number_bytes: usize, message: &[u8]) -> Option<Numbered> {
     let header = message.get(..8 + number_bytes)?;
-    let of = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    let seconds = of(&header[..4]);
-    let micros = of(&header[4..8]);
-    let number = of(&header[8..]);
+    let seconds = read_number(&header[..4]);
+    let micros = read_number(&header[4..8]);
+    let number = read_number(&header[8..]);
     Some(Numbered { sequence: number.checked_sub(1)?, sent_ns: (seconds * 1_000_000 + micros) * 1000 })
+}
+
+fn read_number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -255,8 +258,8 @@ mod tests {
     fn a_refusal_is_a_state_and_two_numbers() {
         let bytes = Refusal::Rate.bytes();
         assert_eq!(bytes, [254, 0, 0, 0, 27, 0, 0, 0, 0]);
-        assert!(Refusal::explained(bytes[1..].try_into().unwrap()).contains("faster"));
-        assert!(Refusal::explained([255; 8]).contains("error -1"));
+        assert!(Refusal::explain(bytes[1..].try_into().unwrap()).contains("faster"));
+        assert!(Refusal::explain([255; 8]).contains("error -1"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::iperf3::{
     MAX_BLOCK_BYTES, MAX_DATAGRAM_BYTES, MAX_HEADER_BYTES, MAX_OMIT_SECONDS, MAX_SECONDS, MAX_STREAMS,
     Refusal,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use stacklab_model::{Direction, Length, Pacing, Transport, TrialSpec};
 
 /// Longest name of a congestion control (TCP_CA_NAME_MAX).
@@ -75,9 +75,8 @@ impl Parameters {
 
     /// Of a trial. The client receives in the direction [`Direction::Reverse`].
     pub fn of(spec: &TrialSpec, direction: Direction) -> Self {
-        let seconds = |ns: u64| ns.div_ceil(1_000_000_000) as u32;
         let (time_s, blocks) = match spec.probe.length {
-            Length::Time(ns) => (seconds(ns), 0),
+            Length::Time(ns) => (round_up_to_seconds(ns), 0),
             Length::Packets(blocks) => (0, blocks),
         };
         // iperf3's rate is that of each stream.
@@ -90,7 +89,7 @@ impl Parameters {
         };
         let tuning = &spec.tuning;
         Parameters {
-            omit_s: seconds(spec.probe.warmup_ns),
+            omit_s: round_up_to_seconds(spec.probe.warmup_ns),
             time_s,
             blocks,
             mss: tuning.mss,
@@ -109,69 +108,62 @@ impl Parameters {
 
     /// Reads parameters.
     pub fn parse(json: &str) -> Result<Self, (Refusal, String)> {
-        let unreadable = |reason: String| (Refusal::Parameters, reason);
-        let fields = object(json).map_err(unreadable)?;
-        let set = |name| is_set(&fields, name).map_err(unreadable);
-        let whole = |name| count(&fields, name).map_err(unreadable);
-        let word = |name| small(&fields, name).map_err(unreadable);
-        let (transport, block) = match (set("tcp")?, set("udp")?) {
-            (true, false) => (Transport::Tcp, TCP_BLOCK),
-            (false, true) => (Transport::Udp, UDP_BLOCK),
-            _ => return Err((Refusal::Unsupported, "it must name either TCP or UDP".to_owned())),
-        };
-        let more = |name| Ok::<_, (Refusal, String)>(word(name)?.filter(|number| *number > 0));
-        let parameters = Parameters {
-            omit_s: word("omit")?.unwrap_or(0),
-            time_s: word("time")?.unwrap_or(0),
-            bytes: whole("num")?.unwrap_or(0),
-            blocks: whole("blockcount")?.unwrap_or(0),
-            mss: more("MSS")?,
-            nodelay: set("nodelay")?,
-            parallel: word("parallel")?.unwrap_or(1),
-            reverse: set("reverse")?,
-            bidirectional: set("bidirectional")?,
-            window: more("window")?,
-            bandwidth: whole("bandwidth")?.unwrap_or(0),
-            tos: (word("TOS")?.unwrap_or(0) & 0xff) as u8,
-            congestion: text(&fields, "congestion").filter(|name| !name.is_empty()),
-            long_counters: set("udp_counters_64bit")?,
-            get_server_output: set("get_server_output")?,
-            client_version: text(&fields, "client_version"),
-            ..Parameters::new(transport, more("len")?.unwrap_or(block))
-        };
+        let fields = object(json).map_err(refuse_unreadable)?;
+        let transport = read_transport(&fields)?;
+        let parameters = Self::read(&fields, transport).map_err(refuse_unreadable)?;
         parameters.check()?;
         Ok(parameters)
     }
 
+    fn read(fields: &Map<String, Value>, transport: Transport) -> Result<Self, String> {
+        let default_block = match transport {
+            Transport::Tcp => TCP_BLOCK,
+            Transport::Udp => UDP_BLOCK,
+        };
+        Ok(Parameters {
+            omit_s: small(fields, "omit")?.unwrap_or(0),
+            time_s: small(fields, "time")?.unwrap_or(0),
+            bytes: count(fields, "num")?.unwrap_or(0),
+            blocks: count(fields, "blockcount")?.unwrap_or(0),
+            mss: read_positive(fields, "MSS")?,
+            nodelay: is_set(fields, "nodelay")?,
+            parallel: small(fields, "parallel")?.unwrap_or(1),
+            reverse: is_set(fields, "reverse")?,
+            bidirectional: is_set(fields, "bidirectional")?,
+            window: read_positive(fields, "window")?,
+            bandwidth: count(fields, "bandwidth")?.unwrap_or(0),
+            tos: (small(fields, "TOS")?.unwrap_or(0) & 0xff) as u8,
+            congestion: text(fields, "congestion").filter(|name| !name.is_empty()),
+            long_counters: is_set(fields, "udp_counters_64bit")?,
+            get_server_output: is_set(fields, "get_server_output")?,
+            client_version: text(fields, "client_version"),
+            ..Parameters::new(transport, read_positive(fields, "len")?.unwrap_or(default_block))
+        })
+    }
+
     /// Whether iperf3 itself takes them.
     fn check(&self) -> Result<(), (Refusal, String)> {
-        let refuse = |refusal, reason: String| Err((refusal, reason));
         if self.time_s > MAX_SECONDS || self.omit_s > MAX_OMIT_SECONDS {
-            return refuse(Refusal::Duration, format!("{} s after {} s", self.time_s, self.omit_s));
+            return Err((Refusal::Duration, format!("{} s after {} s", self.time_s, self.omit_s)));
         }
         if !(1..=MAX_STREAMS).contains(&self.parallel) {
-            return refuse(Refusal::Streams, format!("{} streams", self.parallel));
+            return Err((Refusal::Streams, format!("{} streams", self.parallel)));
         }
         let blocks = match self.transport {
             Transport::Tcp => 1..=MAX_BLOCK_BYTES,
             Transport::Udp => MAX_HEADER_BYTES..=MAX_DATAGRAM_BYTES,
         };
         if !blocks.contains(&self.block_bytes) {
-            return refuse(Refusal::Block, format!("blocks of {} bytes", self.block_bytes));
+            return Err((Refusal::Block, format!("blocks of {} bytes", self.block_bytes)));
         }
-        let named = |name: &String| {
-            name.len() <= MAX_NAME_LENGTH
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        };
-        if !self.congestion.as_ref().is_none_or(named) {
-            return refuse(Refusal::Parameters, "a congestion control of no such name".to_owned());
+        if self.congestion.as_ref().is_some_and(|name| !is_congestion_name(name)) {
+            return Err((Refusal::Parameters, "a congestion control of no such name".to_owned()));
         }
         Ok(())
     }
 
     /// As a client sends them.
     pub fn to_json(&self) -> String {
-        let on = |is: bool| is.then_some(true);
         let mut fields = json!({
             (if self.transport == Transport::Tcp { "tcp" } else { "udp" }): true,
             "omit": self.omit_s,
@@ -184,9 +176,9 @@ impl Parameters {
             "pacing_timer": 1000,
             "TOS": self.tos,
             "MSS": self.mss,
-            "nodelay": on(self.nodelay),
-            "reverse": on(self.reverse),
-            "bidirectional": on(self.bidirectional),
+            "nodelay": self.nodelay.then_some(true),
+            "reverse": self.reverse.then_some(true),
+            "bidirectional": self.bidirectional.then_some(true),
             "window": self.window,
             "congestion": self.congestion,
             "udp_counters_64bit": self.long_counters.then_some(1),
@@ -197,6 +189,34 @@ impl Parameters {
         fields.as_object_mut().expect("it is an object").retain(|_, value| !value.is_null());
         fields.to_string()
     }
+}
+
+fn round_up_to_seconds(ns: u64) -> u32 {
+    ns.div_ceil(1_000_000_000) as u32
+}
+
+fn refuse_unreadable(reason: String) -> (Refusal, String) {
+    (Refusal::Parameters, reason)
+}
+
+fn read_transport(fields: &Map<String, Value>) -> Result<Transport, (Refusal, String)> {
+    let is_tcp = is_set(fields, "tcp").map_err(refuse_unreadable)?;
+    let is_udp = is_set(fields, "udp").map_err(refuse_unreadable)?;
+    match (is_tcp, is_udp) {
+        (true, false) => Ok(Transport::Tcp),
+        (false, true) => Ok(Transport::Udp),
+        _ => Err((Refusal::Unsupported, "it must name either TCP or UDP".to_owned())),
+    }
+}
+
+/// A number that takes the place of a default only if it is more than 0.
+fn read_positive(fields: &Map<String, Value>, name: &str) -> Result<Option<u32>, String> {
+    Ok(small(fields, name)?.filter(|number| *number > 0))
+}
+
+fn is_congestion_name(name: &str) -> bool {
+    name.len() <= MAX_NAME_LENGTH
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::iperf3::{Parameters, StreamResult, read_header, stream_id, write_head
 use stacklab_model::{Cell, Family, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning};
 use stacklab_traffic::foreign::{Counted, ForeignFormat, SentCounts, Stream, Way, now_ns};
 use std::io;
+use std::iter::repeat_n;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -56,8 +57,14 @@ pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Lengt
 /// Which way each stream of a test goes, seen from the client, in the order in which it opens them.
 pub(super) fn ways(parameters: &Parameters) -> Vec<Way> {
     let Parameters { parallel, reverse, bidirectional, .. } = *parameters;
-    let of = |way, is_there: bool| vec![way; if is_there { parallel as usize } else { 0 }];
-    [of(Way::Send, bidirectional || !reverse), of(Way::Receive, bidirectional || reverse)].concat()
+    let mut ways = Vec::new();
+    if bidirectional || !reverse {
+        ways.extend(repeat_n(Way::Send, parallel as usize));
+    }
+    if bidirectional || reverse {
+        ways.extend(repeat_n(Way::Receive, parallel as usize));
+    }
+    ways
 }
 
 /// The counts of streams for the peer. The measured part begins at `begin_ns`; a receiver counts until `end_ns`, as
@@ -148,12 +155,13 @@ impl RunningStreams {
             let stop = Arc::clone(&running.stop);
             let progress = Arc::clone(&running.progress);
             let begin_ns = Arc::clone(&running.begin_ns);
-            let work = move || match way {
+            let builder = thread::Builder::new().name(format!("stream {place}"));
+            let thread = builder.spawn(move || match way {
                 Way::Send => Counted::Sent(stream.send(omit_ns, &stop, &progress[place])),
                 Way::Receive => Counted::Received(stream.receive(&begin_ns, &stop, &progress[place])),
-            };
+            });
             // On an error the streams that run are stopped as this is dropped.
-            running.threads.push(thread::Builder::new().name(format!("stream {place}")).spawn(work)?);
+            running.threads.push(thread?);
         }
         Ok(running)
     }

@@ -15,9 +15,8 @@ pub struct StampKey(Vec<u8>);
 impl StampKey {
     /// Reads a key from hexadecimal digits; space around them is ignored. `None` if it is too short.
     pub fn from_hex(text: &str) -> Option<Self> {
-        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let (pairs, []) = text.trim().as_bytes().as_chunks::<2>() else { return None };
-        let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+        let bytes = pairs.iter().map(|[high, low]| Some(read_digit(*high)? << 4 | read_digit(*low)?));
         let key: Vec<u8> = bytes.collect::<Option<_>>()?;
         (key.len() >= MIN_BYTES).then_some(StampKey(key))
     }
@@ -37,6 +36,10 @@ impl StampKey {
     pub(super) fn proves(&self, parts: &[&[u8]], code: &[u8]) -> bool {
         code.len() == CODE_BYTES && self.mac(parts).verify_truncated_left(code).is_ok()
     }
+}
+
+fn read_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
 impl fmt::Debug for StampKey {

@@ -183,31 +183,34 @@ impl Reflectors {
         }
         let error = ErrorEstimate::new(TimeFormat::Ntp, clock_error_ns());
         let codec = Codec::new(key);
-        let start = |mut service: Service| {
-            let how = if stateful { "stateful" } else { "stateless" };
+        let how = if stateful { "stateful" } else { "stateless" };
+        let mut threads = Vec::new();
+        for mut service in services.into_iter().flatten() {
             say!("stacklab: STAMP reflector on {}, {how}", service.address());
             let mut reflector = Reflector::new(codec.clone(), error, stateful).limited(per_second);
-            thread::spawn(move || answer(&mut service, &mut reflector, interrupted))
-        };
-        Ok(Reflectors(services.into_iter().flatten().map(start).collect()))
+            threads.push(thread::spawn(move || answer(&mut service, &mut reflector, interrupted)));
+        }
+        Ok(Reflectors(threads))
     }
 }
 
 #[cfg(target_os = "linux")]
 fn answer(service: &mut Service, reflector: &mut Reflector, interrupted: &AtomicBool) -> Result<(), String> {
-    let is_over = || interrupted.load(Ordering::Relaxed);
-    let answered = service.run(is_over, |message, datagram| {
-        let arrived = Arrived {
-            peer: datagram.peer,
-            unix_ns: datagram.unix_ns,
-            ttl: datagram.ttl,
-            traffic_class: datagram.traffic_class,
-        };
-        let pending = reflector.reflect(message, &arrived)?;
-        // As late as possible.
-        reflector.finish(pending, now_unix_ns(), message);
-        Some(pending.code_point << 2)
-    });
+    let answered = service.run(
+        || interrupted.load(Ordering::Relaxed),
+        |message, datagram| {
+            let arrived = Arrived {
+                peer: datagram.peer,
+                unix_ns: datagram.unix_ns,
+                ttl: datagram.ttl,
+                traffic_class: datagram.traffic_class,
+            };
+            let pending = reflector.reflect(message, &arrived)?;
+            // As late as possible.
+            reflector.finish(pending, now_unix_ns(), message);
+            Some(pending.code_point << 2)
+        },
+    );
     answered.map_err(failed)
 }
 
@@ -246,8 +249,8 @@ mod tests {
             let mut reflector = Reflector::new(codec.clone(), error(), false);
             let message = exchange(&mut reflector, &codec, &Extensions::default(), 77);
             let answer = codec.read_answer(&message).unwrap();
-            let time = |bits| TimeFormat::Ntp.unix_ns(bits, NOW);
-            assert_eq!((time(answer.received), time(answer.timestamp)), (Some(NOW), Some(NOW + 250)));
+            let times = [answer.received, answer.timestamp].map(|bits| TimeFormat::Ntp.unix_ns(bits, NOW));
+            assert_eq!(times, [Some(NOW), Some(NOW + 250)]);
             assert_eq!((answer.sender_ttl, answer.session), (SENDER_TTL - 3, probe().session));
             assert_eq!((answer.sender_timestamp, answer.sender_error), (probe().timestamp, probe().error));
             assert_eq!((answer.sequence, answer.sender_sequence, answer.error), (77, 77, error()));
@@ -294,20 +297,22 @@ mod tests {
         }
     }
 
+    /// How many copies of a packet are answered, of 20 that arrive at the same time.
+    fn count_answers(reflector: &mut Reflector, packet: [u8; 44], port: u16, unix_ns: u64) -> usize {
+        let arrived = arrived(port, unix_ns);
+        (0..20).filter(|_| reflector.reflect(&mut { packet }, &arrived).is_some()).count()
+    }
+
     #[test]
     fn a_client_beyond_the_limit_is_not_answered() {
         let [codec, _] = codecs();
         let mut reflector = Reflector::new(codec.clone(), error(), true).limited(5);
         let mut message = [0; 44];
         codec.write_probe(&probe(), &Extensions::default(), &mut message);
-        let mut answers = |port, unix_ns| {
-            (0..20)
-                .filter(|_| reflector.reflect(&mut message.clone(), &arrived(port, unix_ns)).is_some())
-                .count()
-        };
-        assert_eq!(answers(5_000, NOW), 6);
-        assert_eq!(answers(5_001, NOW), 0, "another port is the same client");
-        assert_eq!(answers(5_000, NOW + 2_000_000_000), 6);
+        assert_eq!(count_answers(&mut reflector, message, 5_000, NOW), 6);
+        let other_port = count_answers(&mut reflector, message, 5_001, NOW);
+        assert_eq!(other_port, 0, "another port is the same client");
+        assert_eq!(count_answers(&mut reflector, message, 5_000, NOW + 2_000_000_000), 6);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::stamp::{
     ClassOfService, Extensions, LossByDirection, PeerClock, SENDER_TTL, SessionFigures, TimestampInfo, Ways,
 };
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use stacklab_model::{Delays, printable_lines};
 use stacklab_traffic::peer::Exchange;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-fn named(Ways { forward, backward, round_trip, residence }: &Ways) -> [(&'static str, &Delays); 4] {
+fn name_ways(Ways { forward, backward, round_trip, residence }: &Ways) -> [(&'static str, &Delays); 4] {
     [
         ("forward", forward),
         ("backward", backward),
@@ -64,11 +64,13 @@ pub fn text(measured: &Measured) -> String {
     let mut line = |name: &str, what: String| _ = writeln!(text, "{name:<18}{what}");
     if let Some(ways) = &figures.ways {
         line("ms", PERCENTILES.map(|(name, _)| format!("{name:>10}")).concat() + "    jitter");
-        for (name, delays) in named(ways) {
-            let cell = |ns: f64| format!("{:>10.3}", ms(ns));
-            let at = |(_, share)| cell(delays.buckets.percentile(share).unwrap_or_default() as f64);
-            let jitter = delays.jitter_ns.map_or_else(|| format!("{:>10}", "-"), cell);
-            line(name, PERCENTILES.map(at).concat() + &jitter);
+        for (name, delays) in name_ways(ways) {
+            let mut cells = String::new();
+            for (_, share) in PERCENTILES {
+                cells += &write_cell(delays.buckets.percentile(share).unwrap_or_default() as f64);
+            }
+            cells += &delays.jitter_ns.map_or_else(|| format!("{:>10}", "-"), write_cell);
+            line(name, cells);
         }
     }
     if let Some(clock) = &figures.clock {
@@ -111,6 +113,10 @@ pub fn text(measured: &Measured) -> String {
     printable_lines(&text)
 }
 
+fn write_cell(ns: f64) -> String {
+    format!("{:>10.3}", ms(ns))
+}
+
 fn clock_text(clock: &PeerClock) -> String {
     let PeerClock { offset_ns, bound_ns, estimated, contradicted } = *clock;
     let offset = ms(offset_ns as f64);
@@ -144,13 +150,6 @@ fn losses_text(losses: &LossByDirection) -> String {
 /// The report for programs. Times are milliseconds; what is not known is null.
 pub fn json(measured: &Measured) -> String {
     let Measured { exchange, figures, .. } = measured;
-    let delays = |delays: &Delays| {
-        let mut figures = json!({ "mean": ms(delays.mean_ns), "jitter": delays.jitter_ns.map(ms) });
-        for (name, share) in PERCENTILES {
-            figures[name] = json!(delays.buckets.percentile(share).map(|ns| ms(ns as f64)));
-        }
-        figures
-    };
     let losses = match &figures.losses {
         LossByDirection::Known { forward, backward, after } => {
             json!({ "forward": forward, "backward": backward, "at_the_end": after })
@@ -174,7 +173,7 @@ pub fn json(measured: &Measured) -> String {
         "implausible": figures.implausible,
         "losses": losses,
         "delay_ms": figures.ways.as_ref().map(|ways| {
-            Map::from_iter(named(ways).map(|(name, way)| (name.replace(' ', "_"), delays(way))))
+            Map::from_iter(name_ways(ways).map(|(name, way)| (name.replace(' ', "_"), describe_delays(way))))
         }),
         "clock": figures.clock.map(|clock| json!({
             "offset_ms": ms(clock.offset_ns as f64),
@@ -195,4 +194,12 @@ pub fn json(measured: &Measured) -> String {
         })),
     });
     format!("{value:#}\n")
+}
+
+fn describe_delays(delays: &Delays) -> Value {
+    let mut figures = json!({ "mean": ms(delays.mean_ns), "jitter": delays.jitter_ns.map(ms) });
+    for (name, share) in PERCENTILES {
+        figures[name] = json!(delays.buckets.percentile(share).map(|ns| ms(ns as f64)));
+    }
+    figures
 }

@@ -2,7 +2,7 @@
 //! offset of the clocks.
 
 use crate::stamp::packet::{Codec, Probe};
-use crate::stamp::time::{ErrorEstimate, TimeFormat};
+use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::Extensions;
 use stacklab_model::Delays;
 use stacklab_traffic::peer::{Exchange, PacketFormat, PeerAnswer};
@@ -73,17 +73,17 @@ impl PacketFormat for StampSession {
         if ![0, self.number].contains(&answer.session) {
             return None;
         }
-        let time = |format: TimeFormat, bits| format.unix_ns(bits, now_unix_ns);
         let said = self.codec.read_extensions(message);
         if said.is_some() {
             *self.said.lock().unwrap_or_else(PoisonError::into_inner) = said;
         }
+        let format = answer.error.format;
         Some(PeerAnswer {
             sequence: answer.sender_sequence,
             peer_sequence: answer.sequence,
-            sent_unix_ns: time(self.error.format, answer.sender_timestamp)?,
-            received_unix_ns: time(answer.error.format, answer.received)?,
-            answered_unix_ns: time(answer.error.format, answer.timestamp)?,
+            sent_unix_ns: self.error.format.unix_ns(answer.sender_timestamp, now_unix_ns)?,
+            received_unix_ns: format.unix_ns(answer.received, now_unix_ns)?,
+            answered_unix_ns: format.unix_ns(answer.timestamp, now_unix_ns)?,
             ttl: answer.sender_ttl,
             clock_error_ns: answer.error.synchronised.then(|| answer.error.error_ns()),
         })
@@ -104,14 +104,16 @@ impl Sample {
     /// longer than the round trip.
     fn of((answer, arrived_unix_ns): &(PeerAnswer, u64)) -> Option<Self> {
         let PeerAnswer { sent_unix_ns, received_unix_ns, answered_unix_ns, .. } = *answer;
-        let difference =
-            |later: u64, earlier: u64| i64::try_from(i128::from(later) - i128::from(earlier)).ok();
-        let forward_ns = difference(received_unix_ns, sent_unix_ns)?;
-        let backward_ns = difference(*arrived_unix_ns, answered_unix_ns)?;
+        let forward_ns = subtract(received_unix_ns, sent_unix_ns)?;
+        let backward_ns = subtract(*arrived_unix_ns, answered_unix_ns)?;
         let residence_ns = answered_unix_ns.checked_sub(received_unix_ns)?;
         forward_ns.checked_add(backward_ns).filter(|round_trip| *round_trip >= 0)?;
         Some(Sample { forward_ns, backward_ns, residence_ns })
     }
+}
+
+fn subtract(later: u64, earlier: u64) -> Option<i64> {
+    i64::try_from(i128::from(later) - i128::from(earlier)).ok()
 }
 
 /// The latest packets with an answer, as a stateful reflector counts them, give the direction of each loss. `closing`
@@ -130,8 +132,8 @@ fn losses(sent: u64, answers: &[(PeerAnswer, u64)], closing: Option<PeerAnswer>)
         return unknown("the reflector is stateless: it repeats the sender's numbers");
     }
     // One that counts from 0 is never ahead of the sender.
-    let is_behind = |(answer, _): &(PeerAnswer, u64)| answer.peer_sequence <= answer.sequence;
-    let is_counted = closing.peer_sequence < closing.sequence && answers.iter().all(is_behind);
+    let is_counted = closing.peer_sequence < closing.sequence
+        && answers.iter().all(|(answer, _)| answer.peer_sequence <= answer.sequence);
     let last = answers.iter().max_by_key(|(answer, _)| answer.sequence).filter(|_| is_counted);
     let Some((last, _)) = last else {
         return unknown("the reflector's numbers did not begin with this session");
@@ -240,15 +242,24 @@ impl SessionFigures {
 
 /// The delays, free of the clocks' offset.
 fn ways(samples: &[Sample], clock: &PeerClock) -> Option<Ways> {
-    let delays = |delay: &dyn Fn(&Sample) -> i64| {
-        delays(samples.iter().map(|sample| u64::try_from(delay(sample)).unwrap_or(0)))
-    };
+    let mut forward = Vec::new();
+    let mut backward = Vec::new();
+    let mut round_trip = Vec::new();
+    for Sample { forward_ns, backward_ns, .. } in samples {
+        forward.push(cut_to_zero(forward_ns.saturating_sub(clock.offset_ns)));
+        backward.push(cut_to_zero(backward_ns.saturating_add(clock.offset_ns)));
+        round_trip.push(cut_to_zero(forward_ns.saturating_add(*backward_ns)));
+    }
     Some(Ways {
-        forward: delays(&|sample| sample.forward_ns.saturating_sub(clock.offset_ns))?,
-        backward: delays(&|sample| sample.backward_ns.saturating_add(clock.offset_ns))?,
-        round_trip: delays(&|sample| sample.forward_ns.saturating_add(sample.backward_ns))?,
-        residence: delays(&|sample| i64::try_from(sample.residence_ns).unwrap_or(i64::MAX))?,
+        forward: delays(forward.into_iter())?,
+        backward: delays(backward.into_iter())?,
+        round_trip: delays(round_trip.into_iter())?,
+        residence: delays(samples.iter().map(|sample| sample.residence_ns.min(i64::MAX as u64)))?,
     })
+}
+
+fn cut_to_zero(delay_ns: i64) -> u64 {
+    u64::try_from(delay_ns).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -259,12 +270,15 @@ mod tests {
 
     /// Delays of 3 and 8 ms, and 1 ms more in each further exchange, by a clock that is `offset_ns` ahead.
     fn samples(offset_ns: i64) -> Vec<Sample> {
-        let one = |extra: i64| Sample {
-            forward_ns: 3_000_000 + extra + offset_ns,
-            backward_ns: 8_000_000 + extra - offset_ns,
-            residence_ns: 40_000,
-        };
-        [0, 1_000_000, 2_000_000].map(one).to_vec()
+        let mut samples = Vec::new();
+        for extra in [0, 1_000_000, 2_000_000] {
+            samples.push(Sample {
+                forward_ns: 3_000_000 + extra + offset_ns,
+                backward_ns: 8_000_000 + extra - offset_ns,
+                residence_ns: 40_000,
+            });
+        }
+        samples
     }
 
     #[test]
@@ -320,11 +334,13 @@ mod tests {
     #[test]
     fn losses_have_the_direction_the_reflector_shows() {
         // Packets 1 and 4 did not arrive; the answers to 2 and 5 did not come back; nothing is known of 7.
-        let known = |forward, backward, after| LossByDirection::Known { forward, backward, after };
-        assert_eq!(losses_of(8, &[(0, 0), (3, 2), (6, 4)], Some((9, 5))), known(2, 2, 1));
-        assert_eq!(losses_of(2, &[(0, 0), (1, 1)], Some((3, 2))), known(0, 0, 0));
+        let both_ways = LossByDirection::Known { forward: 2, backward: 2, after: 1 };
+        assert_eq!(losses_of(8, &[(0, 0), (3, 2), (6, 4)], Some((9, 5))), both_ways);
+        let none = LossByDirection::Known { forward: 0, backward: 0, after: 0 };
+        assert_eq!(losses_of(2, &[(0, 0), (1, 1)], Some((3, 2))), none);
         // All that were lost are answers: the numbers are alike until one is left out.
-        assert_eq!(losses_of(4, &[(0, 0), (3, 3)], Some((5, 4))), known(0, 2, 0));
+        let only_answers = LossByDirection::Known { forward: 0, backward: 2, after: 0 };
+        assert_eq!(losses_of(4, &[(0, 0), (3, 3)], Some((5, 4))), only_answers);
     }
 
     #[test]
@@ -345,15 +361,17 @@ mod tests {
         }
     }
 
+    /// Of a packet that was sent at 1000 ns, and its answer that arrived at 2000 ns.
+    fn take_sample(received_unix_ns: u64, answered_unix_ns: u64) -> Option<Sample> {
+        Sample::of(&(PeerAnswer { received_unix_ns, answered_unix_ns, ..answer((0, 0)) }, 2_000))
+    }
+
     #[test]
     fn times_that_contradict_each_other_are_no_sample() {
-        let of = |received_unix_ns, answered_unix_ns| {
-            Sample::of(&(PeerAnswer { received_unix_ns, answered_unix_ns, ..answer((0, 0)) }, 2_000))
-        };
         let sample = Sample { forward_ns: 500, backward_ns: 300, residence_ns: 200 };
-        assert_eq!(of(1_500, 1_700), Some(sample));
-        assert_eq!(of(1_700, 1_500), None, "answered before it arrived");
-        assert_eq!(of(0, 1_500), None, "held for longer than the round trip");
-        assert_eq!(of(u64::MAX, u64::MAX), None);
+        assert_eq!(take_sample(1_500, 1_700), Some(sample));
+        assert_eq!(take_sample(1_700, 1_500), None, "answered before it arrived");
+        assert_eq!(take_sample(0, 1_500), None, "held for longer than the round trip");
+        assert_eq!(take_sample(u64::MAX, u64::MAX), None);
     }
 }

@@ -55,8 +55,12 @@ impl ClassOfService {
 
     fn read([high, low, ..]: [u8; VALUE]) -> Self {
         let word = u16::from_be_bytes([high, low]);
-        let bits = |shift: u32, mask: u16| (word >> shift & mask) as u8;
-        ClassOfService { asked: bits(10, 0x3f), arrived: bits(4, 0x3f), ecn: bits(2, 3), refused: bits(0, 3) }
+        ClassOfService {
+            asked: (word >> 10 & 0x3f) as u8,
+            arrived: (word >> 4 & 0x3f) as u8,
+            ecn: (word >> 2 & 3) as u8,
+            refused: (word & 3) as u8,
+        }
     }
 }
 

@@ -57,9 +57,10 @@ pub fn listen(
     for listener in listeners.tcp {
         let registry = Arc::clone(&registry);
         accepting.push(thread::spawn(move || {
-            let is_over =
-                || interrupted.load(Ordering::Relaxed) || once && registry.served.load(Ordering::Relaxed) > 0;
-            while !is_over() {
+            while !interrupted.load(Ordering::Relaxed) {
+                if once && registry.served.load(Ordering::Relaxed) > 0 {
+                    return;
+                }
                 match listener.accept() {
                     Ok((stream, _)) => meet(&registry, stream.into(), interrupted),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -188,10 +189,10 @@ impl Listeners {
     /// out.
     fn open(place: &ListenAddress) -> Result<Self, ServerError> {
         let port = place.port_or(PORT);
-        let failed = |at: String| move |reason| ServerError { at, reason };
         let addresses: Vec<SocketAddr> = match place.address() {
             Some(address) => {
-                vec![zone::socket_addr(address, port).map_err(failed(address.with_port(port)))?]
+                let at = address.with_port(port);
+                vec![zone::socket_addr(address, port).map_err(|reason| ServerError { at, reason })?]
             }
             None => Family::ALL.iter().map(|family| SocketAddr::new(family.unspecified(), port)).collect(),
         };
@@ -206,16 +207,17 @@ impl Listeners {
                     all.udp.push(udp);
                     all.bound.push(bound);
                 }
-                Err(error)
-                    if addresses.len() == 1 || matches!(error.kind(), AddrInUse | PermissionDenied) =>
+                Err(reason)
+                    if addresses.len() == 1 || matches!(reason.kind(), AddrInUse | PermissionDenied) =>
                 {
-                    return Err(failed(address.to_string())(error));
+                    return Err(ServerError { at: address.to_string(), reason });
                 }
                 Err(_) => {}
             }
         }
         if all.bound.is_empty() {
-            return Err(failed(format!("port {port}"))(io::ErrorKind::AddrNotAvailable.into()));
+            let reason = io::ErrorKind::AddrNotAvailable.into();
+            return Err(ServerError { at: format!("port {port}"), reason });
         }
         Ok(all)
     }
@@ -285,21 +287,21 @@ mod tests {
     #[test]
     fn what_exceeds_the_limits_is_refused_by_name() {
         let limits = ServerLimits { clients: 1, longest: Duration::from_secs(10), most_bits_per_second: 1e6 };
-        let tcp = || Parameters::new(Transport::Tcp, 1000);
+        let tcp = Parameters::new(Transport::Tcp, 1000);
         let refused = |parameters: Parameters| limits.check(&parameters).map_err(|(refusal, _)| refusal);
-        assert_eq!(refused(tcp()), Ok(()));
-        assert_eq!(refused(Parameters { time_s: 9, omit_s: 2, ..tcp() }), Err(Refusal::Duration));
-        let fast = Parameters { bandwidth: 600_000, parallel: 2, ..tcp() };
+        assert_eq!(refused(tcp.clone()), Ok(()));
+        assert_eq!(refused(Parameters { time_s: 9, omit_s: 2, ..tcp.clone() }), Err(Refusal::Duration));
+        let fast = Parameters { bandwidth: 600_000, parallel: 2, ..tcp.clone() };
         assert_eq!(refused(fast.clone()), Ok(()), "it is the client that sends");
         assert_eq!(refused(Parameters { reverse: true, ..fast.clone() }), Err(Refusal::Rate));
         assert_eq!(limits.share(&fast), 500_000);
-        assert_eq!(refused(Parameters { window: Some(1 << 30), ..tcp() }), Err(Refusal::Buffer));
-        assert_eq!(refused(Parameters { mss: Some(1 << 20), ..tcp() }), Err(Refusal::Mss));
+        assert_eq!(refused(Parameters { window: Some(1 << 30), ..tcp.clone() }), Err(Refusal::Buffer));
+        assert_eq!(refused(Parameters { mss: Some(1 << 20), ..tcp.clone() }), Err(Refusal::Mss));
         assert_eq!(
-            refused(Parameters { congestion: Some("nosuch".to_owned()), ..tcp() }),
+            refused(Parameters { congestion: Some("nosuch".to_owned()), ..tcp.clone() }),
             Err(Refusal::Unsupported)
         );
-        assert_eq!(limits.lasts(&Parameters { time_s: 3, omit_s: 1, ..tcp() }), Duration::from_secs(4));
-        assert_eq!(limits.lasts(&Parameters { bytes: 5, ..tcp() }), Duration::from_secs(10));
+        assert_eq!(limits.lasts(&Parameters { time_s: 3, omit_s: 1, ..tcp.clone() }), Duration::from_secs(4));
+        assert_eq!(limits.lasts(&Parameters { bytes: 5, ..tcp.clone() }), Duration::from_secs(10));
     }
 }

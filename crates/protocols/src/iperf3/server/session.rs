@@ -50,9 +50,7 @@ impl ServerSession<'_> {
             Ok(parameters) => parameters,
             Err((refusal, reason)) => return self.refuse(refusal, &reason),
         };
-        // Those that the client sends are received here.
-        let opposite = |way: Way| if way == Way::Send { Way::Receive } else { Way::Send };
-        let ways: Vec<Way> = ways(&parameters).into_iter().map(opposite).collect();
+        let ways: Vec<Way> = ways(&parameters).into_iter().map(turn_round).collect();
         let client = ScopedAddr::from(self.control.ends()?[1]);
         let Some(_places) = self.registry.streams(&client, ways.len()) else {
             return self.refuse(Refusal::Streams, "there is no room for further streams of this client");
@@ -101,8 +99,9 @@ impl ServerSession<'_> {
     fn connections(&mut self, count: usize) -> io::Result<Vec<Socket>> {
         let [own, peer] = self.control.ends()?;
         let _admitted = self.registry.admit_streams(&peer.into(), count);
-        let taken = || io::Error::other("another test has this cookie");
-        let awaited = self.registry.await_streams(self.cookie).ok_or_else(taken)?;
+        let Some(awaited) = self.registry.await_streams(self.cookie) else {
+            return Err(io::Error::other("another test has this cookie"));
+        };
         self.control.tell(State::CreateStreams)?;
         let deadline = Instant::now() + STEP_LIMIT;
         let mut found = Vec::new();
@@ -187,6 +186,14 @@ impl ServerSession<'_> {
         // What the client says now changes nothing: it may also close.
         let _ = self.control.state(by);
         Ok(())
+    }
+}
+
+/// Those that the client sends are received here.
+fn turn_round(way: Way) -> Way {
+    match way {
+        Way::Send => Way::Receive,
+        Way::Receive => Way::Send,
     }
 }
 
