@@ -338,8 +338,8 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let lines: Vec<&str> = help.lines().collect();
             for pair in lines.windows(2) {
-                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
-                assert!(!pair.iter().all(|line| is_prose(line)), "{}: {pair:?}", command.get_name());
+                let is_prose = pair.iter().all(|line| !line.is_empty() && !line.starts_with(' '));
+                assert!(!is_prose, "{}: {pair:?}", command.get_name());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, TESTBED};
 use stacklab_guests::image::Image;
-use stacklab_model::{Cell, Factor, System, Systems, once_each};
+use stacklab_model::{Factor, System, Systems, once_each};
 use stacklab_study::Study;
 
 /// Checks that the images of all systems are here, before the first one boots.
@@ -22,14 +22,24 @@ pub(crate) fn images_are_here(study: &Study) -> Result<(), Failure> {
 
 /// The options that leave out all cells with a system; `None` where nothing would be left.
 fn without(study: &Study, system: &System) -> Option<String> {
-    let has = |cell: &Cell| Systems::of(cell).0.contains(system);
-    let levels = |with: bool| {
-        once_each(study.cells.iter().filter(|cell| has(cell) == with).map(|cell| cell.level(Factor::Os)))
-    };
-    let quoted = |level: String| if level.contains(' ') { format!("{level:?}") } else { level };
-    let options: Vec<String> =
-        levels(true).into_iter().map(|level| format!("--without {}", quoted(level))).collect();
-    (!levels(false).is_empty()).then(|| options.join(" "))
+    let mut levels = Vec::new();
+    let mut others = 0;
+    for cell in &study.cells {
+        if Systems::of(cell).0.contains(system) {
+            levels.push(cell.level(Factor::Os));
+        } else {
+            others += 1;
+        }
+    }
+    if others == 0 {
+        return None;
+    }
+    let mut options = Vec::new();
+    for level in once_each(levels.into_iter()) {
+        let quoted = if level.contains(' ') { format!("{level:?}") } else { level };
+        options.push(format!("--without {quoted}"));
+    }
+    Some(options.join(" "))
 }
 
 /// The systems of hosts that boot, each once.
@@ -44,16 +54,20 @@ mod tests {
     use stacklab_campaign::sources::StudySource;
     use std::path::Path;
 
+    fn leave_out_linux(settings: &[&str]) -> Option<String> {
+        let source = StudySource::read(Some(Path::new("stacks"))).unwrap();
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        without(&source.check(None, &settings).unwrap(), &System::Linux("6.12".to_owned()))
+    }
+
     #[test]
     fn a_missing_image_names_the_way_without_it() {
-        let source = StudySource::read(Some(Path::new("stacks"))).unwrap();
-        let of = |settings: &[&str]| {
-            let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-            without(&source.check(None, &settings).unwrap(), &System::Linux("6.12".to_owned()))
-        };
-        assert_eq!(of(&[]).unwrap(), "--without linux-6.12");
+        assert_eq!(leave_out_linux(&[]).unwrap(), "--without linux-6.12");
         let pair = "factors.os=[\"namespace\", \"namespace -> linux-6.12\"]";
-        assert_eq!(of(&[pair, "comparison=[]"]).unwrap(), "--without \"namespace -> linux-6.12\"");
-        assert_eq!(of(&["factors.os=[\"linux-6.12\"]", "comparison=[]"]), None);
+        assert_eq!(
+            leave_out_linux(&[pair, "comparison=[]"]).unwrap(),
+            "--without \"namespace -> linux-6.12\""
+        );
+        assert_eq!(leave_out_linux(&["factors.os=[\"linux-6.12\"]", "comparison=[]"]), None);
     }
 }

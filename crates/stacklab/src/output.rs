@@ -26,6 +26,15 @@ pub(crate) enum NotWritten {
     Written(io::Error),
 }
 
+impl NotWritten {
+    fn into_failure(self, attempted: &str) -> Failure {
+        match self {
+            NotWritten::Made(failure) => failure,
+            NotWritten::Written(reason) => Failure::step(attempted)(reason),
+        }
+    }
+}
+
 impl From<io::Error> for NotWritten {
     fn from(error: io::Error) -> Self {
         NotWritten::Written(error)
@@ -38,16 +47,12 @@ pub(crate) fn output_with(
     path: Option<&Path>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), NotWritten>,
 ) -> Result<(), Failure> {
-    let failed = |error, attempted: String| match error {
-        NotWritten::Made(failure) => failure,
-        NotWritten::Written(reason) => Failure::step(attempted)(reason),
-    };
     let Some(path) = path else {
         let mut stdout = BufWriter::new(io::stdout());
         PRINTED.store(true, Ordering::Relaxed);
         return match write(&mut stdout).and_then(|()| Ok(stdout.flush()?)) {
             Err(NotWritten::Written(reason)) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(|error| failed(error, "write to standard output".to_owned())),
+            written => written.map_err(|error| error.into_failure("write to standard output")),
         };
     };
     let is_record =
@@ -59,7 +64,7 @@ pub(crate) fn output_with(
         )));
     }
     let written = stacklab_store::replace_with(path, |file| write(file));
-    written.map_err(|error| failed(error, format!("write {}", path.display())))
+    written.map_err(|error| error.into_failure(&format!("write {}", path.display())))
 }
 
 /// Whether something is on standard output.
@@ -146,9 +151,12 @@ mod tests {
         assert_eq!(&*paint_text(pdf, true), pdf);
     }
 
+    fn asks(line: &str) -> bool {
+        asks_for_json(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
     #[test]
     fn json_is_asked_for_by_its_options_alone() {
-        let asks = |line: &str| asks_for_json(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert!(asks("stacklab measure tcp a --json") && asks("stacklab path a --format json"));
         assert!(asks("stacklab path a --format=json"));
         assert!(!asks("stacklab report json --format text") && !asks("stacklab lab enter a -- ip --json"));
@@ -181,8 +189,8 @@ mod tests {
             output(&record, Some(&out), text.as_bytes()).unwrap();
             assert_eq!(std::fs::read(&out).unwrap(), text.as_bytes());
         }
-        let names = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        assert_eq!(names().collect::<Vec<_>>(), ["a.html"]);
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["a.html"]);
         // The temporary file cannot be written.
         std::fs::create_dir(folder.path().join(".a.html.part")).unwrap();
         let failure = output(&record, Some(&out), b"new").unwrap_err();

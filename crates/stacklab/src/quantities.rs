@@ -80,24 +80,22 @@ pub(super) fn io(text: &str) -> Result<Option<Io>, String> {
 /// A differentiated services code point: 0 to 63, or a name of RFC 2474, 2597, 3246.
 pub(super) fn dscp(text: &str) -> Result<u8, String> {
     let lower = text.to_lowercase();
-    let digit = |place: usize, most: u8| {
-        let digit = lower.as_bytes().get(place)?.wrapping_sub(b'0');
-        (digit <= most).then_some(digit)
-    };
-    let class =
-        || (lower.starts_with("cs") && lower.len() == 3).then(|| digit(2, 7)).flatten().map(|n| 8 * n);
-    let assured = || {
-        let class = digit(2, 4)?;
-        let drop = digit(3, 3)?;
-        let named = lower.starts_with("af") && lower.len() == 4 && class > 0 && drop > 0;
-        named.then_some(8 * class + 2 * drop)
-    };
-    let number = lower.parse().ok().filter(|point| *point < 64);
-    let found = number.or_else(|| (lower == "ef").then_some(46)).or_else(class).or_else(assured);
-    found.ok_or_else(|| {
+    read_code_point(&lower).ok_or_else(|| {
         "expected a code point from 0 to 63 or its name, such as ef, cs1 or af41 (a whole TOS byte is four times its code point)"
             .to_owned()
     })
+}
+
+fn read_code_point(lower: &str) -> Option<u8> {
+    if let Ok(number) = lower.parse() {
+        return Some(number).filter(|point| *point < 64);
+    }
+    match lower.as_bytes() {
+        b"ef" => Some(46),
+        [b'c', b's', class @ b'0'..=b'7'] => Some(8 * (class - b'0')),
+        [b'a', b'f', class @ b'1'..=b'4', drop @ b'1'..=b'3'] => Some(8 * (class - b'0') + 2 * (drop - b'0')),
+        _ => None,
+    }
 }
 
 /// A number with a suffix for its size; the letter's case does not matter.

@@ -232,16 +232,29 @@ fn try_sampling() -> Ability {
 }
 
 fn try_counting() -> Ability {
+    let tried = check_counting();
+    let remedy = tried.as_ref().err().map_or(QUICKEST_IMAGE, |lack| lack.remedy);
+    Ability { name: KERNEL, what_for: COUNTING, result: tried.map_err(|lack| lack.reason), remedy }
+}
+
+/// What keeps this machine from counting instructions.
+struct Lack {
+    reason: String,
+    remedy: &'static str,
+}
+
+fn check_counting() -> Result<(), Lack> {
+    image::check_architecture()
+        .map_err(|error| Lack { reason: error.to_string(), remedy: "an x86-64 machine" })?;
+    let Ok(qemu) = find(EMULATOR, GET_EMULATOR) else {
+        return Err(Lack { reason: format!("there is no program `{EMULATOR}`"), remedy: GET_EMULATOR });
+    };
+    check_emulator(&qemu).map_err(|reason| Lack { reason, remedy: GET_EMULATOR })?;
     let system = System::Linux(KERNEL.trim_start_matches("linux-").to_owned());
-    let kernel =
-        || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), QUICKEST_IMAGE));
-    let unable = image::check_architecture().map_err(|error| (error.to_string(), "an x86-64 machine"));
-    let checked = unable.and_then(|()| match find(EMULATOR, GET_EMULATOR) {
-        Err(_) => Err((format!("there is no program `{EMULATOR}`"), GET_EMULATOR)),
-        Ok(qemu) => check_emulator(&qemu).map_err(|reason| (reason, GET_EMULATOR)).and_then(|_| kernel()),
-    });
-    let remedy = checked.as_ref().err().map_or(QUICKEST_IMAGE, |(_, remedy)| remedy);
-    Ability { name: KERNEL, what_for: COUNTING, result: checked.map_err(|(reason, _)| reason), remedy }
+    match image::Image::find(&system) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Lack { reason: error.to_string(), remedy: QUICKEST_IMAGE }),
+    }
 }
 
 /// A line for each ability: what it is for, or how to get it. With `verbose`, the reason too.
@@ -263,19 +276,15 @@ fn list(abilities: &[Ability], verbose: bool) -> String {
 
 /// A table of the noise floor, with explanations.
 fn noise(floor: &NoiseFloor) -> String {
-    let none = || ["-".to_owned(), "-".to_owned()];
-    let spread = |spread: Option<Spread>| {
-        spread.map_or_else(none, |spread| [spread.median_ns, spread.p99_ns].map(print_duration))
-    };
     let mut rows = vec![
         ("reading the clock".to_owned(), [print_duration(floor.clock_read_ns), "-".to_owned()]),
         ("step of the clock".to_owned(), [print_duration(floor.clock_step_ns), "-".to_owned()]),
-        ("sleep of 0.5 ms, late by".to_owned(), spread(floor.timer_late)),
-        ("kernel's arrival time to receive".to_owned(), spread(floor.arrival_stamp)),
+        ("sleep of 0.5 ms, late by".to_owned(), write_spread(floor.timer_late)),
+        ("kernel's arrival time to receive".to_owned(), write_spread(floor.arrival_stamp)),
     ];
     for echo in &floor.echoes {
         let name = format!("loopback echo, {} {}, 64 B", echo.transport, echo.family);
-        rows.push((name, spread(Some(echo.round_trip))));
+        rows.push((name, write_spread(Some(echo.round_trip))));
     }
     let mut text = format!("{:<34} {:>10} {:>10}\n", "Measurement noise floor", "median", "p99");
     for (name, [median, p99]) in rows {
@@ -283,6 +292,14 @@ fn noise(floor: &NoiseFloor) -> String {
     }
     text + "Single delays and scheduled send times are no more accurate than this; smaller differences are visible\n\
             only in means of many messages.\n"
+}
+
+/// Median and 99th percentile.
+fn write_spread(spread: Option<Spread>) -> [String; 2] {
+    match spread {
+        Some(Spread { median_ns, p99_ns }) => [median_ns, p99_ns].map(print_duration),
+        None => ["-".to_owned(), "-".to_owned()],
+    }
 }
 
 #[cfg(test)]
@@ -336,8 +353,8 @@ mod tests {
         assert!(fitted.lines().all(|line| line.chars().count() <= 60), "{fitted}");
         let below = fitted.lines().nth(2).unwrap();
         assert_eq!(below.len() - below.trim_start().len(), 26, "{fitted}");
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(words(&fitted), words(&text));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(fitted.split_whitespace().collect::<Vec<_>>(), words);
         assert_eq!(fit(&text, usize::MAX), text);
         assert_eq!(fit("indivisible\n", 4), "indivisible\n");
     }

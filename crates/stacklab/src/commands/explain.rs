@@ -159,11 +159,11 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
     let probes = match options.study.as_deref() {
         None => vec![ExactProbe::Udp, ExactProbe::Tcp],
         Some(named) => {
-            let probe = named.to_str().and_then(|text| text.parse().ok());
-            let other = || {
-                Failure::usage(format!("--exact counts udp, tcp, echo or connect, not {}", named.display()))
+            let Some(probe) = named.to_str().and_then(|text| text.parse().ok()) else {
+                let text = format!("--exact counts udp, tcp, echo or connect, not {}", named.display());
+                return Err(Failure::usage(text));
             };
-            vec![probe.ok_or_else(other)?]
+            vec![probe]
         }
     };
     let request = ExactRequest {

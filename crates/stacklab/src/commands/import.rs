@@ -17,7 +17,6 @@ use stacklab_model::{Family, Metric, Transport, count, printable_text, quote_fil
 use stacklab_report::list_warnings;
 use stacklab_store::{Campaign, Imported, Origin, Record};
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -57,8 +56,8 @@ pub(crate) struct ImportOptions {
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {
-    let named = |name: String| Format::named(&name).expect("only these names are possible");
-    PossibleValuesParser::new(Format::names()).map(named)
+    PossibleValuesParser::new(Format::names())
+        .map(|name| Format::named(&name).expect("only these names are possible"))
 }
 
 pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
@@ -82,7 +81,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     let left_out = left_out + &describe_empty(&leave_out_empty(&files, &mut runs, &options.metrics));
     let notes = left_out + &describe_warnings(&runs);
-    let text = said(&origins);
+    let text = describe_origins(&origins);
     let title = options.title.clone().unwrap_or_else(|| format!("Imported: {text}"));
     let study = ImportedStudy::new(title, f64::from(options.margin) / 100.0, options.metrics.clone());
     let campaign = Campaign {
@@ -90,10 +89,12 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         testbed_description: format!("imported, not measured by this program: {text}"),
         ..StudySource { name: IMPORTED.to_owned(), text: study.to_text() }.campaign()
     };
-    let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
-    let runs: Vec<Imported> = runs.into_iter().map(imported).collect();
-    Record::import(&options.out, &campaign, &runs)?;
-    let runs = count(runs.len(), "run");
+    let mut imported = Vec::new();
+    for (file, run, series) in runs {
+        imported.push(Imported { origin: origins[file].clone(), run, series });
+    }
+    Record::import(&options.out, &campaign, &imported)?;
+    let runs = count(imported.len(), "run");
     let files = count(origins.len(), "file");
     let out = options.out.display();
     let word = quote_file(&options.out);
@@ -144,10 +145,9 @@ struct ReadFile {
 
 fn one(path: &Path, options: &ImportOptions) -> Result<ReadFile, Failure> {
     let name = path.display().to_string();
-    let unreadable =
-        |reason: &dyn Display| Failure::new(IMPORT, format!("{}: {reason}", printable_text(&name)));
     let mut hashes = Hashes::default();
-    let mut file = content(path, options.format, &mut hashes).map_err(|reason| unreadable(&reason))?;
+    let mut file = content(path, options.format, &mut hashes)
+        .map_err(|reason| Failure::new(IMPORT, format!("{}: {reason}", printable_text(&name))))?;
     let mut overrides = Vec::new();
     if let Content::Tests(tests) = &mut file.content {
         overrides = tell(tests, options, &name)?;
@@ -175,23 +175,22 @@ fn hexadecimal(hash: Sha256) -> String {
 
 /// Reads a file and adds its bytes to the hashes. Rows of an export are read one after another, whatever their number.
 fn content(path: &Path, format: Option<Format>, hashes: &mut Hashes) -> Result<ToolFile, String> {
-    let failed = |reason: &dyn Display| reason.to_string();
-    let mut file = File::open(path).map_err(|error| failed(&error))?;
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    file.by_ref().take(MAX_BEGIN_BYTES).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    file.by_ref().take(MAX_BEGIN_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if starts_rows(&bytes) && format.is_none_or(|format| format == Format::Csv) {
         let mut rows = Hashed { inner: Cursor::new(bytes).chain(file), hashes };
-        return read_rows(&mut rows).map_err(|error| failed(&error));
+        return read_rows(&mut rows).map_err(|error| error.to_string());
     }
     let most = MAX_BYTES as u64 + 1;
-    file.take(most).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     hashes.file.update(&bytes);
-    let plain = PlainText::unpack(&bytes).map_err(|error| failed(&error))?;
+    let plain = PlainText::unpack(&bytes).map_err(|error| error.to_string())?;
     for line in plain.text().lines() {
         hashes.text.update(line);
         hashes.text.update("\n");
     }
-    read_plain(&plain, format).map_err(|error| failed(&error))
+    read_plain(&plain, format).map_err(|error| error.to_string())
 }
 
 /// Bytes that are added to hashes as they are read.
@@ -288,16 +287,18 @@ fn describe_warnings(runs: &[ImportedRun]) -> String {
 }
 
 /// `iperf3 3.12 (a.json, b.json and 2 more)`.
-fn said(origins: &[Origin]) -> String {
+fn describe_origins(origins: &[Origin]) -> String {
     let mut tools: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for Origin { tool, version, file, .. } in origins {
         let tool = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
         let name = Path::new(file).file_name().map_or(file.as_str().into(), |name| name.to_string_lossy());
         tools.entry(printable_text(&tool)).or_default().push(printable_text(&name));
     }
-    let tool = |(tool, files): (&String, &Vec<String>)| {
+    let mut described = Vec::new();
+    for (tool, files) in &tools {
+        let names = files.iter().take(2).cloned().collect::<Vec<_>>().join(", ");
         let more = if files.len() > 2 { format!(" and {} more", files.len() - 2) } else { String::new() };
-        format!("{tool} ({}{more})", files.iter().take(2).cloned().collect::<Vec<_>>().join(", "))
-    };
-    tools.iter().map(tool).collect::<Vec<_>>().join(", ")
+        described.push(format!("{tool} ({names}{more})"));
+    }
+    described.join(", ")
 }

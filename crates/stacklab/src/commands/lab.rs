@@ -226,15 +226,14 @@ fn cannot_run(program: &str, host: &str, place: &str, reason: io::Error) -> Fail
 }
 
 fn down() -> Result<(), Failure> {
-    let none = || Failure::usage("no testbed is up");
     let path = match state() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(refuse_without_testbed()),
         path => path.map_err(failed("find the testbed's state"))?,
     };
     let Some(up) = known() else {
         let _ = std::fs::remove_file(&path);
         remove_folder();
-        return Err(none());
+        return Err(refuse_without_testbed());
     };
     stacklab_testbed::end(up.holder.pid).map_err(failed("end the testbed"))?;
     let start = Instant::now();
@@ -248,6 +247,10 @@ fn down() -> Result<(), Failure> {
     std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))?;
     remove_folder();
     Ok(())
+}
+
+fn refuse_without_testbed() -> Failure {
+    Failure::usage("no testbed is up")
 }
 
 #[cfg(test)]

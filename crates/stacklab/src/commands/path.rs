@@ -62,13 +62,11 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
         format: options.format,
         interrupted,
     };
-    let is_text = options.format == OutputFormat::Text;
-    let print = |text: &str| match is_text {
-        true => write_stdout(wrap_for_stdout(text).as_bytes()),
-        false => write_stdout(text.as_bytes()),
-    };
-    let WatchResult { broken, drifts } =
-        stacklab_path::measure(&settings, targets, print).map_err(failure)?;
+    let watched = stacklab_path::measure(&settings, targets, |text: &str| match options.format {
+        OutputFormat::Text => write_stdout(wrap_for_stdout(text).as_bytes()),
+        _ => write_stdout(text.as_bytes()),
+    });
+    let WatchResult { broken, drifts } = watched.map_err(failure)?;
     match (broken.is_empty(), drifts) {
         (false, _) => {
             Err(Failure::new(FAMILY_FAILS, format!("not every family works: {}", broken.join("; "))))

@@ -88,15 +88,22 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
         given => given.to_vec(),
     };
     let kernels = Kernels::find(options)?;
-    let mut step = |what: &str| note(what);
-    let mut counter = counter(&mut step)?;
-    let before = check_baseline(&mut counter, &kernels.baseline, options)?;
+    judge_kernels(&mut counter(&mut note)?, &kernels, &conditions, options)
+}
+
+fn judge_kernels(
+    counter: &mut Counter<'_>,
+    kernels: &Kernels<'_>,
+    conditions: &[Condition],
+    options: &RegressOptions,
+) -> Result<(), Failure> {
+    let before = check_baseline(counter, &kernels.baseline, options)?;
     let verifies = !options.verify.is_empty();
     let mut worst = None;
     for NamedKernel { name, source } in &kernels.candidates {
         match counter.count(name, source) {
             Ok(after) => {
-                let found = Comparison::new(&before, &after, &conditions);
+                let found = Comparison::new(&before, &after, conditions);
                 print_text(&comparison(&found, options.format, width()))?;
                 if found.is_bad && !verifies {
                     worst = Some(Failure::new(BAD, format!("{name} is bad")));
@@ -126,6 +133,12 @@ struct NamedKernel<'a> {
     source: Source,
 }
 
+impl<'a> NamedKernel<'a> {
+    fn find(name: &'a str, tree: &Path) -> Result<Self, Failure> {
+        Ok(NamedKernel { name, source: Source::named(name, tree).map_err(for_git)? })
+    }
+}
+
 /// The kernels that are compared.
 struct Kernels<'a> {
     baseline: NamedKernel<'a>,
@@ -148,13 +161,10 @@ impl<'a> Kernels<'a> {
         {
             return Err(Failure::usage(format!("--format {format} has room for one --candidate")));
         }
-        let named = |name: &'a String| -> Result<NamedKernel<'a>, Failure> {
-            Ok(NamedKernel { name, source: Source::named(name, tree).map_err(for_git)? })
-        };
-        let kernels = Kernels {
-            baseline: named(baseline)?,
-            candidates: candidates.iter().map(named).collect::<Result<_, _>>()?,
-        };
+        let mut kernels = Kernels { baseline: NamedKernel::find(baseline, tree)?, candidates: Vec::new() };
+        for name in candidates {
+            kernels.candidates.push(NamedKernel::find(name, tree)?);
+        }
         for kernel in kernels.candidates.iter().chain([&kernels.baseline]) {
             kernel.source.check().map_err(for_git)?;
         }
@@ -170,11 +180,10 @@ fn check_baseline(
     options: &RegressOptions,
 ) -> Result<Counted, Failure> {
     let NamedKernel { name, source } = baseline;
-    let stop = |error: RegressError| Failure::new(STOP.max(for_git_code(&error)), error);
-    let before = counter.count(name, source).map_err(stop)?;
+    let before = counter.count(name, source).map_err(stop_git)?;
     let again = options.repeat.unwrap_or(u32::from(!options.verify.is_empty()));
     let mut largest = 0.0_f64;
-    for (number, counted) in counter.repeat(name, source, again).map_err(stop)?.into_iter().enumerate() {
+    for (number, counted) in counter.repeat(name, source, again).map_err(stop_git)?.into_iter().enumerate() {
         let change = Comparison::new(&before, &counted, &[]).largest_change();
         largest = largest.max(change);
         let boot = number + 1;
@@ -193,18 +202,23 @@ fn check_baseline(
     Ok(before)
 }
 
+fn stop_git(error: RegressError) -> Failure {
+    Failure::new(STOP.max(for_git_code(&error)), error)
+}
+
 pub(crate) fn bisect(options: &BisectOptions) -> Result<(), Failure> {
-    let failed = |error: RegressError| match error {
+    let repository = Repository::of(&options.tree).map_err(fail_bisect)?;
+    let ends = [options.good.as_str(), &options.bad];
+    let found = search(&mut counter(&mut note)?, &repository, ends, &options.conditions);
+    print_text(&bisection(&found.map_err(fail_bisect)?, options.format, width()))
+}
+
+fn fail_bisect(error: RegressError) -> Failure {
+    match error {
         RegressError::Usage(_) => Failure::usage(error),
         RegressError::Interrupted => Failure::new(INTERRUPTED, error),
         _ => Failure::new(TESTBED, error),
-    };
-    let repository = Repository::of(&options.tree).map_err(failed)?;
-    let mut step = |what: &str| note(what);
-    let mut counter = counter(&mut step)?;
-    let ends = [options.good.as_str(), &options.bad];
-    let found = search(&mut counter, &repository, ends, &options.conditions).map_err(failed)?;
-    print_text(&bisection(&found, options.format, width()))
+    }
 }
 
 fn counter<'a>(step: &'a mut dyn FnMut(&str)) -> Result<Counter<'a>, Failure> {

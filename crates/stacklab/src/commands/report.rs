@@ -84,20 +84,23 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
             "{name} is of one figure: add --figure NAME (--figure list prints the names)"
         )));
     }
-    // The formats are checked before the record is read.
-    let findings = || {
-        let found = conclude(&Record::read(&options.record)?)?;
-        Ok::<_, Failure>(Findings { record_name: Some(options.record.display().to_string()), ..found })
-    };
     let width = if options.out.is_some() { WIDTH } else { width() };
+    // The formats are checked before the record is read.
     let text = match options.difference {
         _ if options.stages => stages(options, among(format, DOCUMENT)?, width)?,
-        None if is_brief(options) => brief_with_hint(&findings()?, &options.record),
+        None if is_brief(options) => brief_with_hint(&read_findings(&options.record)?, &options.record),
         None if format == OutputFormat::Html => html(&document(&Record::read(&options.record)?, ROOM)?)?,
-        None => render(&findings()?, format, width),
-        Some(difference) => paper(&findings()?, difference, among(format, TABLES)?, width),
+        None => render(&read_findings(&options.record)?, format, width),
+        Some(difference) => {
+            paper(&read_findings(&options.record)?, difference, among(format, TABLES)?, width)
+        }
     };
     out(text.as_bytes())
+}
+
+fn read_findings(record: &Path) -> Result<Findings, Failure> {
+    let found = conclude(&Record::read(record)?)?;
+    Ok(Findings { record_name: Some(record.display().to_string()), ..found })
 }
 
 /// Whether a person asks at a terminal, and for nothing in particular.
@@ -129,15 +132,14 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<Vec<u8>, Failure> {
     let ending = options.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
     let format = options.format.map(OutputFormat::name).or(ending).unwrap_or("svg");
     let format = OutputFormat::among(format, &["svg", "pdf"]);
-    let page = || document(&Record::read(&options.record)?, 0);
     if name == "list" {
-        let all = figures(&page()?);
+        let all = figures(&document(&Record::read(&options.record)?, 0)?);
         let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let lines = all.into_iter().map(|(name, title)| format!("{name:<widest$}  {title}\n"));
         return Ok(lines.collect::<String>().into_bytes());
     }
     let format = format.map_err(Failure::usage)?;
-    let page = page()?;
+    let page = document(&Record::read(&options.record)?, 0)?;
     figure(&page, name, format).ok_or_else(|| {
         let known = figures(&page);
         let meant = nearest(name, known.iter().map(|(name, _)| name.as_str()));

@@ -21,7 +21,7 @@ use stacklab_campaign::rig::reach;
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
-use stacklab_model::{Comparison, Findings, System, Systems, Trial, count};
+use stacklab_model::{Findings, System, Systems, Trial, count};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
@@ -111,8 +111,7 @@ fn refuse_existing(options: &RunOptions) -> Result<(), Failure> {
 /// Fails if a candidate is worse by more than is allowed, with a line for each comparison.
 fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
     let of = findings.comparisons.len();
-    let is_open = |comparison: &&Comparison| !comparison.is_answer();
-    let open = findings.comparisons.iter().filter(is_open).count();
+    let open = findings.comparisons.iter().filter(|comparison| !comparison.is_answer()).count();
     if open > 0 {
         note(&format!(
             "stacklab: warning: {open} of {} without a verdict, which does not fail (the report says why)",
@@ -166,8 +165,13 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     busy.iter().for_each(|warning| note(&format!("stacklab: {warning}")));
     // Runs that are sampled give no verdicts.
     let progress = Progress::new(options.sample_period_ns.is_some());
-    let run = |arms: &[Trial]| rigs.run(&request.study, &plan, arms);
-    let measured = measure(&request.study, &plan, run, &mut record, progress);
+    let measured = measure(
+        &request.study,
+        &plan,
+        |arms: &[Trial]| rigs.run(&request.study, &plan, arms),
+        &mut record,
+        progress,
+    );
     if interrupted.load(Ordering::Relaxed) {
         // That may take a while, and a second signal ends this program at once.
         note("stacklab: interrupted: ending the testbed");

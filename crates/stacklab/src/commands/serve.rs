@@ -13,13 +13,19 @@ const PAGE_PORT: u16 = 8046;
 
 /// `ADDR:PORT`, `ADDR` or `:PORT`, as `agent --listen` takes them; without an address, this machine's programs only.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let by_port = || Some(SocketAddr::from((Ipv4Addr::LOCALHOST, text.strip_prefix(':')?.parse().ok()?)));
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse::<u16>().ok()) {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    let by_address = || Some(SocketAddr::new(bare.parse::<IpAddr>().ok()?, PAGE_PORT));
-    let found = text.parse().ok().or_else(by_port).or_else(by_address);
-    found.ok_or_else(|| {
-        "expected ADDR:PORT, such as 127.0.0.1:8046 or [::]:8046, an address, or :PORT".to_owned()
-    })
+    match bare.parse::<IpAddr>() {
+        Ok(address) => Ok(SocketAddr::new(address, PAGE_PORT)),
+        Err(_) => {
+            Err("expected ADDR:PORT, such as 127.0.0.1:8046 or [::]:8046, an address, or :PORT".to_owned())
+        }
+    }
 }
 
 fn renamed_to_listen(_: &str) -> Result<Infallible, String> {
@@ -72,25 +78,30 @@ mod tests {
         options: ServeOptions,
     }
 
+    #[cfg(feature = "fleet")]
+    fn read_store(args: &[&str]) -> Result<Option<String>, String> {
+        let line = Line::try_parse_from([&["serve", "records"], args].concat()).unwrap();
+        served_store(line.options.fleet).map_err(|failure| failure.printed())
+    }
+
     #[test]
     #[cfg(feature = "fleet")]
     fn a_password_of_the_store_is_refused_in_arguments() {
-        let place = |args: &[&str]| {
-            let line = Line::try_parse_from([&["serve", "records"], args].concat()).unwrap();
-            served_store(line.options.fleet).map_err(|failure| failure.printed())
-        };
-        assert_eq!(place(&[]).unwrap(), None);
-        assert_eq!(place(&["--fleet", "fleet.db"]).unwrap().as_deref(), Some("fleet.db"));
-        let refused = place(&["--fleet", "postgres://lab:secret@db.example.org/lab"]).unwrap_err();
+        assert_eq!(read_store(&[]).unwrap(), None);
+        assert_eq!(read_store(&["--fleet", "fleet.db"]).unwrap().as_deref(), Some("fleet.db"));
+        let refused = read_store(&["--fleet", "postgres://lab:secret@db.example.org/lab"]).unwrap_err();
         assert!(refused.contains("STACKLAB_STORE") && !refused.contains("secret"), "{refused}");
+    }
+
+    fn read_place(args: &[&str]) -> Result<String, String> {
+        match Line::try_parse_from([&["serve"], args].concat()) {
+            Ok(line) => Ok(line.options.listen.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     #[test]
     fn serve_listens_where_listen_says() {
-        let place = |args: &[&str]| match Line::try_parse_from([&["serve"], args].concat()) {
-            Ok(line) => Ok(line.options.listen.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
         for (text, expected) in [
             ("192.0.2.1:9000", "192.0.2.1:9000"),
             (":9000", "127.0.0.1:9000"),
@@ -98,12 +109,12 @@ mod tests {
             ("::", "[::]:8046"),
             ("[::1]", "[::1]:8046"),
         ] {
-            assert_eq!(place(&["--listen", text]).as_deref(), Ok(expected));
+            assert_eq!(read_place(&["--listen", text]).as_deref(), Ok(expected));
         }
-        assert_eq!(place(&[]).as_deref(), Ok("127.0.0.1:8046"));
-        assert!(place(&["--listen", "host:9000"]).unwrap_err().contains("expected ADDR:PORT"));
+        assert_eq!(read_place(&[]).as_deref(), Ok("127.0.0.1:8046"));
+        assert!(read_place(&["--listen", "host:9000"]).unwrap_err().contains("expected ADDR:PORT"));
         for old in [["--port", "0"], ["--address", "::"]] {
-            assert!(place(&old).unwrap_err().contains("renamed to --listen ADDR:PORT"));
+            assert!(read_place(&old).unwrap_err().contains("renamed to --listen ADDR:PORT"));
         }
     }
 }

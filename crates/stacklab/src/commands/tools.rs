@@ -107,12 +107,14 @@ fn serve_coordinator(options: &GuestOptions) -> io::Result<()> {
 }
 
 pub(crate) fn ssh_clean(hosts: &[String]) -> Result<(), Failure> {
-    let machine = |host: &String| {
+    let mut machines = Vec::new();
+    for host in hosts {
         let name = host.strip_prefix("ssh:").unwrap_or(host);
-        let system: Option<System> = format!("ssh:{name}").parse().ok();
-        system.ok_or_else(|| Failure::usage(format!("{host:?} names no machine that ssh reaches")))
-    };
-    let machines: Vec<System> = hosts.iter().map(machine).collect::<Result<_, _>>()?;
+        let Ok(system) = format!("ssh:{name}").parse::<System>() else {
+            return Err(Failure::usage(format!("{host:?} names no machine that ssh reaches")));
+        };
+        machines.push(system);
+    }
     for system in machines {
         let removed = remove_copies(&system)?;
         if removed.is_empty() {

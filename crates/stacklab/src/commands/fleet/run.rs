@@ -57,10 +57,9 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let mut store = Store::open(&options.store.place()?)?;
     let mut coordinator = Coordinator::new(&mut store, options.wire.open(None)?, interrupted)?;
     coordinator.limit(options.at_once.map_or(usize::MAX, |limit| limit as usize));
-    let mut tell = |event: Event<'_>| say(&event);
     let campaign = match begun {
         Some((study, pairs)) => {
-            let agents = coordinator.agents(&mut tell)?;
+            let agents = coordinator.agents(&mut |event| say(&event))?;
             let name = options.name.clone().unwrap_or_else(|| default_name(&study.name));
             let tries = (options.blocks, options.attempts);
             coordinator.add(&name, &study, options.class, &pairs, tries, &agents)?

@@ -76,8 +76,11 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
     found.extend(present.iter().filter_map(|presence| {
         Some((false, format!("agent {} is not used: {}", presence.agent.name, presence.unusable(now_ns)?)))
     }));
-    let mark = |safe: bool| if safe { "yes" } else { "no " };
-    let text: String = found.iter().map(|(safe, text)| format!("  {}  {text}\n", mark(*safe))).collect();
+    let mut text = String::new();
+    for (is_safe, what) in &found {
+        let mark = if *is_safe { "yes" } else { "no " };
+        let _ = writeln!(text, "  {mark}  {what}");
+    }
     print_text(&printable_lines(&text))?;
     match found.iter().filter(|(safe, _)| !safe).count() {
         0 => Ok(()),

@@ -93,8 +93,9 @@ impl Comparison {
             record.put_host(host)?;
         }
         let plan = Plan::new(&study, campaign.seed);
-        let run = |arms: &[Trial]| run(&study, &plan, arms);
-        let measured = measure(&study, &plan, run, &mut record, Progress::new(false));
+        let progress = Progress::new(false);
+        let measured =
+            measure(&study, &plan, |arms: &[Trial]| run(&study, &plan, arms), &mut record, progress);
         let findings = conclude(&record)?;
         if measured.is_ok() || has_a_block(&record)? {
             print_text(&match json {
@@ -111,7 +112,7 @@ impl Comparison {
             // There is no record to resume.
             Err(CampaignError::Interrupted(_)) => Err(AgentError::Interrupted.into()),
             Ok(()) if findings.valid_runs == 0 => Err(Failure::nothing_valid()),
-            Ok(()) => unanswered(&findings.comparisons).map_or(Ok(()), |why| {
+            Ok(()) => find_obstacle(&findings.comparisons).map_or(Ok(()), |why| {
                 Err(Failure::new(NO_DATA, format!("{why} (more is in the report above)")))
             }),
             Err(error) => Err(error.into()),
@@ -143,23 +144,26 @@ fn check(source: &StudySource) -> Result<Study, Failure> {
 }
 
 /// Why the families are not compared: one of them loses everything, or nothing has a figure of both.
-fn unanswered(comparisons: &[Compared]) -> Option<String> {
-    let loses_all = |compared: &Compared| {
-        let Question { baseline, candidate, metric, .. } = &compared.question;
-        let arms = [(baseline, &compared.baseline_estimate), (candidate, &compared.candidate_estimate)];
-        let dead = arms.into_iter().find(|(_, loss)| *metric == Metric::Loss && loss.mean == Some(1.0));
-        dead.map(|(cell, _)| format!("{} does not get through: all of its datagrams were lost", cell.family))
-    };
-    let reason = |compared: &Compared| match &compared.verdict {
-        Verdict::Nothing(reason) => Some(reason.clone()),
-        _ => None,
-    };
-    let reasons: Option<Vec<String>> = comparisons.iter().map(reason).collect();
-    let nothing = reasons.and_then(|reasons| reasons.into_iter().next());
-    comparisons
-        .iter()
-        .find_map(loses_all)
-        .or_else(|| nothing.map(|reason| format!("nothing can be compared: {reason}")))
+fn find_obstacle(comparisons: &[Compared]) -> Option<String> {
+    if let Some(dead) = comparisons.iter().find_map(find_dead_family) {
+        return Some(dead);
+    }
+    let mut first_reason = None;
+    for compared in comparisons {
+        let Verdict::Nothing(reason) = &compared.verdict else { return None };
+        first_reason = first_reason.or(Some(reason));
+    }
+    first_reason.map(|reason| format!("nothing can be compared: {reason}"))
+}
+
+fn find_dead_family(compared: &Compared) -> Option<String> {
+    let Question { baseline, candidate, metric, .. } = &compared.question;
+    if *metric != Metric::Loss {
+        return None;
+    }
+    let arms = [(baseline, &compared.baseline_estimate), (candidate, &compared.candidate_estimate)];
+    let (cell, _) = arms.into_iter().find(|(_, loss)| loss.mean == Some(1.0))?;
+    Some(format!("{} does not get through: all of its datagrams were lost", cell.family))
 }
 
 pub(super) fn against(
@@ -278,14 +282,13 @@ mod tests {
     use super::*;
     use stacklab_model::{Cell, Estimate, Factor, Family, SizeOf, StopReason, Transport};
 
-    fn compared(metric: Metric, means: [f64; 2], verdict: Verdict) -> Compared {
+    fn make_comparison(metric: Metric, means: [f64; 2], verdict: Verdict) -> Compared {
         let [baseline, candidate] =
             [Family::Ipv4, Family::Ipv6].map(|family| Cell::new(family, Transport::Udp, SizeOf::Write, 1400));
-        let estimate = |mean| Estimate { mean: Some(mean), ..Estimate::default() };
         Compared {
             question: Question { factor: Factor::Family, baseline, candidate, metric, margin: 0.01 },
-            baseline_estimate: estimate(means[0]),
-            candidate_estimate: estimate(means[1]),
+            baseline_estimate: Estimate { mean: Some(means[0]), ..Estimate::default() },
+            candidate_estimate: Estimate { mean: Some(means[1]), ..Estimate::default() },
             effect: None,
             fitted: None,
             tests: None,
@@ -307,15 +310,21 @@ mod tests {
         assert!(describe_wait(24_406.0).contains("more than half an hour"));
     }
 
+    fn compare_nothing(metric: Metric) -> Compared {
+        make_comparison(metric, [0.0, 1.0], Verdict::Nothing("ipv6: none arrived".into()))
+    }
+
+    fn compare_loss(ipv6: f64) -> Compared {
+        make_comparison(Metric::Loss, [0.0, ipv6], Verdict::Better("ipv4".into()))
+    }
+
     #[test]
     fn a_family_that_loses_everything_is_named() {
-        let nothing = |metric| compared(metric, [0.0, 1.0], Verdict::Nothing("ipv6: none arrived".into()));
-        let loss = |ipv6| compared(Metric::Loss, [0.0, ipv6], Verdict::Better("ipv4".into()));
-        let said = |comparisons: &[Compared]| unanswered(comparisons);
-        assert_eq!(said(&[nothing(Metric::Throughput), loss(0.99)]), None);
-        let dead = said(&[nothing(Metric::Throughput), loss(1.0)]).unwrap();
+        let throughput = compare_nothing(Metric::Throughput);
+        assert_eq!(find_obstacle(&[throughput.clone(), compare_loss(0.99)]), None);
+        let dead = find_obstacle(&[throughput.clone(), compare_loss(1.0)]).unwrap();
         assert_eq!(dead, "ipv6 does not get through: all of its datagrams were lost");
-        let none = said(&[nothing(Metric::Throughput), nothing(Metric::ReceiverCpuPerMessage)]).unwrap();
+        let none = find_obstacle(&[throughput, compare_nothing(Metric::ReceiverCpuPerMessage)]).unwrap();
         assert_eq!(none, "nothing can be compared: ipv6: none arrived");
     }
 }

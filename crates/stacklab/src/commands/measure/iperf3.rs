@@ -190,20 +190,23 @@ fn patiently(
     served_before: bool,
     mut run: impl FnMut() -> Result<RunRecord, ClientError>,
 ) -> Result<RunRecord, ClientError> {
-    let is_passing = |error: &ClientError| match error {
+    for _ in 1..BUSY_TRIES {
+        match run() {
+            Err(error) if is_passing(&error, served_before) => thread::sleep(BUSY_PAUSE),
+            done => return done,
+        }
+    }
+    run()
+}
+
+fn is_passing(error: &ClientError, served_before: bool) -> bool {
+    match error {
         ClientError::Busy(_) => true,
         ClientError::Io { attempted: "connect", reason, .. } => {
             served_before && reason.kind() == io::ErrorKind::ConnectionRefused
         }
         _ => false,
-    };
-    for _ in 1..BUSY_TRIES {
-        match run() {
-            Err(error) if is_passing(&error) => thread::sleep(BUSY_PAUSE),
-            done => return done,
-        }
     }
-    run()
 }
 
 #[cfg(test)]
@@ -212,16 +215,15 @@ mod tests {
 
     #[test]
     fn server_that_served_before_is_retried_on_refusal() {
-        let refused = || ClientError::Io {
-            attempted: "connect",
-            at: "server".to_owned(),
-            reason: io::ErrorKind::ConnectionRefused.into(),
-        };
         for (served_before, expected) in [(false, 1), (true, 2)] {
             let mut asked = 0;
             let error = patiently(served_before, || {
                 asked += 1;
-                Err(if asked == 1 { refused() } else { ClientError::Interrupted })
+                if asked > 1 {
+                    return Err(ClientError::Interrupted);
+                }
+                let reason = io::ErrorKind::ConnectionRefused.into();
+                Err(ClientError::Io { attempted: "connect", at: "server".to_owned(), reason })
             });
             assert!(error.is_err());
             assert_eq!(asked, expected, "served before: {served_before}");

@@ -33,7 +33,7 @@ use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::sign_of_life::SignOfLife;
 use stacklab_traffic::timing::{SLACK, longest};
 use stacklab_trial::{Path, collect, measure_offset};
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -158,11 +158,13 @@ fn reach(
     others: &[AgentAddress],
     interrupted: &'static AtomicBool,
 ) -> Result<(AgentClient, AgentAddress), Failure> {
-    let ask_key = |there: &AgentAddress| {
-        let is_person = std::io::stdin().is_terminal();
-        is_person.then(|| rpassword::prompt_password(format!("Key of the agent on {there}: ")))
-    };
     Ok(client::reach(&common.target(), others, &ask_key, interrupted)?)
+}
+
+/// Asks for an agent's key, if a person is there to answer.
+fn ask_key(there: &AgentAddress) -> Option<io::Result<String>> {
+    let is_person = io::stdin().is_terminal();
+    is_person.then(|| rpassword::prompt_password(format!("Key of the agent on {there}: ")))
 }
 
 /// Refuses the first of these that is given, for this reason.

@@ -86,8 +86,10 @@ fn short_options_mean_what_they_mean_to_iperf3() {
         common.reverse && common.ipv4 && common.port() == 7000
     }));
     assert_eq!(spec("echo host --poll 50").poll_ns, 50_000);
-    let at_interface = |line| spec(line).probe.metrics.contains(&Metric::RttInterface);
-    assert!(at_interface("echo host --at-interface") && !at_interface("echo host"));
+    for (line, is_at_interface) in [("echo host --at-interface", true), ("echo host", false)] {
+        let metrics = spec(line).probe.metrics.clone();
+        assert_eq!(metrics.contains(&Metric::RttInterface), is_at_interface, "{line}");
+    }
 }
 
 #[test]
@@ -123,9 +125,10 @@ fn the_cell_tells_what_is_not_as_usual() {
 
 #[test]
 fn hosts_on_one_machine_share_its_processors() {
-    let scope =
-        |shared| plan(&request("udp host"), Family::Ipv6, Direction::Forward, shared, 7).unwrap().1.cpu_scope;
-    assert_eq!((scope(true), scope(false)), (CpuScope::Shared, CpuScope::Host));
+    for (shared, scope) in [(true, CpuScope::Shared), (false, CpuScope::Host)] {
+        let (_, spec) = plan(&request("udp host"), Family::Ipv6, Direction::Forward, shared, 7).unwrap();
+        assert_eq!(spec.cpu_scope, scope);
+    }
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn cpu_scope(request: &CampaignRequest, rigs: &Rigs) -> CpuScope {
     let study = &request.study;
     let asked = study.probes.iter().filter(|probe| probe.metrics.iter().copied().any(Metric::is_host_cpu));
     let asked: Vec<Probe> = asked.map(|probe| probe.probe).collect();
-    let is_asked = |probe| asked.is_empty() || asked.contains(&probe);
-    match Plan::new(study, request.campaign.seed).interleaves(is_asked) {
+    let plan = Plan::new(study, request.campaign.seed);
+    match plan.interleaves(|probe| asked.is_empty() || asked.contains(&probe)) {
         Some(true) => CpuScope::Threads,
         Some(false) => rigs.cpu_scope(study),
         None => CpuScope::Various,
