@@ -149,12 +149,12 @@ impl Reflectors {
         _: u32,
         _: &'static AtomicBool,
     ) -> Result<Self, String> {
-        Err(failed("a STAMP reflector needs Linux"))
+        Err(advise_port("a STAMP reflector needs Linux"))
     }
 }
 
 /// A socket cannot wait for packets, or has failed.
-fn failed(reason: impl std::fmt::Display) -> String {
+fn advise_port(reason: impl std::fmt::Display) -> String {
     format!("{reason}; port 862 needs privileges: without them name another one, as in --stamp :8620")
 }
 
@@ -169,11 +169,11 @@ impl Reflectors {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, String> {
         let addresses =
-            place.of_each_family(PORT).map_err(|error| failed(format_args!("{place}: {error}")))?;
+            place.of_each_family(PORT).map_err(|error| advise_port(format_args!("{place}: {error}")))?;
         let several = addresses.len() > 1;
         let (services, errors): (Vec<_>, Vec<_>) = addresses
             .into_iter()
-            .map(|address| Service::bind(address, SENDER_TTL).map_err(failed))
+            .map(|address| Service::bind(address, SENDER_TTL).map_err(advise_port))
             .partition(Result::is_ok);
         // A host without IPv6 serves the other family.
         if let Some(Err(error)) = errors.into_iter().next_back()
@@ -211,7 +211,7 @@ fn answer(service: &mut Service, reflector: &mut Reflector, interrupted: &Atomic
             Some(pending.code_point << 2)
         },
     );
-    answered.map_err(failed)
+    answered.map_err(advise_port)
 }
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
 
     const NOW: u64 = 1_795_536_000_000_000_000;
 
-    fn arrived(port: u16, unix_ns: u64) -> Arrived {
+    fn arrive(port: u16, unix_ns: u64) -> Arrived {
         let peer = SocketAddr::from(([192, 0, 2, 1], port));
         Arrived { peer, unix_ns, ttl: SENDER_TTL - 3, traffic_class: 46 << 2 | 1 }
     }
@@ -238,7 +238,7 @@ mod tests {
     fn exchange(reflector: &mut Reflector, codec: &Codec, extensions: &Extensions, sequence: u32) -> Vec<u8> {
         let mut message = vec![0; codec.probe_bytes(extensions)];
         codec.write_probe(&Probe { sequence, ..probe() }, extensions, &mut message);
-        let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
+        let pending = reflector.reflect(&mut message, &arrive(5_000, NOW)).unwrap();
         reflector.finish(pending, NOW + 250, &mut message);
         message
     }
@@ -265,7 +265,7 @@ mod tests {
             let mut message = [0; 44];
             let asked = Probe { error: probe().error.with_format(format), ..probe() };
             codec.write_probe(&asked, &Extensions::default(), &mut message);
-            let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
+            let pending = reflector.reflect(&mut message, &arrive(5_000, NOW)).unwrap();
             reflector.finish(pending, NOW + 250, &mut message);
             let answer = codec.read_answer(&message).unwrap();
             assert_eq!(answer.error, error().with_format(format));
@@ -281,7 +281,7 @@ mod tests {
             for extensions in [Extensions::default(), padding] {
                 let mut reflector = Reflector::new(codec.clone(), error(), true);
                 let mut message = exchange(&mut reflector, &codec, &extensions, 1);
-                assert_eq!(reflector.reflect(&mut message, &arrived(5_000, NOW)), None);
+                assert_eq!(reflector.reflect(&mut message, &arrive(5_000, NOW)), None);
             }
             let mut message = vec![0; codec.base_bytes()];
             codec.write_probe(&probe(), &Extensions::default(), &mut message);
@@ -291,7 +291,7 @@ mod tests {
                     .into_iter()
                     .chain([(1024, true), (8620, true), (65_535, true)])
             {
-                let pending = reflector.reflect(&mut message.clone(), &arrived(port, NOW));
+                let pending = reflector.reflect(&mut message.clone(), &arrive(port, NOW));
                 assert_eq!(pending.is_some(), is_answered, "{port}");
             }
         }
@@ -299,7 +299,7 @@ mod tests {
 
     /// How many copies of a packet are answered, of 20 that arrive at the same time.
     fn count_answers(reflector: &mut Reflector, packet: [u8; 44], port: u16, unix_ns: u64) -> usize {
-        let arrived = arrived(port, unix_ns);
+        let arrived = arrive(port, unix_ns);
         (0..20).filter(|_| reflector.reflect(&mut { packet }, &arrived).is_some()).count()
     }
 
@@ -333,9 +333,9 @@ mod tests {
         codec.write_probe(&probe(), &Extensions::default(), &mut message);
         let mut next =
             |at: &Arrived| reflector.reflect(&mut message.clone(), at).map(|pending| pending.answer.sequence);
-        assert_eq!(next(&arrived(5_001, NOW)), Some(0), "another port is another session");
-        assert_eq!(next(&arrived(5_000, NOW + SESSION_IDLE_NS)), Some(4));
-        assert_eq!(next(&arrived(5_000, NOW + 3 * SESSION_IDLE_NS)), Some(0), "forgotten");
+        assert_eq!(next(&arrive(5_001, NOW)), Some(0), "another port is another session");
+        assert_eq!(next(&arrive(5_000, NOW + SESSION_IDLE_NS)), Some(4));
+        assert_eq!(next(&arrive(5_000, NOW + 3 * SESSION_IDLE_NS)), Some(0), "forgotten");
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
         codec.write_probe(&probe(), &extensions, &mut message);
         message[codec.base_bytes() + 4] ^= 0x80;
         let mut reflector = Reflector::new(codec.clone(), error(), false);
-        let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
+        let pending = reflector.reflect(&mut message, &arrive(5_000, NOW)).unwrap();
         assert_eq!(pending.code_point, 46, "as it arrived");
         assert_eq!(message[codec.base_bytes()], 0x20);
         reflector.finish(pending, NOW, &mut message);

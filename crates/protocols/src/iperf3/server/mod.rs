@@ -260,7 +260,7 @@ fn datagrams(socket: &UdpSocket, registry: &Registry, interrupted: &AtomicBool) 
     let mut room = [0; GREETING_BYTES + 1];
     while !interrupted.load(Ordering::Relaxed) {
         if let Ok((count, from)) = socket.recv_from(&mut room) {
-            registry.greeted(from, &room[..count]);
+            registry.deliver_greeting(from, &room[..count]);
         }
     }
 }
@@ -274,7 +274,7 @@ fn stream_socket(own: SocketAddr, peer: SocketAddr, registry: &Registry) -> io::
     socket.set_nonblocking(true)?;
     let mut room = [0; GREETING_BYTES + 1];
     while let Ok((count, from)) = socket.recv_from(&mut room) {
-        registry.greeted(from, &room[..count]);
+        registry.deliver_greeting(from, &room[..count]);
     }
     socket.set_nonblocking(false)?;
     Ok(socket.into())

@@ -158,7 +158,7 @@ impl Registry {
     }
 
     /// Gives a greeting to the test that waits for it. Other packets are not answered.
-    pub(super) fn greeted(&self, from: SocketAddr, bytes: &[u8]) {
+    pub(super) fn deliver_greeting(&self, from: SocketAddr, bytes: &[u8]) {
         if let Some(answer) = answer_to(bytes)
             && let Some(test) = lock(&self.greeting).get(&from.ip())
         {
@@ -270,12 +270,12 @@ mod tests {
     fn greeting_goes_to_the_test_that_awaits_its_address() {
         let registry = registry(2);
         let from: SocketAddr = "192.0.2.1:7".parse().unwrap();
-        registry.greeted(from, &crate::iperf3::greeting());
+        registry.deliver_greeting(from, &crate::iperf3::greeting());
         let waits = registry.await_greetings(from.ip()).unwrap();
         assert!(registry.await_greetings(from.ip()).is_none());
         assert!(waits.next().is_none(), "nobody waited when it came");
-        registry.greeted(from, b"what");
-        registry.greeted(from, &crate::iperf3::greeting());
+        registry.deliver_greeting(from, b"what");
+        registry.deliver_greeting(from, &crate::iperf3::greeting());
         assert_eq!(waits.next().unwrap().from, from);
         drop(waits);
         assert!(registry.await_greetings(from.ip()).is_some());
