@@ -23,19 +23,22 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
         Gauge::new("stacklab_path_family_works", "1 if each request over the family was answered.");
     let mut rounds = Gauge::new("stacklab_path_rounds", "Rounds so far.");
     for (look, compared) in looks.iter().zip(compare(looks, margin, false)) {
-        let target = || ("target", look.target.name.clone());
-        rounds.samples.push((vec![target()], look.count as f64));
+        let target = ("target", look.target.name.clone());
+        rounds.samples.push((vec![target.clone()], look.count as f64));
         for &family in Family::ALL {
-            let labels = vec![target(), ("family", family.to_string())];
+            let labels = vec![target.clone(), ("family", family.to_string())];
             works.samples.push((labels, f64::from(u8::from(look.state(family).works()))));
         }
         for Compared { metric, families, effect, verdict: found, .. } in compared {
-            let named =
-                [("metric", metric.name()), ("unit", metric.unit()), ("transport", metric.transport())];
-            let named = named.map(|(label, value)| (label, value.to_owned()));
-            let of_metric = || [vec![target()], named.to_vec()].concat();
+            let of_metric = vec![
+                target.clone(),
+                ("metric", metric.name().to_owned()),
+                ("unit", metric.unit().to_owned()),
+                ("transport", metric.transport().to_owned()),
+            ];
             for (family, of) in &families {
-                let labels = [of_metric(), vec![("family", family.to_string())]].concat();
+                let mut labels = of_metric.clone();
+                labels.push(("family", family.to_string()));
                 if let Some(Ok(figure)) = look.last().and_then(|round| round.get(&(metric, *family))) {
                     last.samples.push((labels.clone(), *figure));
                 }
@@ -43,10 +46,10 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
             }
             if let Some(effect) = effect {
                 let Interval { low, high } = effect.interval95;
-                ratio.interval(&of_metric(), Some(effect.estimate), Some([low, high]));
+                ratio.interval(&of_metric, Some(effect.estimate), Some([low, high]));
             }
             let better = if let Verdict::Better(family) = &found { family } else { "" };
-            verdict.verdict(&of_metric(), verdict_name(&found), better);
+            verdict.verdict(&of_metric, verdict_name(&found), better);
         }
     }
     vec![last, median, ratio, verdict, works, rounds]

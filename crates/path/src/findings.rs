@@ -36,6 +36,10 @@ pub(crate) struct FamilyState {
 }
 
 impl FamilyState {
+    fn without_answers(kind: StateKind, reason: &str) -> Self {
+        FamilyState { kind, failed: 0, of: 0, reason: Some(reason.to_owned()) }
+    }
+
     pub(crate) fn name(&self) -> String {
         format!("{:?}", self.kind).to_lowercase()
     }
@@ -113,30 +117,36 @@ impl Rounds {
     }
 
     pub(crate) fn state(&self, family: Family) -> FamilyState {
-        let without =
-            |kind, reason: &str| FamilyState { kind, failed: 0, of: 0, reason: Some(reason.to_owned()) };
         match self.target.address(family) {
             Ok(_) => {}
-            Err(NoAddress::Absent(reason)) => return without(StateKind::Absent, reason),
-            Err(NoAddress::Unresolved(reason)) => return without(StateKind::Unresolved, reason),
+            Err(NoAddress::Absent(reason)) => {
+                return FamilyState::without_answers(StateKind::Absent, reason);
+            }
+            Err(NoAddress::Unresolved(reason)) => {
+                return FamilyState::without_answers(StateKind::Unresolved, reason);
+            }
         }
         let connects = self.of(PathMetric::TcpConnect, family);
         let answers = self.of(PathMetric::FirstByte, family);
-        // A transfer that broke off had its first byte.
         let goodputs = self.of(PathMetric::Goodput, family);
-        let broke_off = |place: usize| {
-            goodputs.get(place).and_then(|one| one.as_ref().err()).filter(|why| why.starts_with(NOT_WHOLE))
-        };
         let last_reason = answers.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
-        let reason = || last_reason.clone().unwrap_or_else(|| "nothing was asked".to_owned());
+        let reason = last_reason.clone().unwrap_or_else(|| "nothing was asked".to_owned());
         if connects.iter().all(|connect| connect.is_err()) {
-            return without(StateKind::Unreachable, &reason());
+            return FamilyState::without_answers(StateKind::Unreachable, &reason);
         }
-        let fails = |place: &usize| answers[*place].is_err() || broke_off(*place).is_some();
-        let failed = (0..answers.len()).filter(fails).count();
-        let broken = (0..answers.len()).rev().find_map(broke_off).cloned();
+        let mut failed = 0;
+        let mut broken = None;
+        for (place, answer) in answers.iter().enumerate() {
+            let break_off = find_break_off(&goodputs, place);
+            if answer.is_err() || break_off.is_some() {
+                failed += 1;
+            }
+            if break_off.is_some() {
+                broken = break_off.cloned();
+            }
+        }
         if failed == answers.len() {
-            return without(StateKind::Broken, &broken.unwrap_or_else(reason));
+            return FamilyState::without_answers(StateKind::Broken, &broken.unwrap_or(reason));
         }
         let kind = if failed == 0 { StateKind::Works } else { StateKind::Lossy };
         FamilyState { kind, failed, of: answers.len(), reason: broken.or(last_reason) }
@@ -167,20 +177,17 @@ impl Rounds {
         arms.pair(&blocks).map_err(Verdict::Nothing)
     }
 
-    fn compared(
+    fn compare_metric(
         &self,
         metric: PathMetric,
         found: Option<&Paired>,
         verdict: Verdict,
         margin: f64,
     ) -> Compared {
-        let of_family = |family: &Family| {
-            let all = self.of(metric, *family);
-            let figures: Vec<f64> = all.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect();
-            let missing = all.iter().rev().find_map(|figure| figure.as_ref().err().cloned());
-            (*family, OfFamily { median: median(&figures), count: figures.len(), missing })
-        };
-        let families: BTreeMap<Family, OfFamily> = Family::ALL.iter().map(of_family).collect();
+        let mut families = BTreeMap::new();
+        for &family in Family::ALL {
+            families.insert(family, self.find_median(metric, family));
+        }
         let verdict = match (verdict, families.iter().find(|(_, of)| of.count == 0)) {
             (Verdict::Nothing(_), Some((family, of))) => {
                 let reason = of.missing.clone().unwrap_or_else(|| "not measured".to_owned());
@@ -194,6 +201,19 @@ impl Rounds {
         let remark = open.and_then(|paired| paired.explain_open_equivalence(margin, "rounds"));
         Compared { metric, families, effect, fitted, verdict, remark }
     }
+
+    fn find_median(&self, metric: PathMetric, family: Family) -> OfFamily {
+        let all = self.of(metric, family);
+        let figures: Vec<f64> = all.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect();
+        let missing = all.iter().rev().find_map(|figure| figure.as_ref().err().cloned());
+        OfFamily { median: median(&figures), count: figures.len(), missing }
+    }
+}
+
+/// Why the answer of a round broke off, if it did: a transfer that broke off had its first byte.
+fn find_break_off<'a>(goodputs: &[&'a Result<f64, String>], round: usize) -> Option<&'a String> {
+    let reason = goodputs.get(round)?.as_ref().err()?;
+    reason.starts_with(NOT_WHOLE).then_some(reason)
 }
 
 fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
@@ -227,7 +247,7 @@ pub(crate) fn compare(looks: &[Rounds], margin: f64, has_ended: bool) -> Vec<Vec
         let mut metrics = Vec::new();
         for ((metric, found), claim) in found.iter().zip(claimed) {
             let verdict = verdict(*metric, found, *claim);
-            metrics.push(look.compared(*metric, found.as_ref().ok(), verdict, margin));
+            metrics.push(look.compare_metric(*metric, found.as_ref().ok(), verdict, margin));
         }
         compared.push(metrics);
     }

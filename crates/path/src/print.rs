@@ -83,8 +83,10 @@ fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
     let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
     for Compared { metric, families, .. } in all {
         for ((family, of), state) in families.iter().zip(&states) {
-            let is_new = |why: &&str| of.count == 0 && state.reason.as_deref() != Some(why);
-            let Some(why) = of.missing.as_deref().filter(is_new) else { continue };
+            let Some(why) = of.missing.as_deref() else { continue };
+            if of.count > 0 || state.reason.as_deref() == Some(why) {
+                continue;
+            }
             let place = reasons.iter().position(|(reason, ..)| *reason == why).unwrap_or_else(|| {
                 reasons.push((why, Vec::new(), Vec::new()));
                 reasons.len() - 1
@@ -137,50 +139,49 @@ fn state_text(state: &FamilyState) -> String {
 }
 
 pub(crate) fn json_of(rounds: &Rounds, compared: &[Compared], is_interrupted: bool) -> Value {
-    let state = |family: &Family| {
-        let state = rounds.state(*family);
-        let address = rounds.target.address(*family).ok().map(ToString::to_string);
-        let refused: Vec<Value> = rounds
-            .target
-            .refusals(*family)
-            .iter()
-            .map(|(address, reason)| json!({ "address": address.to_string(), "reason": reason }))
-            .collect();
-        let state =
-            json!({ "address": address, "state": state.name(), "reason": state.reason, "refused": refused });
-        (family.to_string(), state)
-    };
-    let families: serde_json::Map<String, Value> = Family::ALL.iter().map(state).collect();
-    let metrics: Vec<Value> = compared
-        .iter()
-        .map(|Compared { metric, families, effect, verdict, remark, .. }| {
-            let of = |family: Family| {
-                let OfFamily { median, count, missing } = &families[&family];
-                json!({ "median": median, "count": count, "missing": missing })
-            };
-            let (better, nothing) = match verdict {
-                Verdict::Better(family) => (Some(family), None),
-                Verdict::Nothing(reason) => (None, Some(reason)),
-                _ => (None, remark.as_ref()),
-            };
-            json!({
-                "metric": metric.name(),
-                "unit": metric.unit(),
-                "ipv4": of(Family::Ipv4),
-                "ipv6": of(Family::Ipv6),
-                "ratio": effect.as_ref().map(|effect| json!({
-                    "estimate": effect.estimate,
-                    "low95": effect.interval95.low,
-                    "high95": effect.interval95.high,
-                    "pairs": effect.pairs,
-                })),
-                "verdict": verdict_name(verdict),
-                "better": better,
-                "reason": nothing,
-            })
-        })
-        .collect();
+    let mut families = serde_json::Map::new();
+    for family in Family::ALL {
+        families.insert(family.to_string(), describe_family(rounds, *family));
+    }
+    let metrics: Vec<Value> = compared.iter().map(describe_metric).collect();
     json!({ "format": FORMAT_VERSION, "target": rounds.target.name, "rounds": rounds.count, "interrupted": is_interrupted, "families": families, "metrics": metrics })
+}
+
+fn describe_family(rounds: &Rounds, family: Family) -> Value {
+    let state = rounds.state(family);
+    let address = rounds.target.address(family).ok().map(ToString::to_string);
+    let mut refused = Vec::new();
+    for (address, reason) in rounds.target.refusals(family) {
+        refused.push(json!({ "address": address.to_string(), "reason": reason }));
+    }
+    json!({ "address": address, "state": state.name(), "reason": state.reason, "refused": refused })
+}
+
+fn describe_metric(Compared { metric, families, effect, verdict, remark, .. }: &Compared) -> Value {
+    let (better, nothing) = match verdict {
+        Verdict::Better(family) => (Some(family), None),
+        Verdict::Nothing(reason) => (None, Some(reason)),
+        _ => (None, remark.as_ref()),
+    };
+    json!({
+        "metric": metric.name(),
+        "unit": metric.unit(),
+        "ipv4": describe_median(&families[&Family::Ipv4]),
+        "ipv6": describe_median(&families[&Family::Ipv6]),
+        "ratio": effect.as_ref().map(|effect| json!({
+            "estimate": effect.estimate,
+            "low95": effect.interval95.low,
+            "high95": effect.interval95.high,
+            "pairs": effect.pairs,
+        })),
+        "verdict": verdict_name(verdict),
+        "better": better,
+        "reason": nothing,
+    })
+}
+
+fn describe_median(OfFamily { median, count, missing }: &OfFamily) -> Value {
+    json!({ "median": median, "count": count, "missing": missing })
 }
 
 pub(crate) const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";
@@ -208,11 +209,16 @@ fn field(text: &str) -> String {
 pub(crate) fn line(rounds: &Rounds) -> String {
     let Some(figures) = rounds.last() else { return String::new() };
     let shown = [PathMetric::IcmpRtt, PathMetric::TcpConnect, PathMetric::FirstByte].map(|metric| {
-        let one = |family| match figures.get(&(metric, family)) {
-            Some(Ok(figure)) => format!("{figure:.3}"),
-            _ => "-".to_owned(),
-        };
-        format!("{} {} / {} {}", metric.name(), one(Family::Ipv4), one(Family::Ipv6), metric.unit())
+        let [four, six] =
+            [Family::Ipv4, Family::Ipv6].map(|family| write_figure(figures.get(&(metric, family))));
+        format!("{} {four} / {six} {}", metric.name(), metric.unit())
     });
     format!("{} round {}: {}\n", printable_lines(&rounds.target.name), rounds.count, shown.join(", "))
+}
+
+fn write_figure(figure: Option<&Result<f64, String>>) -> String {
+    match figure {
+        Some(Ok(figure)) => format!("{figure:.3}"),
+        _ => "-".to_owned(),
+    }
 }

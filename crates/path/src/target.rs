@@ -74,10 +74,12 @@ pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
     if let Some(address) = address {
         let named = Family::of(address.ip());
         let other = format!("an {named} address was named, which has no other family (--pairs has both)");
-        let of = |family| {
-            if family == named { Ok(address.clone()) } else { Err(NoAddress::Absent(other.clone())) }
-        };
-        let addresses = Family::ALL.iter().map(|family| (*family, of(*family))).collect();
+        let mut addresses = BTreeMap::new();
+        for &family in Family::ALL {
+            let own =
+                if family == named { Ok(address.clone()) } else { Err(NoAddress::Absent(other.clone())) };
+            addresses.insert(family, own);
+        }
         return Ok(Target { addresses, ..target });
     }
     let (by_system, resolvers) = match resolvers {
@@ -126,15 +128,6 @@ fn of_family(
         return Ok(by_system_of);
     }
     let record = if family == Family::Ipv4 { "A" } else { "AAAA" };
-    let absent = |all: &[IpAddr]| {
-        let is_mapped = |address: &&IpAddr| address.is_ipv6() && !is_of(Family::Ipv6, address);
-        NoAddress::Absent(match all.iter().find(is_mapped) {
-            Some(mapped) if family == Family::Ipv6 => {
-                format!("the name's AAAA record is an IPv4 address ({mapped})")
-            }
-            _ => format!("the name has no {family} address (no {record} record)"),
-        })
-    };
     let mut failed = by_system.as_ref().err().into_iter().cloned().collect::<Vec<_>>();
     for resolver in resolvers {
         match dns::insist(*resolver, host, family) {
@@ -142,16 +135,30 @@ fn of_family(
                 let of = pick(family, &found.addresses);
                 // What the system finds otherwise, such as in /etc/hosts, is as it says.
                 let is_found = all.is_empty() && !of.is_empty();
-                return if is_found { Ok(of) } else { Err(absent(&found.addresses)) };
+                if is_found {
+                    return Ok(of);
+                }
+                return Err(explain_absence(&found.addresses, family, record));
             }
             Err(reason) => failed.push(reason),
         }
     }
     if failed.is_empty() {
-        Err(absent(all))
+        Err(explain_absence(all, family, record))
     } else {
         Err(NoAddress::Unresolved(format!("no answer for the {record} record: {}", failed.join("; "))))
     }
+}
+
+/// Why a name has no address of a family, by all addresses that were found.
+fn explain_absence(all: &[IpAddr], family: Family, record: &str) -> NoAddress {
+    let mapped = all.iter().find(|address| address.is_ipv6() && !is_of(Family::Ipv6, address));
+    NoAddress::Absent(match mapped {
+        Some(mapped) if family == Family::Ipv6 => {
+            format!("the name's AAAA record is an IPv4 address ({mapped})")
+        }
+        _ => format!("the name has no {family} address (no {record} record)"),
+    })
 }
 
 /// The addresses of a family, each once.
@@ -182,12 +189,17 @@ fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
 /// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`named`] takes if requests are to be
 /// made. Empty lines and those that begin with `#` are left out.
 pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
-    let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
-    let wanted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let read = |(number, line)| {
-        pair(line).map_err(|reason| PathError::Unreadable(format!("{file}, line {number}: {reason}")))
-    };
-    let targets: Vec<Target> = wanted.map(read).collect::<Result<_, _>>()?;
+    let mut targets = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let number = place + 1;
+        let target =
+            pair(line).map_err(|reason| PathError::Unreadable(format!("{file}, line {number}: {reason}")))?;
+        targets.push(target);
+    }
     if targets.is_empty() { Err(PathError::Unreadable(format!("{file} has no pairs"))) } else { Ok(targets) }
 }
 
@@ -221,18 +233,21 @@ mod tests {
         assert!(reason.contains("an ipv6 address was named"), "{reason}");
     }
 
+    fn find_ipv6(all: &[IpAddr]) -> Result<Vec<ScopedAddr>, NoAddress> {
+        of_family("a.test", Family::Ipv6, &Ok(all.to_vec()), &[])
+    }
+
     #[test]
     fn an_ipv4_mapped_address_is_not_an_ipv6_address() {
         let [four, mapped, six] =
             ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"].map(|text| text.parse().unwrap());
-        let is = |all: &[IpAddr]| of_family("a.test", Family::Ipv6, &Ok(all.to_vec()), &[]);
-        assert_eq!(is(&[four, mapped, six]).unwrap(), [ScopedAddr::from(six)]);
-        let none = is(&[four, mapped]).unwrap_err();
+        assert_eq!(find_ipv6(&[four, mapped, six]).unwrap(), [ScopedAddr::from(six)]);
+        let none = find_ipv6(&[four, mapped]).unwrap_err();
         assert!(
             matches!(&none, NoAddress::Absent(reason) if reason.contains("is an IPv4 address")),
             "{none:?}"
         );
-        assert!(is(&[four]).unwrap_err().reason().contains("no AAAA record"));
+        assert!(find_ipv6(&[four]).unwrap_err().reason().contains("no AAAA record"));
     }
 
     #[test]

@@ -127,22 +127,34 @@ fn read_port(port: Option<&str>) -> Result<Option<u16>, String> {
 mod tests {
     use super::*;
 
+    /// Host, whether TLS is wanted, port and path.
+    type UrlParts = (String, bool, u16, String);
+
+    fn take_apart(text: &str) -> Option<UrlParts> {
+        read_url(text).map(|url| (url.host, url.tls, url.port, url.path)).ok()
+    }
+
+    fn expect(host: &str, tls: bool, port: u16, path: &str) -> Option<UrlParts> {
+        Some((host.to_owned(), tls, port, path.to_owned()))
+    }
+
     #[test]
     fn a_target_has_defaults_and_is_checked() {
-        let read = |text: &str| read_url(text).map(|url| (url.host, url.tls, url.port, url.path)).ok();
-        let is = |host: &str, tls, port, path: &str| Some((host.to_owned(), tls, port, path.to_owned()));
-        assert_eq!(read("example.org"), is("example.org", true, 443, "/"));
-        assert_eq!(read("http://example.org"), is("example.org", false, 80, "/"));
-        assert_eq!(read("https://a.example:8443/big?x=1"), is("a.example", true, 8443, "/big?x=1"));
+        assert_eq!(take_apart("example.org"), expect("example.org", true, 443, "/"));
+        assert_eq!(take_apart("http://example.org"), expect("example.org", false, 80, "/"));
+        assert_eq!(take_apart("https://a.example:8443/big?x=1"), expect("a.example", true, 8443, "/big?x=1"));
         for (text, port) in [("2001:db8::1", 443), ("[2001:db8::1]", 443), ("http://[2001:db8::1]:81/", 81)] {
-            assert_eq!(read(text), is("2001:db8::1", !text.contains("http:"), port, "/"), "{text}");
+            assert_eq!(take_apart(text), expect("2001:db8::1", !text.contains("http:"), port, "/"), "{text}");
         }
-        assert_eq!(read("HTTP://Example.ORG/A"), is("Example.ORG", false, 80, "/A"));
-        assert_eq!(read("192.0.2.1:8443/x"), is("192.0.2.1", true, 8443, "/x"));
+        assert_eq!(take_apart("HTTP://Example.ORG/A"), expect("Example.ORG", false, 80, "/A"));
+        assert_eq!(take_apart("192.0.2.1:8443/x"), expect("192.0.2.1", true, 8443, "/x"));
         for (text, tls) in [("HTTP://a", false), ("Https://a", true), ("hTTp://a", false)] {
-            assert_eq!(read(text), is("a", tls, if tls { 443 } else { 80 }, "/"), "{text}");
+            assert_eq!(take_apart(text), expect("a", tls, if tls { 443 } else { 80 }, "/"), "{text}");
         }
-        assert_eq!(read("HTTPS://BÜCHER.example:8443/x"), is("xn--bcher-kva.example", true, 8443, "/x"));
+        assert_eq!(
+            take_apart("HTTPS://BÜCHER.example:8443/x"),
+            expect("xn--bcher-kva.example", true, 8443, "/x")
+        );
         for wrong in [
             "",
             "ftp://a",
@@ -161,7 +173,7 @@ mod tests {
             "http://bücher .example",
             "http://bücher.example/ü",
         ] {
-            assert_eq!(read(wrong), None, "{wrong:?}");
+            assert_eq!(take_apart(wrong), None, "{wrong:?}");
         }
     }
 

@@ -22,8 +22,10 @@ fn target(six: Result<&str, &str>) -> Target {
 }
 
 fn round(metric: PathMetric, four: Result<f64, &str>, six: Result<f64, &str>) -> Figures {
-    let own = |figure: Result<f64, &str>| figure.map_err(str::to_owned);
-    Figures::from([((metric, Family::Ipv4), own(four)), ((metric, Family::Ipv6), own(six))])
+    Figures::from([
+        ((metric, Family::Ipv4), four.map_err(str::to_owned)),
+        ((metric, Family::Ipv6), six.map_err(str::to_owned)),
+    ])
 }
 
 /// A host whose rounds have these figures of a metric.
@@ -58,38 +60,49 @@ fn better_family(family: Family) -> Verdict {
     Verdict::Better(family.to_string())
 }
 
+fn judge_rounds(metric: PathMetric, factor: f64) -> Verdict {
+    verdict_on(metric, &[host(metric, rounds(20, factor))], false)
+}
+
+fn judge_fact(metric: PathMetric, four: f64, six: f64) -> Verdict {
+    let host = Rounds::new(target(Ok("2001:db8::1")), round(metric, Ok(four), Ok(six)));
+    verdict_on(metric, &[host], true)
+}
+
 #[test]
 fn pairs_give_verdicts_by_direction() {
     use PathMetric::{Dns, Goodput, Hops, IcmpRtt, PathMtu, TcpConnect};
-    let of = |metric, factor| verdict_on(metric, &[host(metric, rounds(20, factor))], false);
-    assert_eq!(of(IcmpRtt, 2.0), better_family(Family::Ipv4));
-    assert_eq!(of(Goodput, 2.0), better_family(Family::Ipv6));
-    assert_eq!(of(TcpConnect, 0.996), Verdict::Equivalent);
+    assert_eq!(judge_rounds(IcmpRtt, 2.0), better_family(Family::Ipv4));
+    assert_eq!(judge_rounds(Goodput, 2.0), better_family(Family::Ipv6));
+    assert_eq!(judge_rounds(TcpConnect, 0.996), Verdict::Equivalent);
     assert!(matches!(verdict_on(Dns, &[host(Dns, rounds(1, 1.0))], true), Verdict::Nothing(_)));
-    let fact = |metric, four, six| {
-        let host = Rounds::new(target(Ok("2001:db8::1")), round(metric, Ok(four), Ok(six)));
-        verdict_on(metric, &[host], true)
-    };
-    assert_eq!(fact(PathMtu, 1500.0, 1280.0), better_family(Family::Ipv4));
-    assert_eq!(fact(Hops, 3.0, 2.0), better_family(Family::Ipv6));
-    assert_eq!(fact(Hops, 3.0, 3.0), Verdict::Equivalent);
+    assert_eq!(judge_fact(PathMtu, 1500.0, 1280.0), better_family(Family::Ipv4));
+    assert_eq!(judge_fact(Hops, 3.0, 2.0), better_family(Family::Ipv6));
+    assert_eq!(judge_fact(Hops, 3.0, 3.0), Verdict::Equivalent);
+}
+
+/// A host whose IPv6 is the faster family, and has no answer in the first rounds.
+fn fail_rounds(metric: PathMetric, failed: usize, of: u32) -> Rounds {
+    let mut figures: Vec<_> = rounds(of, 0.8).collect();
+    for (_, six) in figures.iter_mut().take(failed) {
+        *six = Err("no answer");
+    }
+    host(metric, figures)
 }
 
 #[test]
 fn family_that_fails_is_not_the_faster_one() {
     let metric = PathMetric::IcmpRtt;
-    let failing = |count: usize, of: u32| {
-        let fail = move |(place, (four, six))| (four, if place < count { Err("no answer") } else { six });
-        host(metric, rounds(of, 0.8).enumerate().map(fail))
-    };
     for has_ended in [true, false] {
-        let Verdict::Nothing(reason) = verdict_on(metric, &[failing(3, 10)], has_ended) else {
+        let failing = fail_rounds(metric, 3, 10);
+        let Verdict::Nothing(reason) = verdict_on(metric, &[failing], has_ended) else {
             panic!("IPv6 lost three rounds of ten");
         };
         assert!(reason.starts_with("ipv6 has no figure in 3 of 10 rounds"), "{reason}");
     }
     // One of twenty counts as the slowest, and is cut off.
-    assert_eq!(verdict_on(metric, &[failing(1, 20)], true), better_family(Family::Ipv6));
+    let failing = fail_rounds(metric, 1, 20);
+    assert_eq!(verdict_on(metric, &[failing], true), better_family(Family::Ipv6));
 }
 
 #[test]
@@ -107,56 +120,57 @@ fn few_rounds_are_not_equivalent() {
 #[test]
 fn interrupted_rounds_have_no_final_test() {
     let metric = PathMetric::IcmpRtt;
-    let clear = |count| [host(metric, rounds(count, 2.0))];
-    assert_eq!(verdict_on(metric, &clear(2), false), Verdict::Inconclusive);
-    assert_eq!(verdict_on(metric, &clear(10), true), better_family(Family::Ipv4));
+    let two = host(metric, rounds(2, 2.0));
+    assert_eq!(verdict_on(metric, &[two], false), Verdict::Inconclusive);
+    let ten = host(metric, rounds(10, 2.0));
+    assert_eq!(verdict_on(metric, &[ten], true), better_family(Family::Ipv4));
+}
+
+/// The verdict on a host with a weak difference, beside others with none.
+fn judge_among(others: usize) -> Verdict {
+    // p of this metric alone is 0.1 %, and a host has eight.
+    let noise = [0.03, -0.01, 0.05, 0.02, -0.02, 0.04, 0.01, 0.06, -0.03, 0.03];
+    let weak = noise.map(|log: f64| (1.0, Ok((log + 0.06).exp())));
+    let even = noise.map(|log: f64| (1.0, Ok((10.0 * (log - 0.02)).exp())));
+    let mut hosts = vec![host(PathMetric::IcmpRtt, weak)];
+    for _ in 0..others {
+        hosts.push(host(PathMetric::IcmpRtt, even));
+    }
+    verdict_on(PathMetric::IcmpRtt, &hosts, true)
 }
 
 #[test]
 fn hosts_of_a_report_are_one_family() {
-    // p of this metric alone is 0.1 %, and a host has eight.
-    let noise = [0.03, -0.01, 0.05, 0.02, -0.02, 0.04, 0.01, 0.06, -0.03, 0.03];
-    let weak = || host(PathMetric::IcmpRtt, noise.map(|log: f64| (1.0, Ok((log + 0.06).exp()))));
-    let even = || host(PathMetric::IcmpRtt, noise.map(|log| (1.0, Ok((10.0 * (log - 0.02)).exp()))));
-    let among = |others: usize| {
-        let hosts: Vec<Rounds> = std::iter::once(weak()).chain((0..others).map(|_| even())).collect();
-        verdict_on(PathMetric::IcmpRtt, &hosts, true)
-    };
-    assert_eq!(among(0), better_family(Family::Ipv4));
-    assert_eq!(among(20), Verdict::Inconclusive);
+    assert_eq!(judge_among(0), better_family(Family::Ipv4));
+    assert_eq!(judge_among(20), Verdict::Inconclusive);
+}
+
+/// The state of IPv6 at an address, or without one, after a round with these steps.
+fn find_state(steps: &[(PathMetric, Result<f64, &str>)], six: Result<&str, &str>) -> FamilyState {
+    let mut rounds = Rounds::new(target(six), Figures::new());
+    let mut figures = Figures::new();
+    for (metric, figure) in steps {
+        figures.extend(round(*metric, Ok(1.0), *figure));
+    }
+    rounds.add(figures);
+    assert!(rounds.state(Family::Ipv4).works());
+    rounds.state(Family::Ipv6)
 }
 
 #[test]
 fn each_state_is_told_apart() {
-    let state = |steps: &[(PathMetric, Result<f64, &str>)], six: Result<&str, &str>| {
-        let mut rounds = Rounds::new(target(six), Figures::new());
-        let mut figures = Figures::new();
-        for (metric, figure) in steps {
-            figures.extend(round(*metric, Ok(1.0), *figure));
-        }
-        rounds.add(figures);
-        assert!(rounds.state(Family::Ipv4).works());
-        rounds.state(Family::Ipv6)
-    };
-    let why = |state: FamilyState| (state.kind, state.reason);
-    use PathMetric::{FirstByte, TcpConnect};
+    use PathMetric::{FirstByte, Goodput, TcpConnect};
     let there = Ok("2001:db8::1");
-    assert!(state(&[(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0))], there).works());
-    let refused = state(&[(TcpConnect, Err("refused")), (FirstByte, Err("refused"))], there);
-    assert_eq!(why(refused), (StateKind::Unreachable, Some("refused".to_owned())));
-    let broken = state(&[(TcpConnect, Ok(1.0)), (FirstByte, Err("no answer"))], there);
-    assert_eq!(why(broken), (StateKind::Broken, Some("no answer".to_owned())));
-    let absent = state(&[(TcpConnect, Err("no AAAA")), (FirstByte, Err("no AAAA"))], Err("no AAAA"));
-    assert_eq!(why(absent), (StateKind::Absent, Some("no AAAA".to_owned())));
-    let cut = [
-        (TcpConnect, Ok(1.0)),
-        (FirstByte, Ok(1.0)),
-        (PathMetric::Goodput, Err("no whole answer: it broke off")),
-    ];
-    assert_eq!(
-        why(state(&cut, there)),
-        (StateKind::Broken, Some("no whole answer: it broke off".to_owned()))
-    );
+    assert!(find_state(&[(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0))], there).works());
+    let refused = find_state(&[(TcpConnect, Err("refused")), (FirstByte, Err("refused"))], there);
+    assert_eq!((refused.kind, refused.reason.as_deref()), (StateKind::Unreachable, Some("refused")));
+    let broken = find_state(&[(TcpConnect, Ok(1.0)), (FirstByte, Err("no answer"))], there);
+    assert_eq!((broken.kind, broken.reason.as_deref()), (StateKind::Broken, Some("no answer")));
+    let absent = find_state(&[(TcpConnect, Err("no AAAA")), (FirstByte, Err("no AAAA"))], Err("no AAAA"));
+    assert_eq!((absent.kind, absent.reason.as_deref()), (StateKind::Absent, Some("no AAAA")));
+    let why = "no whole answer: it broke off";
+    let cut = find_state(&[(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0)), (Goodput, Err(why))], there);
+    assert_eq!((cut.kind, cut.reason.as_deref()), (StateKind::Broken, Some(why)));
 }
 
 #[test]

@@ -34,10 +34,13 @@ pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Fo
     let query = query(id, name, kind).map_err(|error| format!("`{name}` is not a host name: {error}"))?;
     let began = Instant::now();
     let mut answer = over_udp(resolver, id, &query)
-        .map_err(|error| format!("the resolver {resolver} {}", said(&error)))?;
+        .map_err(|error| format!("the resolver {resolver} {}", describe_error(&error)))?;
     if answer[2] & TRUNCATED != 0 {
         answer = over_tcp(resolver, &query).map_err(|error| {
-            format!("the resolver {resolver} sent a truncated response, and over TCP {}", said(&error))
+            format!(
+                "the resolver {resolver} sent a truncated response, and over TCP {}",
+                describe_error(&error)
+            )
         })?;
     }
     let took = began.elapsed();
@@ -47,11 +50,17 @@ pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Fo
 
 /// As [`look_up`], for an address that is needed: an unanswered query is repeated.
 pub(crate) fn insist(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
-    let again = |_| look_up(resolver, name, family);
-    (1..TRIES).fold(look_up(resolver, name, family), |found, _| found.or_else(again))
+    let mut found = look_up(resolver, name, family);
+    for _ in 1..TRIES {
+        if found.is_ok() {
+            break;
+        }
+        found = look_up(resolver, name, family);
+    }
+    found
 }
 
-fn said(error: &io::Error) -> String {
+fn describe_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             format!("did not answer within {} s", LIMIT.as_secs())

@@ -64,7 +64,7 @@ pub(crate) fn fetch(request: &HttpRequest<'_>) -> Fetched {
 fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String> {
     let began = Instant::now();
     let stream = connect(request.to, request.port, LIMIT);
-    let mut stream = stream.map_err(|error| format!("TCP connect: {}", said(&error)))?;
+    let mut stream = stream.map_err(|error| format!("TCP connect: {}", describe_error(&error)))?;
     fetched.connect = Some(began.elapsed());
     let began = Instant::now();
     let Some(config) = request.tls else {
@@ -75,9 +75,10 @@ fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String>
     let name = ServerName::try_from(request.host.to_owned()).map_err(|error| format!("TLS: {error}"))?;
     let session = ClientConnection::new(Arc::clone(config), name).map_err(|error| format!("TLS: {error}"))?;
     let mut stream = StreamOwned::new(session, stream);
-    let failed = |error| format!("connected, then the TLS handshake failed: {}", said(&error));
     while stream.conn.is_handshaking() {
-        stream.conn.complete_io(&mut stream.sock).map_err(failed)?;
+        stream.conn.complete_io(&mut stream.sock).map_err(|error| {
+            format!("connected, then the TLS handshake failed: {}", describe_error(&error))
+        })?;
     }
     fetched.tls = Some(began.elapsed());
     stream.sock.deadline = Instant::now() + ANSWER_LIMIT + LIMIT;
@@ -145,14 +146,14 @@ fn read_part(stream: &mut impl Read, room: &mut [u8], fetched: &Fetched) -> Resu
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Part::Interrupted),
         Err(error) if fetched.bytes > 0 => {
             let bytes = count(fetched.bytes, "byte");
-            Err(format!("{NOT_WHOLE}: it broke off after {bytes}: {}", said(&error)))
+            Err(format!("{NOT_WHOLE}: it broke off after {bytes}: {}", describe_error(&error)))
         }
         Err(error) => Err(no_answer(&error)),
     }
 }
 
 fn no_answer(error: &io::Error) -> String {
-    format!("connected, then no answer: {}", said(error))
+    format!("connected, then no answer: {}", describe_error(error))
 }
 
 /// An answer as it arrives.
@@ -190,7 +191,7 @@ impl<'a> AnswerReader<'a> {
         self.note_times(part.len() as u64);
         if let Some(body) = &mut self.fetched.body {
             self.content += part.len() as u64;
-            return body.take(part).map_err(|reason| format!("{NOT_WHOLE}: {reason}"));
+            return body.take(part).map_err(describe_fault);
         }
         self.header.extend_from_slice(part);
         self.read_header()
@@ -208,9 +209,8 @@ impl<'a> AnswerReader<'a> {
 
     /// Reads the header once it is whole; what came behind it is content.
     fn read_header(&mut self) -> Result<(), String> {
-        let invalid = |reason| format!("{NOT_WHOLE}: {reason}");
-        if let Some(mut head) = read_head(&self.header).map_err(invalid)? {
-            head.body.take(&self.header[head.bytes..]).map_err(invalid)?;
+        if let Some(mut head) = read_head(&self.header).map_err(describe_fault)? {
+            head.body.take(&self.header[head.bytes..]).map_err(describe_fault)?;
             self.fetched.body = Some(head.body);
         } else if self.header.len() > MAX_HEADER_BYTES {
             return Err(format!("{NOT_WHOLE}: its header has no end"));
@@ -236,6 +236,10 @@ impl<'a> AnswerReader<'a> {
     }
 }
 
+fn describe_fault(reason: String) -> String {
+    format!("{NOT_WHOLE}: {reason}")
+}
+
 fn is_whole(fetched: &Fetched) -> bool {
     fetched.body.as_ref().is_some_and(Body::is_whole)
 }
@@ -248,7 +252,7 @@ fn find_missing(fetched: &Fetched) -> Option<String> {
     }
 }
 
-fn said(error: &io::Error) -> String {
+fn describe_error(error: &io::Error) -> String {
     if let Some(described) = describe_tls_error(error) {
         return described;
     }

@@ -115,19 +115,22 @@ impl Prober<'_> {
         };
         self.pace.bytes_left = self.pace.bytes_left.saturating_sub(fetched.bytes);
         let failed = fetched.failed.clone();
-        let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
         let mbits = fetched.bytes_per_second.map(|rate| rate * 8.0 / 1e6);
         let short = "the answer is too short for a rate: name a longer one, as in NAME/PATH";
         for (metric, figure, otherwise) in [
-            (PathMetric::TcpConnect, ms(fetched.connect), ""),
-            (PathMetric::TlsHandshake, ms(fetched.tls), "without TLS"),
-            (PathMetric::FirstByte, ms(fetched.first_byte), ""),
+            (PathMetric::TcpConnect, to_ms(fetched.connect), ""),
+            (PathMetric::TlsHandshake, to_ms(fetched.tls), "without TLS"),
+            (PathMetric::FirstByte, to_ms(fetched.first_byte), ""),
             (PathMetric::Goodput, mbits, short),
         ] {
-            let missing = || failed.clone().unwrap_or_else(|| otherwise.to_owned());
             // A transfer that broke off has no rate, and its first byte came.
             let kept = figure.filter(|_| metric != PathMetric::Goodput || failed.is_none());
-            figures.insert((metric, family), kept.ok_or_else(missing));
+            let figure = match (kept, &failed) {
+                (Some(figure), _) => Ok(figure),
+                (None, Some(reason)) => Err(reason.clone()),
+                (None, None) => Err(otherwise.to_owned()),
+            };
+            figures.insert((metric, family), figure);
         }
         Ok(())
     }
@@ -178,27 +181,35 @@ impl Prober<'_> {
         if self.tell(ping, own, TTL, Echo::TooLong)? == Reply::Yes {
             return Ok(own);
         }
-        let next = |low: u32, high: u32| {
-            // Minima and tunnels are met most often.
-            let usual =
-                [1280, 1480, 1492, 1420, 1400].into_iter().find(|next| (low + 1..high).contains(next));
-            usual.unwrap_or(low + (high - low) / 2)
-        };
         // A packet of more than the own MTU is refused here.
-        let found =
-            boundary(MIN_MTU.min(own), own + 1, next, |bytes| self.tell(ping, bytes, TTL, Echo::TooLong))?;
+        let found = boundary(MIN_MTU.min(own), own + 1, choose_mtu, |bytes| {
+            self.tell(ping, bytes, TTL, Echo::TooLong)
+        })?;
         found.ok_or_else(|| because(TOO_LOSSY))
     }
 
     fn hops(&mut self, ping: &mut Ping) -> Result<u32, Unanswered> {
         self.answers(ping)?;
-        let middle = |high: u32, low: u32| low + (high - low) / 2;
-        let found = boundary(TTL.into(), 0, middle, |ttl| {
+        let found = boundary(TTL.into(), 0, halve, |ttl| {
             let ttl = u8::try_from(ttl).unwrap_or(TTL);
             self.tell(ping, ECHO_BYTES, ttl, Echo::Expired)
         })?;
         found.ok_or_else(|| because(TOO_LOSSY))
     }
+}
+
+fn to_ms(time: Option<Duration>) -> Option<f64> {
+    time.map(|time| time.as_secs_f64() * 1e3)
+}
+
+/// The next packet's bytes between two bounds: minima and tunnels are met most often.
+fn choose_mtu(low: u32, high: u32) -> u32 {
+    let usual = [1280, 1480, 1492, 1420, 1400].into_iter().find(|next| (low + 1..high).contains(next));
+    usual.unwrap_or(halve(high, low))
+}
+
+fn halve(high: u32, low: u32) -> u32 {
+    low + (high - low) / 2
 }
 
 /// Why a path has no figure of its echoes.
