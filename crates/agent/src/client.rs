@@ -34,13 +34,6 @@ pub fn reach(
 ) -> Result<(AgentClient, AgentAddress), ReachError> {
     let &Target { host, port, .. } = target;
     let mut key = Key::given(target.key_file).map_err(ReachError::Usage)?;
-    // With --tls nothing is said in plain.
-    let channel = |stream: TcpStream| -> Result<Channel, AuthError> {
-        match target.tls {
-            Some(fingerprint) => Ok(tls::secure(stream, fingerprint, Instant::now() + HANDSHAKE_LIMIT)?),
-            None => Ok(stream.into()),
-        }
-    };
     let mut failed = Vec::new();
     for address in addresses(target)? {
         let from = target.source_to(&address.address);
@@ -54,18 +47,22 @@ pub fn reach(
         name_failures(&failed, &address);
         let mut tickets = Vec::new();
         for other in others.iter().filter(|other| **other != address) {
-            let open = || channel(connect(other.socket, target.source_to(&other.address))?);
-            let (ticket, _) = asking(&mut key, (other, ask_key), open, |channel, key| {
-                show_address(channel, key, HANDSHAKE_LIMIT)
-            })?;
+            let (ticket, _) = asking(
+                &mut key,
+                (other, ask_key),
+                || open_channel(connect(other.socket, target.source_to(&other.address))?, target),
+                |channel, key| show_address(channel, key, HANDSHAKE_LIMIT),
+            )?;
             tickets.push(ticket);
         }
         // A person may have typed the key in between, for longer than the agent waits.
         let mut first = Some(stream).filter(|_| tickets.is_empty());
-        let again = || channel(first.take().map_or_else(|| connect(address.socket, from), Ok)?);
-        let ((), channel) = asking(&mut key, (&address, ask_key), again, |channel, key| {
-            handshake(channel, key, tickets.clone(), HANDSHAKE_LIMIT)
-        })?;
+        let ((), channel) = asking(
+            &mut key,
+            (&address, ask_key),
+            || open_channel(first.take().map_or_else(|| connect(address.socket, from), Ok)?, target),
+            |channel, key| handshake(channel, key, tickets.clone(), HANDSHAKE_LIMIT),
+        )?;
         // TCP_NODELAY: a request is sent at once.
         let output = BufWriter::new(channel.clone());
         let mut agent = AgentClient::new(address.to_string(), channel, output, interrupted);
@@ -80,6 +77,14 @@ pub fn reach(
     let port_option = if port == crate::PORT { String::new() } else { format!(" :{port}") };
     let service = format!("`stacklab agent --listen{port_option}`");
     Err(unreachable("no agent could be reached", &failed, &service, host, port))
+}
+
+/// With --tls nothing is said in plain.
+fn open_channel(stream: TcpStream, target: &Target) -> Result<Channel, AuthError> {
+    match target.tls {
+        Some(fingerprint) => Ok(tls::secure(stream, fingerprint, Instant::now() + HANDSHAKE_LIMIT)?),
+        None => Ok(stream.into()),
+    }
 }
 
 /// Why none of a host's addresses answers, and what to do, by the reasons.
@@ -107,26 +112,14 @@ fn asking<T>(
     mut connect: impl FnMut() -> Result<Channel, AuthError>,
     mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, AuthError>,
 ) -> Result<(T, Channel), ReachError> {
-    let mut once = |key: Option<&Key>| -> Result<(T, Channel), AuthError> {
-        let mut spoken = Err(AuthError::CutShort);
-        for _ in 0..HANDSHAKES {
-            let _notice = WaitNotice::within(&format!("the agent on {there} to answer"), HANDSHAKE_LIMIT);
-            let channel = connect()?;
-            spoken = speak(&channel, key).map(|spoken| (spoken, channel));
-            if !matches!(spoken, Err(AuthError::CutShort)) {
-                break;
-            }
-        }
-        spoken
-    };
-    let spoken = match once(key.as_ref()) {
+    let spoken = match speak_with_key(there, key.as_ref(), &mut connect, &mut speak) {
         Err(AuthError::NoKey) => match ask_key(there) {
             Some(typed) => {
                 let typed = typed.map_err(|reason| {
                     ReachError::Usage(format!("could not prompt for the agent's key: {reason}"))
                 })?;
                 *key = Some(Key::of(&typed, "the answer").map_err(ReachError::Usage)?);
-                once(key.as_ref())
+                speak_with_key(there, key.as_ref(), &mut connect, &mut speak)
             }
             None => Err(AuthError::NoKey),
         },
@@ -136,6 +129,25 @@ fn asking<T>(
         AuthError::NoAgent => no_agent(there),
         error => ReachError::Unreachable(format!("could not use the agent on {there}: {error}")),
     })
+}
+
+/// Speaks with an agent, and once more if the handshake is cut short.
+fn speak_with_key<T>(
+    there: &AgentAddress,
+    key: Option<&Key>,
+    connect: &mut impl FnMut() -> Result<Channel, AuthError>,
+    speak: &mut impl FnMut(&Channel, Option<&Key>) -> Result<T, AuthError>,
+) -> Result<(T, Channel), AuthError> {
+    let mut spoken = Err(AuthError::CutShort);
+    for _ in 0..HANDSHAKES {
+        let _notice = WaitNotice::within(&format!("the agent on {there} to answer"), HANDSHAKE_LIMIT);
+        let channel = connect()?;
+        spoken = speak(&channel, key).map(|spoken| (spoken, channel));
+        if !matches!(spoken, Err(AuthError::CutShort)) {
+            break;
+        }
+    }
+    spoken
 }
 
 fn no_agent(there: &AgentAddress) -> ReachError {
@@ -170,7 +182,6 @@ mod tests {
 
     #[test]
     fn advice_fits_the_reason() {
-        let connect = |kind: io::ErrorKind| connect_advice(&kind.into(), false, "the agent", "far", 5202);
         for (kind, part) in [
             (io::ErrorKind::ConnectionRefused, "start the agent on far"),
             (io::ErrorKind::TimedOut, "firewall"),
@@ -178,9 +189,10 @@ mod tests {
             (io::ErrorKind::AddrNotAvailable, "this host has no IPv4 address"),
             (io::ErrorKind::PermissionDenied, "firewall of this host"),
         ] {
-            assert!(connect(kind).contains(part), "{}", connect(kind));
+            let advice = connect_advice(&kind.into(), false, "the agent", "far", 5202);
+            assert!(advice.contains(part), "{advice}");
             let starts = matches!(kind, io::ErrorKind::ConnectionRefused | io::ErrorKind::TimedOut);
-            assert_eq!(connect(kind).contains("start "), starts, "{}", connect(kind));
+            assert_eq!(advice.contains("start "), starts, "{advice}");
         }
     }
 }

@@ -204,13 +204,14 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     if let Some(stack) = &options.stack {
         attach_stack(stack).map_err(|reason| format!("could not attach a stack: {reason}"))?;
     }
-    // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
-    let end = |reason: &str| {
-        say!("stacklab: ended: {reason}");
-        std::process::exit(1);
-    };
-    stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout(), options.permission(), end)
+    stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout(), options.permission(), end_process)
         .map_err(|reason| format!("could not write an answer: {reason}"))
+}
+
+/// A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
+fn end_process(reason: &str) {
+    say!("stacklab: ended: {reason}");
+    std::process::exit(1);
 }
 
 #[cfg(target_os = "linux")]

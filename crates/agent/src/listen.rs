@@ -65,8 +65,10 @@ pub(crate) fn listen(
     }
     say!("{}", announcement(place, bound, identity.is_some()));
     let agent = Arc::new(Agent::new(key, identity, command));
-    let over = || interrupted.load(Ordering::Relaxed) || once && agent.done.load(Ordering::Relaxed);
-    while !over() {
+    while !interrupted.load(Ordering::Relaxed) {
+        if once && agent.done.load(Ordering::Relaxed) {
+            break;
+        }
         match sys::accept(&socket, POLL_INTERVAL) {
             Ok(connection) => agent.handle(connection.into()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -82,28 +84,33 @@ pub(crate) fn listen(
 }
 
 fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
-    let bind = |address: &ScopedAddr| -> io::Result<(Socket, SocketAddr)> {
-        let address = zone::socket_addr(address, place.port_or(PORT))?;
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        if address.is_ipv6() {
-            // The unspecified address serves both families, any other address only its own.
-            socket.set_only_v6(!address.ip().is_unspecified())?;
-        }
-        socket.set_reuse_address(true)?;
-        limit_segments(&socket);
-        socket.bind(&address.into())?;
-        socket.listen(16)?;
-        let bound = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
-        Ok((socket, bound))
-    };
-    match place.address() {
-        Some(address) => bind(address),
-        None => bind(&IpAddr::from(Ipv6Addr::UNSPECIFIED).into()).or_else(|error| match error.kind() {
-            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
-            // A host without IPv6.
-            _ => bind(&IpAddr::from(Ipv4Addr::UNSPECIFIED).into()),
-        }),
+    let port = place.port_or(PORT);
+    if let Some(address) = place.address() {
+        return bind(address, port);
     }
+    match bind(&IpAddr::from(Ipv6Addr::UNSPECIFIED).into(), port) {
+        Ok(bound) => Ok(bound),
+        Err(error) if matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied) => {
+            Err(error)
+        }
+        // A host without IPv6.
+        Err(_) => bind(&IpAddr::from(Ipv4Addr::UNSPECIFIED).into(), port),
+    }
+}
+
+fn bind(address: &ScopedAddr, port: u16) -> io::Result<(Socket, SocketAddr)> {
+    let address = zone::socket_addr(address, port)?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        // The unspecified address serves both families, any other address only its own.
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.set_reuse_address(true)?;
+    limit_segments(&socket);
+    socket.bind(&address.into())?;
+    socket.listen(16)?;
+    let bound = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
+    Ok((socket, bound))
 }
 
 /// Where the agent listens, and how to measure to it.
@@ -167,8 +174,7 @@ impl Agent {
     /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have
     /// ended yet.
     fn begin(&self, stream: &TcpStream) -> io::Result<bool> {
-        let busy = |served: &mut Option<TcpStream>| served.is_some();
-        let waited = self.free.wait_timeout_while(self.served(), LEAVE_LIMIT, busy);
+        let waited = self.free.wait_timeout_while(self.served(), LEAVE_LIMIT, |served| served.is_some());
         let (mut served, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if served.is_some() {
             return Ok(false);
@@ -340,11 +346,14 @@ mod tests {
         assert!(take("10.9.0.2".to_owned()).is_some() && take("2001:db8:0:1:ffff::1".to_owned()).is_some());
     }
 
+    fn advise(kind: io::ErrorKind) -> String {
+        listen_advice(&kind.into(), "another agent", "--listen :7000")
+    }
+
     #[test]
     fn advice_fits_the_reason() {
-        let listen = |kind: io::ErrorKind| listen_advice(&kind.into(), "another agent", "--listen :7000");
-        assert!(listen(io::ErrorKind::AddrInUse).contains("another agent runs"));
-        assert_eq!(listen(io::ErrorKind::AddrNotAvailable), "; name an address of this host");
-        assert!(listen(io::ErrorKind::PermissionDenied).contains("root"));
+        assert!(advise(io::ErrorKind::AddrInUse).contains("another agent runs"));
+        assert_eq!(advise(io::ErrorKind::AddrNotAvailable), "; name an address of this host");
+        assert!(advise(io::ErrorKind::PermissionDenied).contains("root"));
     }
 }

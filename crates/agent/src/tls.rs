@@ -98,11 +98,9 @@ impl Identity {
     }
 
     fn of(pem: &str) -> Result<Self, String> {
-        let wrong = |error: String| format!("{error}; remove it to have a new one created");
-        let private =
-            PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-        let signing = ring::sign::any_supported_type(&private).map_err(|error| wrong(error.to_string()))?;
-        let public = signing.public_key().ok_or_else(|| wrong("it has no public key".to_owned()))?.to_vec();
+        let private = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(advise_removal)?;
+        let signing = ring::sign::any_supported_type(&private).map_err(advise_removal)?;
+        let public = signing.public_key().ok_or_else(|| advise_removal("it has no public key"))?.to_vec();
         let fingerprint = Fingerprint::of(&public);
         let own = Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], signing));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -120,6 +118,10 @@ impl Identity {
         let session = ServerConnection::new(Arc::clone(&self.config)).map_err(TlsError::Handshake)?;
         shake_hands(stream, session.into(), deadline)
     }
+}
+
+fn advise_removal(error: impl fmt::Display) -> String {
+    format!("{error}; remove it to have a new one created")
 }
 
 /// Whether a peer's first byte, which comes before the deadline, begins a TLS handshake; `None` if it has gone. The

@@ -106,7 +106,7 @@ fn host_reports(run: &RunRecord) -> [&HostReport; 2] {
 }
 
 /// The counter of datagrams that a receiver had no room for, and how many it counted.
-fn dropped(on: On, spec: &TrialSpec, receiver: &HostReport) -> (&'static str, u64) {
+fn count_drops(on: On, spec: &TrialSpec, receiver: &HostReport) -> (&'static str, u64) {
     let name = match (on, spec.family) {
         (On::Linux, _) => "socket.drops",
         // Windows counts them for the whole host, per family.
@@ -172,7 +172,7 @@ fn lost_datagrams_are_counted_where_they_were_lost() {
             let arrived = receiver.received.warmup + receiver.received.measured;
             assert!(arrived > 0 && arrived <= sent, "{pair:?}: {arrived} of {sent}");
             assert_eq!(receiver.received.bytes, receiver.received.measured * 256);
-            let (name, dropped) = dropped(pair[1], spec, receiver);
+            let (name, dropped) = count_drops(pair[1], spec, receiver);
             let all_backlog = backlog_drops();
             let backlog = all_backlog - backlog_before.replace(all_backlog);
             let lost = sent - arrived;
@@ -230,7 +230,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
             // All flows' datagrams wait in one buffer, which a receiver without a processor for 0.1 s overflows.
             let (name, room_lacked) = match spec.transport {
                 Transport::Tcp => ("none", 0),
-                Transport::Udp => dropped(pair[1], spec, receiver),
+                Transport::Udp => count_drops(pair[1], spec, receiver),
             };
             let lost = sender.sent.measured - receiver.received.measured;
             assert!(lost <= room_lacked, "{what}: {lost} lost, {name} {room_lacked}");
@@ -260,14 +260,14 @@ fn counters_are_the_hosts_own_or_missing() {
     for pair in [[On::Linux, On::Windows], [On::Windows, On::Linux]] {
         trials(pair, &both(Transport::Udp, Probe::Stream, Pacing::Schedule(1_000.0)), |spec, run| {
             let [sender, receiver] = host_reports(&run);
-            let of = |group: &str, name: &str| match spec.family {
-                Family::Ipv4 => format!("{group}.{name}"),
-                Family::Ipv6 => format!("{group}6.{name}"),
+            let udp = match spec.family {
+                Family::Ipv4 => "udp",
+                Family::Ipv6 => "udp6",
             };
-            let arrived = receiver.counters.get(&of("udp", "InDatagrams"));
+            let arrived = receiver.counters.get(&format!("{udp}.InDatagrams"));
             assert!(arrived >= receiver.received.measured, "{pair:?}: {:?}", receiver.counters);
             assert!(
-                sender.counters.get(&of("udp", "OutDatagrams")) >= 150,
+                sender.counters.get(&format!("{udp}.OutDatagrams")) >= 150,
                 "{pair:?}: {:?}",
                 sender.counters
             );
@@ -296,41 +296,42 @@ fn segments_that_windows_does_not_count_are_unproved() {
     }
 }
 
-#[test]
-fn what_windows_cannot_do_is_refused_with_the_reason() {
-    let asked = |change: &dyn Fn(&mut TrialSpec), transport, reason: &str| {
-        let mut spec = spec(Family::Ipv6, transport, Probe::Stream, Pacing::Flood, 20);
-        change(&mut spec);
-        let [mut from, mut to] = [On::Windows, On::Linux].map(On::open);
-        let run = run_trial(
-            &mut from,
-            &mut to,
-            &path(spec.family),
-            &trial(&spec),
-            spec.clone(),
-            Direction::Forward,
-        );
-        let RunStatus::Invalid(reasons) = run.unwrap().status else { panic!("{reason} was done") };
-        assert!(reasons.iter().any(|said| said.contains(reason)), "{reasons:?}");
-    };
-    asked(&|spec| spec.tuning.dscp = Some(46), Transport::Udp, "the DSCP cannot be 46: Windows ignores");
-    asked(&|spec| spec.tuning.flow_label = Some(7), Transport::Tcp, "the flow label cannot be 7");
-    asked(&|spec| spec.tuning.mss = Some(1000), Transport::Tcp, "TCP_MAXSEG cannot be 1000");
-    asked(&|spec| spec.io = Io::Zerocopy, Transport::Tcp, "has no zerocopy sends");
+/// Checks that a stream from Windows is refused for this reason, after a change.
+fn check_refusal(transport: Transport, reason: &str, change: impl FnOnce(&mut TrialSpec)) {
+    let mut spec = spec(Family::Ipv6, transport, Probe::Stream, Pacing::Flood, 20);
+    change(&mut spec);
+    let [mut from, mut to] = [On::Windows, On::Linux].map(On::open);
+    let run =
+        run_trial(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Forward);
+    let RunStatus::Invalid(reasons) = run.unwrap().status else { panic!("{reason} was done") };
+    assert!(reasons.iter().any(|said| said.contains(reason)), "{reasons:?}");
 }
 
-fn greeted(stream: TcpStream) -> Result<(), AuthError> {
+#[test]
+fn what_windows_cannot_do_is_refused_with_the_reason() {
+    let dscp = "the DSCP cannot be 46: Windows ignores";
+    check_refusal(Transport::Udp, dscp, |spec| spec.tuning.dscp = Some(46));
+    let flow_label = "the flow label cannot be 7";
+    check_refusal(Transport::Tcp, flow_label, |spec| spec.tuning.flow_label = Some(7));
+    check_refusal(Transport::Tcp, "TCP_MAXSEG cannot be 1000", |spec| spec.tuning.mss = Some(1000));
+    check_refusal(Transport::Tcp, "has no zerocopy sends", |spec| spec.io = Io::Zerocopy);
+}
+
+fn greet(stream: TcpStream) -> Result<(), AuthError> {
     handshake(&Channel::from(stream), Some(&wine::key()), Vec::new(), Duration::from_secs(10))
 }
 
-fn connected(agent: &wine::Listening, host: &str) -> End {
+fn connect(agent: &wine::Listening, host: &str) -> End {
     let address: SocketAddr = format!("{host}:{}", agent.port).parse().unwrap();
     let stream = TcpStream::connect(address).unwrap();
-    greeted(stream.try_clone().unwrap()).unwrap();
+    greet(stream.try_clone().unwrap()).unwrap();
     let answers = stream.try_clone().unwrap();
     let requests = stream.try_clone().unwrap();
-    let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
-    End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
+    End {
+        answers: Box::new(answers),
+        requests: Box::new(requests),
+        hang_up: Box::new(move || stream.shutdown(Shutdown::Both).unwrap()),
+    }
 }
 
 #[test]
@@ -339,19 +340,19 @@ fn listening_agent_serves_in_turn_and_ends_when_told() {
         let agent = wine::listening(host, &[]);
         if host == "[::1]" {
             // It listens on the address at which it was reached, and on no other.
-            checks::does_once_what_is_asked_twice(connected(&agent, host));
+            checks::does_once_what_is_asked_twice(connect(&agent, host));
         }
-        let (mut first, hang_up) = client("first", connected(&agent, host));
+        let (mut first, hang_up) = client("first", connect(&agent, host));
         assert_eq!(checks::facts(&mut first).os, "Windows");
         let second = TcpStream::connect(format!("{host}:{}", agent.port)).unwrap();
-        let busy = greeted(second).unwrap_err().to_string();
+        let busy = greet(second).unwrap_err().to_string();
         assert!(busy.contains("is busy with another measurement"), "{busy}");
         hang_up();
-        let (mut next, _) = client("next", connected(&agent, host));
+        let (mut next, _) = client("next", connect(&agent, host));
         assert_eq!(checks::facts(&mut next).os, "Windows");
     }
     let mut agent = wine::listening("127.0.0.1", &["--once"]);
-    let (_, hang_up) = client("only", connected(&agent, "127.0.0.1"));
+    let (_, hang_up) = client("only", connect(&agent, "127.0.0.1"));
     hang_up();
     let start = Instant::now();
     while agent.child.try_wait().unwrap().is_none() {
@@ -368,16 +369,17 @@ fn a_listening_agent_speaks_tls() {
     let channel = secure(stream, fingerprint, Instant::now() + Duration::from_secs(10)).unwrap();
     handshake(&channel, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
     let stream = channel.stream().try_clone().unwrap();
-    let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
-    let end =
-        End { answers: Box::new(channel.clone()), requests: Box::new(channel), hang_up: Box::new(hang_up) };
-    checks::does_once_what_is_asked_twice(end);
+    checks::does_once_what_is_asked_twice(End {
+        answers: Box::new(channel.clone()),
+        requests: Box::new(channel),
+        hang_up: Box::new(move || stream.shutdown(Shutdown::Both).unwrap()),
+    });
 }
 
 #[test]
 fn agent_is_free_after_its_coordinator_goes_mid_trial() {
     let agent = wine::listening("127.0.0.1", &[]);
-    let (mut first, hang_up) = client("first", connected(&agent, "127.0.0.1"));
+    let (mut first, hang_up) = client("first", connect(&agent, "127.0.0.1"));
     let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 60_000);
     let mut receiver = On::Linux.open();
     let address = spec.family.loopback();
@@ -390,7 +392,7 @@ fn agent_is_free_after_its_coordinator_goes_mid_trial() {
     hang_up();
     // The trial had a minute left.
     let start = Instant::now();
-    let (mut next, _) = client("next", connected(&agent, "127.0.0.1"));
+    let (mut next, _) = client("next", connect(&agent, "127.0.0.1"));
     assert_eq!(checks::facts(&mut next).os, "Windows");
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }

@@ -77,45 +77,57 @@ fn both_sides_prove_the_key_and_strangers_get_nothing() {
     assert!(connect(&open, Some(&key), Vec::new()).1.unwrap_err().contains("the agent is open"));
 }
 
-#[test]
-fn a_replayed_handshake_opens_nothing() {
-    let key = Key::generate();
-    let gate = Gate::new(Some(key.clone()));
-    let own = challenge();
-    let spoken_as = |stacklab: u32, response: &dyn Fn(&Challenge) -> Response| {
+/// An agent's gate, and a coordinator that speaks to it with the same challenge each time.
+struct Replay {
+    gate: Gate,
+    key: Key,
+    own: String,
+}
+
+impl Replay {
+    /// Whether the gate does not refuse a coordinator that speaks this version, and responds like this.
+    fn speak(&self, stacklab: u32, response: impl FnOnce(&Challenge) -> Response) -> bool {
         let (agent, coordinator) = connection();
         thread::scope(|scope| {
-            let admitted = scope.spawn(|| gate.admit(&agent, LIMIT).unwrap().is_some());
-            coordinator.say(&Hello { stacklab, challenge: own.clone() }).unwrap();
+            let admitted = scope.spawn(|| self.gate.admit(&agent, LIMIT).unwrap().is_some());
+            coordinator.say(&Hello { stacklab, challenge: self.own.clone() }).unwrap();
             let theirs: Challenge = coordinator.hear(Instant::now() + LIMIT).unwrap();
             coordinator.say(&response(&theirs)).unwrap();
             // Whoever is admitted hears it later, and whoever wants a ticket has it.
             let is_admitted = admitted.join().unwrap();
             is_admitted || !matches!(coordinator.hear(Instant::now() + LIMIT), Ok(Welcome::Refused(_)))
         })
-    };
-    let spoken = |response: &dyn Fn(&Challenge) -> Response| spoken_as(VERSION, response);
+    }
+
+    fn answer(&self, theirs: &Challenge, purpose: Purpose) -> Response {
+        let parts = ["stacklab coordinator", "2", "measure", &theirs.challenge, &self.own, ""];
+        Response { proof: Some(self.key.proof(&parts)), purpose, tickets: Vec::new() }
+    }
+}
+
+#[test]
+fn a_replayed_handshake_opens_nothing() {
+    let key = Key::generate();
+    let replay = Replay { gate: Gate::new(Some(key.clone())), key, own: challenge() };
     let mut heard = None;
-    let answer = |theirs: &Challenge, purpose: Purpose| {
-        let parts = ["stacklab coordinator", "2", "measure", &theirs.challenge, &own, ""];
-        Response { proof: Some(key.proof(&parts)), purpose, tickets: Vec::new() }
-    };
-    let first = std::cell::RefCell::new(&mut heard);
-    assert!(spoken(&|theirs| {
-        let response = answer(theirs, Purpose::Measure);
-        **first.borrow_mut() = response.proof.clone();
+    assert!(replay.speak(VERSION, |theirs| {
+        let response = replay.answer(theirs, Purpose::Measure);
+        heard = response.proof.clone();
         response
     }));
     // Replayed, for another purpose, and with the agent's own role.
-    let old = heard.clone();
-    assert!(!spoken(&|_| Response { proof: old.clone(), ..answer(&none(), Purpose::Measure) }));
-    assert!(!spoken(&|theirs| answer(theirs, Purpose::Address)));
-    assert!(!spoken(&|theirs| {
-        let parts = ["stacklab agent", "2", "measure", &theirs.challenge, &own, ""];
-        Response { proof: Some(key.proof(&parts)), ..answer(theirs, Purpose::Measure) }
+    let old = Response { proof: heard, ..replay.answer(&none(), Purpose::Measure) };
+    assert!(!replay.speak(VERSION, |_| old));
+    assert!(!replay.speak(VERSION, |theirs| replay.answer(theirs, Purpose::Address)));
+    assert!(!replay.speak(VERSION, |theirs| {
+        let parts = ["stacklab agent", "2", "measure", &theirs.challenge, &replay.own, ""];
+        Response { proof: Some(replay.key.proof(&parts)), ..replay.answer(theirs, Purpose::Measure) }
     }));
-    assert!(!spoken(&|theirs| Response { proof: None, ..answer(theirs, Purpose::Measure) }));
-    assert!(!spoken_as(1, &|theirs| answer(theirs, Purpose::Measure)));
+    assert!(
+        !replay
+            .speak(VERSION, |theirs| { Response { proof: None, ..replay.answer(theirs, Purpose::Measure) } })
+    );
+    assert!(!replay.speak(1, |theirs| replay.answer(theirs, Purpose::Measure)));
 }
 
 /// What a coordinator with this key says of whoever listens in the agent's place, has the coordinator's challenge as
@@ -141,15 +153,18 @@ fn impostor(
     })
 }
 
+/// The answer of an agent that knows the key.
+fn prove(key: &Key, hello: &Hello) -> Welcome {
+    let parts = ["stacklab agent", "2", "measure", &hello.challenge, &hello.challenge, ""];
+    Welcome::Proof(Some(key.proof(&parts)))
+}
+
 #[test]
 fn impostor_agent_without_the_key_is_refused() {
     let key = Key::generate();
-    let own = |hello: &Hello, _: &Response| {
-        let parts = ["stacklab agent", "2", "measure", &hello.challenge, &hello.challenge, ""];
-        Welcome::Proof(Some(key.proof(&parts)))
-    };
-    assert_eq!(impostor(&key, VERSION, own), Ok(()));
-    assert!(impostor(&key, 1, own).unwrap_err().contains("it speaks handshake version 1"));
+    assert_eq!(impostor(&key, VERSION, |hello, _| prove(&key, hello)), Ok(()));
+    let said = impostor(&key, 1, |hello, _| prove(&key, hello)).unwrap_err();
+    assert!(said.contains("it speaks handshake version 1"));
     // None, made up, and the coordinator's own one.
     for proof in [None, Some("00".to_owned()), Some(Key::generate().proof(&["stacklab agent"]))] {
         let said = impostor(&key, VERSION, |_, _| Welcome::Proof(proof.clone())).unwrap_err();
@@ -218,13 +233,13 @@ fn a_ticket_expires() {
     let here: ScopedAddr = "127.0.0.1".parse().unwrap();
     let shown = AddressPair { peer: "127.0.0.2".parse().unwrap(), local: here.clone() };
     let ticket = gate.ticket(shown.clone());
-    let admitted = |now: u64| {
-        SECONDS.store(now, Ordering::Relaxed);
-        connect(&gate, Some(&key), vec![ticket.clone()]).0.unwrap()
-    };
     let own = AddressPair { peer: here.clone(), local: here };
-    assert_eq!(admitted(1000 + TICKET_SECONDS), [own.clone(), shown]);
-    assert_eq!(admitted(1000 + TICKET_SECONDS + 1), [own]);
+    let last = 1000 + TICKET_SECONDS;
+    for (now, addresses) in [(last, vec![own.clone(), shown]), (last + 1, vec![own])] {
+        SECONDS.store(now, Ordering::Relaxed);
+        let (admitted, _) = connect(&gate, Some(&key), vec![ticket.clone()]);
+        assert_eq!(admitted.unwrap(), addresses);
+    }
 }
 
 #[test]

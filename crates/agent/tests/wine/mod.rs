@@ -23,9 +23,8 @@ fn program() -> PathBuf {
 /// Wine, quiet and isolated: without its own messages (they would mix with the agent's), prompts for other runtimes,
 /// menus or a display.
 fn wine() -> Command {
-    let works = |name: &&str| Command::new(name).arg("--version").output().is_ok();
-    let name = NAMES.iter().copied().find(works).expect("Wine is not there: install wine64");
-    let mut command = Command::new(name);
+    let name = NAMES.iter().find(|name| Command::new(name).arg("--version").output().is_ok());
+    let mut command = Command::new(name.expect("Wine is not there: install wine64"));
     command
         .env("WINEPREFIX", concat!(env!("CARGO_TARGET_TMPDIR"), "/wine"))
         .env("WINEDEBUG", "-all")
@@ -55,11 +54,14 @@ pub(crate) fn on_pipes() -> End {
     let mut child = agent(&["--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let answers = child.stdout.take().unwrap();
     let requests = child.stdin.take().unwrap();
-    let hang_up = move || {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    };
-    End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
+    End {
+        answers: Box::new(answers),
+        requests: Box::new(requests),
+        hang_up: Box::new(move || {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }),
+    }
 }
 
 /// An agent that listens until it is dropped.
