@@ -89,8 +89,8 @@ pub fn too_large(json: &str) -> Option<&str> {
             b'\\' if in_string => at += 1,
             b'0'..=b'9' if !in_string => {
                 let number = &json[at..];
-                let ends = |c: char| !c.is_ascii_digit() && !matches!(c, '.' | 'e' | 'E' | '+' | '-');
-                let number = &number[..number.find(ends).unwrap_or(number.len())];
+                let end = number.find(|c: char| !is_of_number(c)).unwrap_or(number.len());
+                let number = &number[..end];
                 let is_float = number.contains(['.', 'e', 'E']);
                 let is_small = match is_float {
                     true => number.parse().is_ok_and(is_in_bounds),
@@ -107,6 +107,10 @@ pub fn too_large(json: &str) -> Option<&str> {
         at += 1;
     }
     None
+}
+
+fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-')
 }
 
 /// The sum of counts that somebody else says: the largest number, if it is larger than that.
@@ -151,41 +155,43 @@ mod tests {
         TrialSpec::new(1, &Cell::new(Family::Ipv4, transport, SizeOf::Payload, 128), probe)
     }
 
+    /// Checks that a change of either transport's specification is refused, with this part of the reason.
+    fn check_refusal(change: impl Fn(&mut TrialSpec), part: &str) {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            let mut spec = spec(transport);
+            change(&mut spec);
+            let reason = spec.check().unwrap_err();
+            assert!(reason.contains(part), "{reason}");
+        }
+    }
+
     #[test]
     fn spec_that_exhausts_an_agent_is_refused_with_bounds() {
-        let refused = |change: &dyn Fn(&mut TrialSpec), part: &str| {
-            for transport in [Transport::Udp, Transport::Tcp] {
-                let mut spec = spec(transport);
-                change(&mut spec);
-                let reason = spec.check().unwrap_err();
-                assert!(reason.contains(part), "{reason}");
-            }
-        };
         assert_eq!(spec(Transport::Udp).check(), Ok(()));
         assert_eq!(spec(Transport::Tcp).check(), Ok(()));
-        refused(&|spec| spec.message_bytes = 50_000_000, "message_bytes = 50000000: 32 to");
-        refused(&|spec| spec.message_bytes = 0, "message_bytes = 0");
-        refused(&|spec| spec.message_bytes = 31, "message_bytes = 31");
-        refused(&|spec| spec.flows = 0, "flows = 0: 1 to 10000");
-        refused(&|spec| spec.flows = 400_000, "flows = 400000");
-        refused(&|spec| spec.flows = u32::MAX, "flows = 4294967295");
-        refused(&|spec| spec.poll_ns = 1 << 63, "poll_ns");
-        refused(&|spec| spec.clock_offset_ns = i64::MIN, "clock_offset_ns");
-        refused(&|spec| spec.probe.warmup_ns = u64::MAX, "warmup_ns");
-        refused(&|spec| spec.probe.length = Length::Time(u64::MAX), "length");
-        refused(&|spec| spec.probe.length = Length::Packets(u64::MAX), "length");
-        refused(&|spec| spec.probe.interval_ns = 0, "interval_ns = 0");
-        refused(&|spec| spec.probe.metrics = vec![Metric::Loss; 1000], "metrics = 1000");
+        check_refusal(|spec| spec.message_bytes = 50_000_000, "message_bytes = 50000000: 32 to");
+        check_refusal(|spec| spec.message_bytes = 0, "message_bytes = 0");
+        check_refusal(|spec| spec.message_bytes = 31, "message_bytes = 31");
+        check_refusal(|spec| spec.flows = 0, "flows = 0: 1 to 10000");
+        check_refusal(|spec| spec.flows = 400_000, "flows = 400000");
+        check_refusal(|spec| spec.flows = u32::MAX, "flows = 4294967295");
+        check_refusal(|spec| spec.poll_ns = 1 << 63, "poll_ns");
+        check_refusal(|spec| spec.clock_offset_ns = i64::MIN, "clock_offset_ns");
+        check_refusal(|spec| spec.probe.warmup_ns = u64::MAX, "warmup_ns");
+        check_refusal(|spec| spec.probe.length = Length::Time(u64::MAX), "length");
+        check_refusal(|spec| spec.probe.length = Length::Packets(u64::MAX), "length");
+        check_refusal(|spec| spec.probe.interval_ns = 0, "interval_ns = 0");
+        check_refusal(|spec| spec.probe.metrics = vec![Metric::Loss; 1000], "metrics = 1000");
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
-            refused(&|spec| spec.probe.pacing = Pacing::Schedule(rate), "pacing at");
+            check_refusal(|spec| spec.probe.pacing = Pacing::Schedule(rate), "pacing at");
         }
-        refused(&|spec| spec.probe.pacing = Pacing::Share(2.0), "pacing at 200 %");
+        check_refusal(|spec| spec.probe.pacing = Pacing::Share(2.0), "pacing at 200 %");
         let mut wide = spec(Transport::Tcp);
         (wide.flows, wide.message_bytes) = (10_000, 1 << 20);
         assert!(wide.check().unwrap_err().contains("flows x message_bytes = 10485760000"));
         wide.message_bytes = 128 << 10;
         assert_eq!(wide.check(), Ok(()), "what `measure tcp -P 10000` asks for");
-        refused(&|spec| spec.schedule = ArmSchedule::TokenPassing(Some(1)), "slice_ns = 1");
+        check_refusal(|spec| spec.schedule = ArmSchedule::TokenPassing(Some(1)), "slice_ns = 1");
     }
 
     #[test]

@@ -30,11 +30,12 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_the_authors_c_code() {
-        let first = |seed| {
+        for (seed, expected) in [
+            (1_234_567, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]),
+            (0, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]),
+        ] {
             let mut generator = SplitMix64(seed);
-            [generator.next_u64(), generator.next_u64()]
-        };
-        assert_eq!(first(1_234_567), [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
-        assert_eq!(first(0), [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
+            assert_eq!([generator.next_u64(), generator.next_u64()], expected);
+        }
     }
 }

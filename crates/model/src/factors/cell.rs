@@ -196,14 +196,16 @@ mod tests {
 
     #[test]
     fn a_frame_holds_its_headers_and_a_message_does_not() {
-        let payload =
-            |family, size_of, size| Cell::new(family, Transport::Udp, size_of, size).payload_bytes();
         for size_of in [SizeOf::Payload, SizeOf::Write] {
-            assert_eq!(payload(Family::Ipv6, size_of, 512), 512);
+            assert_eq!(count_payload(Family::Ipv6, size_of, 512), 512);
         }
-        assert_eq!(payload(Family::Ipv4, SizeOf::Frame, 512), 512 - 46);
-        assert_eq!(payload(Family::Ipv6, SizeOf::Frame, 512), 512 - 66);
-        assert_eq!(payload(Family::Ipv6, SizeOf::Frame, 64), 0);
+        assert_eq!(count_payload(Family::Ipv4, SizeOf::Frame, 512), 512 - 46);
+        assert_eq!(count_payload(Family::Ipv6, SizeOf::Frame, 512), 512 - 66);
+        assert_eq!(count_payload(Family::Ipv6, SizeOf::Frame, 64), 0);
+    }
+
+    fn count_payload(family: Family, size_of: SizeOf, size: u32) -> u32 {
+        Cell::new(family, Transport::Udp, size_of, size).payload_bytes()
     }
 
     #[test]

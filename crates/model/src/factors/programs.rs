@@ -176,21 +176,27 @@ mod tests {
 
     #[test]
     fn services_are_a_set_that_prints_in_one_order() {
-        let of = |text: &str| text.parse::<Services>().unwrap();
-        assert!(of("none").is_empty());
-        assert_eq!(of("none"), Services::default());
-        assert_eq!(of("directory + dns").to_string(), "dns+directory");
-        assert_eq!(of("dns+dhcp+directory").iter().count(), 3);
-        assert!(of("dhcp").contains(Service::Dhcp) && !of("dhcp").contains(Service::Dns));
-        assert_eq!(of("none").to_string(), "none");
+        assert!(parse("none").is_empty());
+        assert_eq!(parse("none"), Services::default());
+        assert_eq!(parse("directory + dns").to_string(), "dns+directory");
+        assert_eq!(parse("dns+dhcp+directory").iter().count(), 3);
+        assert!(parse("dhcp").contains(Service::Dhcp) && !parse("dhcp").contains(Service::Dns));
+        assert_eq!(parse("none").to_string(), "none");
+    }
+
+    fn parse(text: &str) -> Services {
+        text.parse().unwrap()
     }
 
     #[test]
     fn what_is_no_service_is_said_with_the_nearest_one() {
-        let said = |text: &str| text.parse::<Services>().unwrap_err().to_string();
-        assert!(said("dns+directry").contains("did you mean `directory`?"));
-        assert!(said("dns+none").contains("there is no service `none`"));
-        assert!(said("").contains("there is no service ``"));
-        assert_eq!(said("dns+dhcp+dns"), "the service `dns` is named twice");
+        assert!(parse_error("dns+directry").contains("did you mean `directory`?"));
+        assert!(parse_error("dns+none").contains("there is no service `none`"));
+        assert!(parse_error("").contains("there is no service ``"));
+        assert_eq!(parse_error("dns+dhcp+dns"), "the service `dns` is named twice");
+    }
+
+    fn parse_error(text: &str) -> String {
+        text.parse::<Services>().unwrap_err().to_string()
     }
 }

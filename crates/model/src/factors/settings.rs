@@ -295,11 +295,14 @@ mod tests {
 
     #[test]
     fn what_is_no_level_is_said() {
-        let said =
-            |factor: Factor, level| CellSettings::default().set(factor, level).unwrap_err().to_string();
-        assert_eq!(said(Factor::Io, "fast"), "`fast` is not a level of factor io");
-        assert_eq!(said(Factor::Dscp, "256"), "`256` is not a level of factor dscp");
-        assert_eq!(said(Factor::Size, "64"), "`64` is not a level of factor size");
+        for (factor, level, expected) in [
+            (Factor::Io, "fast", "`fast` is not a level of factor io"),
+            (Factor::Dscp, "256", "`256` is not a level of factor dscp"),
+            (Factor::Size, "64", "`64` is not a level of factor size"),
+        ] {
+            let error = CellSettings::default().set(factor, level).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
         assert_eq!("sendmmsg".parse(), Ok(IoChoice::Path(Io::Sendmmsg)));
     }
 

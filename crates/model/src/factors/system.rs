@@ -131,8 +131,7 @@ impl FromStr for System {
             _ => {
                 let series = after("linux-").ok_or_else(|| unknown(text))?;
                 let numbers: Vec<&str> = series.split('.').collect();
-                let number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-                if numbers.len() != 2 || !numbers.iter().all(number) {
+                if numbers.len() != 2 || !numbers.iter().all(|part| is_number(part)) {
                     return Err(unknown(text));
                 }
                 System::Linux(series.to_owned())
@@ -141,17 +140,25 @@ impl FromStr for System {
     }
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// ssh's configuration may give the name to a shell (`%h` in ProxyCommand). `%` stands only before the zone of a
 /// link-local address.
 fn names_a_machine(name: &str) -> bool {
-    let fits = |c: char| {
-        c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ':' | '[' | ']' | '%' | '+' | '/')
-    };
+    if name.starts_with('-') || !name.chars().all(may_be_in_machine) {
+        return false;
+    }
+    if !name.contains('%') {
+        return true;
+    }
     let host = name.rsplit_once('@').map_or(name, |(_, host)| host);
-    let is_zoned = |host: &str| host.parse::<ScopedAddr>().is_ok_and(|host| host.zone().is_some());
-    !name.starts_with('-')
-        && name.chars().all(fits)
-        && (!name.contains('%') || name.matches('%').count() == 1 && is_zoned(host))
+    name.matches('%').count() == 1 && host.parse::<ScopedAddr>().is_ok_and(|address| address.zone().is_some())
+}
+
+fn may_be_in_machine(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ':' | '[' | ']' | '%' | '+' | '/')
 }
 
 fn names_a_folder(name: &str) -> bool {

@@ -154,8 +154,13 @@ impl Slice {
     pub fn arrival_rate(&self, bucket: Option<LinkBucket>) -> Option<f64> {
         let messages = self.messages.saturating_sub(self.at_first) as f64;
         let seconds = self.seconds();
-        let rate = |bucket: LinkBucket| bucket.sustained(messages, seconds);
-        (seconds > 0.0).then(|| bucket.map_or(messages / seconds, rate))
+        if seconds <= 0.0 {
+            return None;
+        }
+        Some(match bucket {
+            Some(bucket) => bucket.sustained(messages, seconds),
+            None => messages / seconds,
+        })
     }
 
     /// `None` without messages, or if the system does not count waiting.

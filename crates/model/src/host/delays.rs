@@ -48,18 +48,21 @@ pub struct Compared {
 
 impl DelayPoints {
     pub fn between(sent: Point, received: Point) -> Self {
-        let clock = |point| match point {
-            Point::Kernel => ClockSource::Realtime,
-            Point::Interface => ClockSource::Interface,
-            Point::Schedule | Point::Call => ClockSource::Monotonic,
-        };
         DelayPoints {
             sent,
-            sent_clock: clock(sent),
+            sent_clock: choose_clock(sent),
             received,
-            received_clock: clock(received),
+            received_clock: choose_clock(received),
             compared: None,
         }
+    }
+}
+
+fn choose_clock(point: Point) -> ClockSource {
+    match point {
+        Point::Kernel => ClockSource::Realtime,
+        Point::Interface => ClockSource::Interface,
+        Point::Schedule | Point::Call => ClockSource::Monotonic,
     }
 }
 

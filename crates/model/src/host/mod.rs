@@ -144,10 +144,10 @@ impl fmt::Display for NoiseFloor {
         if let Some(late) = self.timer_late {
             write!(f, ", timer late {}", print_duration(late.median_ns))?;
         }
-        let of = |EchoFloor { transport, family, round_trip }: &EchoFloor| {
-            format!("{} ({transport} {family})", print_duration(round_trip.median_ns))
-        };
-        let echoes: Vec<String> = self.echoes.iter().map(of).collect();
+        let mut echoes = Vec::new();
+        for EchoFloor { transport, family, round_trip } in &self.echoes {
+            echoes.push(format!("{} ({transport} {family})", print_duration(round_trip.median_ns)));
+        }
         if echoes.is_empty() { Ok(()) } else { write!(f, ", loopback echo {}", echoes.join(", ")) }
     }
 }
@@ -208,23 +208,26 @@ mod tests {
 
     #[test]
     fn a_floor_is_told_in_a_line() {
-        let spread = |median_ns| Spread { median_ns, p99_ns: 2 * median_ns };
-        let echo =
-            |transport, family, median_ns| EchoFloor { transport, family, round_trip: spread(median_ns) };
         let mut floor = NoiseFloor {
             clock_read_ns: 24,
             clock_read_least_ns: 22,
             clock_step_ns: 1,
-            timer_late: Some(spread(58_300)),
+            timer_late: Some(create_spread(58_300)),
             arrival_stamp: None,
-            echoes: vec![
-                echo(Transport::Udp, Family::Ipv4, 6_120),
-                echo(Transport::Udp, Family::Ipv6, 6_480),
-            ],
+            echoes: vec![create_echo(Family::Ipv4, 6_120), create_echo(Family::Ipv6, 6_480)],
         };
         let text = "clock read 24 ns, timer late 58.3 us, loopback echo 6.1 us (udp ipv4), 6.5 us (udp ipv6)";
         assert_eq!(floor.to_string(), text);
-        (floor.timer_late, floor.echoes) = (None, Vec::new());
+        floor.timer_late = None;
+        floor.echoes.clear();
         assert_eq!(floor.to_string(), "clock read 24 ns");
+    }
+
+    fn create_spread(median_ns: u64) -> Spread {
+        Spread { median_ns, p99_ns: 2 * median_ns }
+    }
+
+    fn create_echo(family: Family, median_ns: u64) -> EchoFloor {
+        EchoFloor { transport: Transport::Udp, family, round_trip: create_spread(median_ns) }
     }
 }

@@ -282,8 +282,12 @@ impl Metric {
 
     /// Its margin, if it is compared by difference: if a figure may be zero.
     fn margin(self) -> Option<f64> {
-        let own = |found: &Trait| if let Margin(margin) = found { Some(*margin) } else { None };
-        self.row().traits.iter().find_map(own).or(self.unit().margin())
+        for found in self.row().traits {
+            if let Margin(margin) = found {
+                return Some(*margin);
+            }
+        }
+        self.unit().margin()
     }
 
     pub fn scale(self) -> Scale {

@@ -123,15 +123,18 @@ impl FromStr for ScopedAddr {
 /// Whether a text can be the name of an interface, or an index: not empty, and nothing in it that ends an address in a
 /// list, in brackets or before a port.
 fn is_zone(zone: &str) -> bool {
-    let ends = |c: char| is_control(c) || matches!(c, '/' | '%' | ',' | ':' | '[' | ']');
-    !zone.is_empty() && zone.trim() == zone && !zone.chars().any(ends)
+    !zone.is_empty() && zone.trim() == zone && !zone.chars().any(ends_address)
+}
+
+fn ends_address(c: char) -> bool {
+    is_control(c) || matches!(c, '/' | '%' | ',' | ':' | '[' | ']')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<ScopedAddr, String> {
+    fn parse(text: &str) -> Result<ScopedAddr, String> {
         text.parse()
     }
 
@@ -140,15 +143,15 @@ mod tests {
         for text in
             ["192.0.2.7", "2001:db8::7", "::1", "fe80::1", "fe80::1%eth0", "fe80::1%2", "febf::1%a b.1-2_3"]
         {
-            let address = parsed(text).unwrap();
+            let address = parse(text).unwrap();
             assert_eq!(address.to_string(), text);
             let json = serde_json::to_string(&address).unwrap();
             assert_eq!(json, format!("\"{text}\""));
             assert_eq!(serde_json::from_str::<ScopedAddr>(&json).unwrap(), address);
         }
-        assert_eq!(parsed("fe80::1%eth0").unwrap().with_port(80), "[fe80::1%eth0]:80");
-        assert_eq!(parsed("192.0.2.7").unwrap().with_port(80), "192.0.2.7:80");
-        assert_eq!(parsed("::ffff:192.0.2.7").unwrap(), parsed("192.0.2.7").unwrap());
+        assert_eq!(parse("fe80::1%eth0").unwrap().with_port(80), "[fe80::1%eth0]:80");
+        assert_eq!(parse("192.0.2.7").unwrap().with_port(80), "192.0.2.7:80");
+        assert_eq!(parse("::ffff:192.0.2.7").unwrap(), parse("192.0.2.7").unwrap());
     }
 
     #[test]
@@ -169,21 +172,26 @@ mod tests {
             ("host%eth0", "expected an address"),
             ("", "expected an address"),
         ] {
-            let refused = parsed(text).unwrap_err();
+            let refused = parse(text).unwrap_err();
             assert!(refused.contains(word), "{text}: {refused}");
         }
     }
 
     #[test]
     fn a_zone_is_of_the_host_that_names_it() {
-        let own = parsed("fe80::1%eth0").unwrap();
+        let own = parse("fe80::1%eth0").unwrap();
         assert!(own.is_link_local() && !own.lacks_zone() && own.elsewhere().lacks_zone());
         assert_eq!((own.elsewhere().to_string().as_str(), own.zone()), ("fe80::1", Some("eth0")));
         assert_eq!(ScopedAddr::new("2001:db8::1".parse().unwrap(), Some("eth0")).zone(), None);
-        let kernels = |text: &str| ScopedAddr::from(text.parse::<SocketAddr>().unwrap()).to_string();
-        assert_eq!(kernels("[fe80::1%7]:80"), "fe80::1%7");
-        assert_eq!(kernels("[fe80::1]:80"), "fe80::1");
-        assert_eq!(kernels("[2001:db8::1%7]:80"), "2001:db8::1");
-        assert_eq!(kernels("[::ffff:192.0.2.7]:80"), "192.0.2.7");
+        // As the kernel has them.
+        for (text, expected) in [
+            ("[fe80::1%7]:80", "fe80::1%7"),
+            ("[fe80::1]:80", "fe80::1"),
+            ("[2001:db8::1%7]:80", "2001:db8::1"),
+            ("[::ffff:192.0.2.7]:80", "192.0.2.7"),
+        ] {
+            let socket: SocketAddr = text.parse().unwrap();
+            assert_eq!(ScopedAddr::from(socket).to_string(), expected);
+        }
     }
 }

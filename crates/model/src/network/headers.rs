@@ -63,7 +63,7 @@ impl WirePath {
             left -= taken;
             while taken > 0 {
                 let piece = if cut { taken.min(self.translated_piece()) } else { taken };
-                let packet = self.carried(repeated + piece, cut, mtu)?;
+                let packet = self.carry(repeated + piece, cut, mtu)?;
                 size.packets += 1;
                 size.ip_bytes += packet;
                 size.wire_bytes += GAP_BYTES + (FRAMING_BYTES + packet).max(MIN_FRAME_BYTES);
@@ -85,11 +85,10 @@ impl WirePath {
         }
     }
 
-    fn carried(&self, packet: u32, fragment: bool, most: u32) -> Option<u32> {
+    fn carry(&self, packet: u32, fragment: bool, most: u32) -> Option<u32> {
         Some(match self.mechanism.carriage(self.family)? {
             Carriage::Plain(family) if fragment => {
-                let headers = |family: Family| family.header_bytes() + family.fragment_header_bytes();
-                packet + headers(family) - headers(self.family)
+                packet + count_fragment_headers(family) - count_fragment_headers(self.family)
             }
             Carriage::Plain(family) => packet + family.header_bytes() - self.family.header_bytes(),
             Carriage::Inside(bytes) => packet + bytes,
@@ -97,6 +96,11 @@ impl WirePath {
             Carriage::Filled(bytes, block) => packet.next_multiple_of(block).min(most.max(packet)) + bytes,
         })
     }
+}
+
+/// Bytes of the headers of a fragment.
+fn count_fragment_headers(family: Family) -> u32 {
+    family.header_bytes() + family.fragment_header_bytes()
 }
 
 /// [`WirePath::wire_size`] without a mechanism.
@@ -186,11 +190,14 @@ mod tests {
 
     #[test]
     fn tunnels_over_ipv6_have_its_longer_header() {
-        let ip_bytes = |path: WirePath| path.wire_size(512).unwrap().ip_bytes;
-        assert_eq!(ip_bytes(path(Ipv4, Udp, Gre6)), 512 + 28 + 44);
-        assert_eq!(ip_bytes(path(Ipv6, Udp, Gre6)), 512 + 48 + 44);
-        assert_eq!(ip_bytes(path(Ipv4, Udp, FourInSix)), 512 + 28 + 40);
-        assert_eq!(ip_bytes(path(Ipv6, Udp, SixInFour)), 512 + 48 + 20);
+        assert_eq!(count_ip_bytes(path(Ipv4, Udp, Gre6), 512), 512 + 28 + 44);
+        assert_eq!(count_ip_bytes(path(Ipv6, Udp, Gre6), 512), 512 + 48 + 44);
+        assert_eq!(count_ip_bytes(path(Ipv4, Udp, FourInSix), 512), 512 + 28 + 40);
+        assert_eq!(count_ip_bytes(path(Ipv6, Udp, SixInFour), 512), 512 + 48 + 20);
+    }
+
+    fn count_ip_bytes(path: WirePath, payload: u32) -> u32 {
+        path.wire_size(payload).unwrap().ip_bytes
     }
 
     #[test]
@@ -207,10 +214,10 @@ mod tests {
 
     #[test]
     fn wireguard_pads_to_sixteen_bytes_within_its_mtu() {
-        let ip_bytes = |payload| path(Ipv4, Udp, WireGuard4).wire_size(payload).unwrap().ip_bytes;
         // 156 bytes of packet are padded to 160, plus 60 bytes of outer headers.
-        assert_eq!((ip_bytes(128), ip_bytes(132)), (160 + 60, 160 + 60));
-        assert_eq!(ip_bytes(1440 - 28), 1500);
+        for (payload, expected) in [(128, 160 + 60), (132, 160 + 60), (1440 - 28, 1500)] {
+            assert_eq!(count_ip_bytes(path(Ipv4, Udp, WireGuard4), payload), expected);
+        }
         let six = path(Ipv6, Udp, WireGuard6).wire_size(1420 - 48).unwrap();
         assert_eq!((six.packets, six.ip_bytes), (1, 1500));
     }
@@ -253,7 +260,7 @@ mod tests {
     /// appendix A).
     fn frame_rate(path: WirePath, frame: u32) -> f64 {
         let carried = path
-            .carried(frame - FRAMING_BYTES, false, path.mechanism.leaves(path.family, path.mtu).unwrap())
+            .carry(frame - FRAMING_BYTES, false, path.mechanism.leaves(path.family, path.mtu).unwrap())
             .unwrap();
         let wire = GAP_BYTES + (FRAMING_BYTES + carried).max(MIN_FRAME_BYTES);
         cost(0, wire).messages_per_second(GIGABIT)

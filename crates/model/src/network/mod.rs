@@ -181,14 +181,15 @@ mod tests {
     use super::*;
     use crate::{Family, SizeOf, Transport};
 
+    fn cell(mechanism: Mechanism) -> Cell {
+        let mut cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
+        cell.settings.mechanism = Some(mechanism);
+        cell
+    }
+
     #[test]
     fn message_rate_follows_headers_on_the_fullest_link() {
         let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
-        let cell = |mechanism| {
-            let mut cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
-            cell.settings.mechanism = Some(mechanism);
-            cell
-        };
         // IPv6 40, UDP 8, and 38 for the frame: preamble, header, check sequence, gap.
         assert_eq!(link_config.messages_per_second(&cell(Mechanism::Native)), Some(12_500_000.0 / 1486.0));
         assert_eq!(link_config.messages_per_second(&cell(Mechanism::SixInFour)), Some(12_500_000.0 / 1506.0));

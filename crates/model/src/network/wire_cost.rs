@@ -93,16 +93,17 @@ mod tests {
     #[test]
     fn a_bucket_counts_bytes_on_the_wire() {
         let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
-        let of = |family, transport, size_of| {
+        for (family, transport, size_of, rate, most) in [
+            // 20 and 40 bytes of IP, 8 of UDP and 38 of the frame.
+            (Family::Ipv4, Transport::Udp, SizeOf::Payload, 8480.0, 11.0),
+            (Family::Ipv6, Transport::Udp, SizeOf::Payload, 8367.0, 10.0),
+            // 1448 of 1538 bytes of a full segment are payload.
+            (Family::Ipv4, Transport::Tcp, SizeOf::Write, 8358.0, 10.0),
+        ] {
             let cell = Cell::new(family, transport, size_of, 1408);
-            let LinkBucket { messages_per_second, burst } = LinkBucket::of(&cell, &link_config, 16_384)?;
-            Some((messages_per_second.round(), burst.floor()))
-        };
-        // 20 and 40 bytes of IP, 8 of UDP and 38 of the frame.
-        assert_eq!(of(Family::Ipv4, Transport::Udp, SizeOf::Payload), Some((8480.0, 11.0)));
-        assert_eq!(of(Family::Ipv6, Transport::Udp, SizeOf::Payload), Some((8367.0, 10.0)));
-        // 1448 of 1538 bytes of a full segment are payload.
-        assert_eq!(of(Family::Ipv4, Transport::Tcp, SizeOf::Write), Some((8358.0, 10.0)));
+            let bucket = LinkBucket::of(&cell, &link_config, 16_384).unwrap();
+            assert_eq!((bucket.messages_per_second.round(), bucket.burst.floor()), (rate, most));
+        }
         let unlimited = LinkConfig { rate: None, ..link_config };
         let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
         assert_eq!(LinkBucket::of(&cell, &unlimited, 16_384), None);

@@ -71,8 +71,8 @@ impl ProgramArguments {
 pub fn misspelt_placeholder(command: &str) -> Option<(&str, &'static str)> {
     parts(command).into_iter().find_map(|part| {
         let Part::Placeholder(name) = part else { return None };
-        let known = || PROGRAM_PLACEHOLDERS.iter().map(|(known, _)| *known);
-        Some((name, nearest(name, known()).filter(|near| *near != name)?))
+        let known = PROGRAM_PLACEHOLDERS.iter().map(|(known, _)| *known);
+        Some((name, nearest(name, known).filter(|near| *near != name)?))
     })
 }
 

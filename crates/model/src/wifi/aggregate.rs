@@ -160,72 +160,79 @@ mod tests {
     #[test]
     fn a_message_has_the_bytes_that_captures_show() {
         // Captures of mac80211_hwsim are without the FCS.
-        let captured = |security, family: Family| {
-            mpdu_bytes(security, family.header_bytes() + Transport::Udp.header_bytes() + 1408) - FCS_BYTES
-        };
-        assert_eq!(captured(Security::Wpa2, Family::Ipv4), 1486);
-        assert_eq!(captured(Security::Wpa2, Family::Ipv6), 1506);
-        assert_eq!(captured(Security::Open, Family::Ipv4), 1470);
-        assert_eq!(captured(Security::Wpa3, Family::Ipv6), 1506);
+        for (security, family, captured) in [
+            (Security::Wpa2, Family::Ipv4, 1486),
+            (Security::Wpa2, Family::Ipv6, 1506),
+            (Security::Open, Family::Ipv4, 1470),
+            (Security::Wpa3, Family::Ipv6, 1506),
+        ] {
+            let packet = family.header_bytes() + Transport::Udp.header_bytes() + 1408;
+            assert_eq!(mpdu_bytes(security, packet) - FCS_BYTES, captured);
+        }
     }
 
     #[test]
     fn limits_that_do_not_exist_are_refused() {
         let limits = Aggregation::default();
-        let refused = |aggregation: Aggregation, expected: &str| {
+        for (aggregation, expected) in [
+            (Aggregation { frames: 65, ..limits }, "65 frames is not possible: expected 1 to 64"),
+            (Aggregation { frames: 0, ..limits }, "0 frames is not possible: expected 1 to 64"),
+            (Aggregation { bytes: 65_536, ..limits }, "65536 bytes is not possible: expected 1 to 65535"),
+            (
+                Aggregation { time_ns: 5_484_001, ..limits },
+                "5484.001 us is not possible: expected up to 5484 us",
+            ),
+            (Aggregation { density_ns: 16_001, ..limits }, "apart are not possible: expected up to 16 us"),
+        ] {
             let error = aggregation.check().unwrap_err();
             assert!(error.ends_with(expected), "{error}");
-        };
-        refused(Aggregation { frames: 65, ..limits }, "65 frames is not possible: expected 1 to 64");
-        refused(Aggregation { frames: 0, ..limits }, "0 frames is not possible: expected 1 to 64");
-        refused(Aggregation { bytes: 65_536, ..limits }, "65536 bytes is not possible: expected 1 to 65535");
-        refused(
-            Aggregation { time_ns: 5_484_001, ..limits },
-            "5484.001 us is not possible: expected up to 5484 us",
-        );
-        refused(Aggregation { density_ns: 16_001, ..limits }, "apart are not possible: expected up to 16 us");
+        }
     }
 
     fn radio(aggregation: Aggregation) -> Radio {
         Radio::new(RadioSettings { aggregation, ..RadioSettings::default() }).unwrap()
     }
 
-    fn filled(radio: &Radio, mpdu_bytes: u32) -> (u32, u32) {
-        let mut aggregate = Aggregate::new(radio);
+    /// The frames and bytes of a full A-MPDU.
+    fn fill(aggregation: Aggregation, mpdu_bytes: u32) -> (u32, u32) {
+        let radio = radio(aggregation);
+        let mut aggregate = Aggregate::new(&radio);
         while aggregate.push(mpdu_bytes) {}
         (aggregate.frames(), aggregate.psdu_bytes())
     }
 
     #[test]
     fn frames_have_delimiters_and_all_but_last_are_padded() {
-        let of = |frames, mpdu| filled(&radio(Aggregation { frames, ..Aggregation::default() }), mpdu);
-        assert_eq!(of(1, 1490), (1, 1490));
-        assert_eq!(of(2, 1490), (2, 1496 + 1494));
-        assert_eq!(of(8, 1492), (8, 8 * 1496));
+        let limits = Aggregation::default();
+        assert_eq!(fill(Aggregation { frames: 1, ..limits }, 1490), (1, 1490));
+        assert_eq!(fill(Aggregation { frames: 2, ..limits }, 1490), (2, 1496 + 1494));
+        assert_eq!(fill(Aggregation { frames: 8, ..limits }, 1492), (8, 8 * 1496));
     }
 
     #[test]
     fn short_frames_are_spaced_by_the_density() {
+        let limits = Aggregation { frames: 8, ..Aggregation::default() };
         // 8 us at 300 Mbit/s are 300 bytes.
-        let of =
-            |density_ns| filled(&radio(Aggregation { frames: 8, density_ns, ..Aggregation::default() }), 210);
-        assert_eq!(of(8 * US), (8, 7 * 300 + 214));
-        assert_eq!(of(0), (8, 7 * 216 + 214));
+        assert_eq!(fill(Aggregation { density_ns: 8 * US, ..limits }, 210), (8, 7 * 300 + 214));
+        assert_eq!(fill(Aggregation { density_ns: 0, ..limits }, 210), (8, 7 * 216 + 214));
     }
 
     #[test]
     fn each_limit_holds() {
         let limits = Aggregation::default();
-        let of = |aggregation| filled(&radio(aggregation), 1490).0;
-        assert_eq!(of(limits), 43);
-        assert_eq!(of(Aggregation { frames: 7, ..limits }), 7);
-        assert_eq!(of(Aggregation { bytes: 2989, ..limits }), 1);
-        assert_eq!(of(Aggregation { bytes: 2990, ..limits }), 2);
-        // A PPDU of two: 23 symbols, 84 us, and 46 us around them.
-        assert_eq!(of(Aggregation { time_ns: 129 * US, ..limits }), 1);
-        assert_eq!(of(Aggregation { time_ns: 130 * US, ..limits }), 2);
+        for (aggregation, frames) in [
+            (limits, 43),
+            (Aggregation { frames: 7, ..limits }, 7),
+            (Aggregation { bytes: 2989, ..limits }, 1),
+            (Aggregation { bytes: 2990, ..limits }, 2),
+            // A PPDU of two: 23 symbols, 84 us, and 46 us around them.
+            (Aggregation { time_ns: 129 * US, ..limits }, 1),
+            (Aggregation { time_ns: 130 * US, ..limits }, 2),
+        ] {
+            assert_eq!(fill(aggregation, 1490).0, frames);
+        }
         // Longer than the delimiter can tell.
-        assert_eq!(filled(&radio(limits), 4096).0, 1);
+        assert_eq!(fill(limits, 4096).0, 1);
     }
 
     #[test]
@@ -250,14 +257,18 @@ mod tests {
 
     #[test]
     fn in_5_ghz_sifs_is_longer_and_no_extension_follows() {
-        let of = |band| {
-            let radio = Radio::new(RadioSettings { band, ..RadioSettings::default() }).unwrap();
-            let mut aggregate = Aggregate::new(&radio);
-            aggregate.push(1490);
-            aggregate.push(1490);
-            radio.data(&aggregate)
-        };
-        assert_eq!(of(Band::Ghz5).ppdu.total_ns(), of(Band::Ghz2).ppdu.total_ns() - 6000);
-        assert_eq!(of(Band::Ghz5).response_ns, of(Band::Ghz2).response_ns);
+        let five = exchange_two(Band::Ghz5);
+        let two = exchange_two(Band::Ghz2);
+        assert_eq!(five.ppdu.total_ns(), two.ppdu.total_ns() - 6000);
+        assert_eq!(five.response_ns, two.response_ns);
+    }
+
+    /// The exchange of an A-MPDU of two frames.
+    fn exchange_two(band: Band) -> Exchange {
+        let radio = Radio::new(RadioSettings { band, ..RadioSettings::default() }).unwrap();
+        let mut aggregate = Aggregate::new(&radio);
+        aggregate.push(1490);
+        aggregate.push(1490);
+        radio.data(&aggregate)
     }
 }

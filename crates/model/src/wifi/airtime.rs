@@ -173,23 +173,27 @@ mod tests {
 
     #[test]
     fn shares_are_of_all_nodes_but_for_drops() {
-        let node = |transmissions, frames_sent, queue_drops| NodeAirtime {
-            transmissions,
-            frames_sent,
-            frames_received: frames_sent,
-            queue_drops,
-            ..NodeAirtime::default()
-        };
         let mut used = ChannelUse {
             airtime: Airtime { data_ns: 60, control_ns: 15, idle_ns: 25, ..Airtime::default() },
-            nodes: vec![node(10, 80, 20), node(10, 60, 0), NodeAirtime::default()],
+            nodes: vec![create_node(80, 20), create_node(60, 0), NodeAirtime::default()],
             intervals: Vec::new(),
         };
-        (used.nodes[0].collisions, used.nodes[1].retries) = (1, 7);
+        used.nodes[0].collisions = 1;
+        used.nodes[1].retries = 7;
         assert_eq!((used.airtime_share(), used.mean_aggregate()), (Some(0.75), Some(7.0)));
         assert_eq!((used.collision_share(), used.retry_share()), (Some(0.05), Some(0.05)));
         let drops = [0, 1, 2, 3].map(|node| used.drop_share(node));
         assert_eq!(drops, [Some(0.2), Some(0.0), None, None]);
         assert_eq!(ChannelUse::default().airtime_share(), None);
+    }
+
+    fn create_node(frames: u64, queue_drops: u64) -> NodeAirtime {
+        NodeAirtime {
+            transmissions: 10,
+            frames_sent: frames,
+            frames_received: frames,
+            queue_drops,
+            ..NodeAirtime::default()
+        }
     }
 }

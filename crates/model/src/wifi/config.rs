@@ -198,14 +198,16 @@ mod tests {
 
     #[test]
     fn a_cells_frames_say_what_one_station_carries() {
-        let of = |levels: &[_]| {
-            let cell = cell(levels);
-            let found = WifiConfig::default().of(&cell).saturation(&cell)?;
-            Some(format!("{:.2}", found.goodput(cell.payload_bytes())))
-        };
         // The table of docs/wifi.md.
-        assert_eq!(of(&[("wifi.aggregation.frames", "8")]).unwrap(), "172.46");
-        assert_eq!(of(&[("wifi.aggregation.frames", "1"), ("wifi.security", "open")]).unwrap(), "48.03");
-        assert_eq!(of(&[("size", "1473")]), None);
+        assert_eq!(compute_goodput(&[("wifi.aggregation.frames", "8")]).unwrap(), "172.46");
+        let open = [("wifi.aggregation.frames", "1"), ("wifi.security", "open")];
+        assert_eq!(compute_goodput(&open).unwrap(), "48.03");
+        assert_eq!(compute_goodput(&[("size", "1473")]), None);
+    }
+
+    fn compute_goodput(levels: &[(&str, &str)]) -> Option<String> {
+        let cell = cell(levels);
+        let found = WifiConfig::default().of(&cell).saturation(&cell)?;
+        Some(format!("{:.2}", found.goodput(cell.payload_bytes())))
     }
 }

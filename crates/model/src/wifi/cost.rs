@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn long_frames_fill_an_ampdu_by_bytes() {
-        let frames = |payload| saturation(64, Family::Ipv4, Security::Wpa2, payload).frames;
-        assert_eq!(SIZES.map(frames), [64, 64, 64, 64, 52, 43]);
+        let frames = SIZES.map(|payload| saturation(64, Family::Ipv4, Security::Wpa2, payload).frames);
+        assert_eq!(frames, [64, 64, 64, 64, 52, 43]);
     }
 
     #[test]
@@ -225,10 +225,8 @@ mod tests {
         // Eight segments of 1408 + 32 + 20 bytes are frames of 1514 bytes and delimiters, padded to 1520: 12,158 bytes
         // without the last padding, 97,286 bits, 91 symbols, answered by a BlockAck. Their acknowledgement is a frame
         // of 106 bytes, 870 bits, one symbol, answered by an ACK of 28 us, SIFS and extension. Two hops of each.
-        let symbols = |count: f64| 4.0 * (0.9 * count).ceil();
-        let cycle = |count, response| 37.0 + 67.5 + 46.0 + symbols(count) + response;
-        let segments = cycle(91.0, 48.0);
-        let acknowledgement = cycle(1.0, 44.0);
+        let segments = add_cycle(91.0, 48.0);
+        let acknowledgement = add_cycle(1.0, 44.0);
         let found = cost(Family::Ipv4, Transport::Tcp, 1408, 8);
         let expected = 2.0 * (segments + acknowledgement) / 8.0;
         assert!((found.airtime_ns / 1e3 - expected).abs() < 1e-6, "{found:?}, not {expected}");
@@ -244,14 +242,19 @@ mod tests {
         assert_eq!(with.clone().at_least(), with);
     }
 
+    /// The parts of a cycle with these symbols and this response, microseconds.
+    fn add_cycle(symbols: f64, response: f64) -> f64 {
+        37.0 + 67.5 + 46.0 + 4.0 * (0.9 * symbols).ceil() + response
+    }
+
     #[test]
     fn joined_writes_are_full_segments() {
-        let of = |size| {
+        let [short, long] = [64, 8192].map(|size| {
             let cell = Cell::new(Family::Ipv6, Transport::Tcp, SizeOf::Write, size);
             AirtimeCost::of(&cell, &WifiConfig::default()).unwrap()
-        };
-        assert!((of(64).goodput() - of(8192).goodput()).abs() < 1e-9);
-        assert!(of(64).because.contains("ipv6 1428 B") && of(64).because.contains("joined"));
+        });
+        assert!((short.goodput() - long.goodput()).abs() < 1e-9);
+        assert!(short.because.contains("ipv6 1428 B") && short.because.contains("joined"));
     }
 
     #[test]

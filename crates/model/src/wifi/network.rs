@@ -153,38 +153,49 @@ mod tests {
 
     #[test]
     fn basic_rates_begin_at_the_lowest() {
-        let of = |basic_rate| WifiSettings { basic_rate, ..WifiSettings::default() }.basic_rates();
-        assert_eq!(of(Dsss1), [Dsss1, Ofdm6, Ofdm12, Ofdm24]);
-        assert_eq!(of(Ofdm12), [Ofdm12, Ofdm24]);
-        assert_eq!(of(Ofdm54), [Ofdm54]);
+        assert_eq!(list_rates(Dsss1), [Dsss1, Ofdm6, Ofdm12, Ofdm24]);
+        assert_eq!(list_rates(Ofdm12), [Ofdm12, Ofdm24]);
+        assert_eq!(list_rates(Ofdm54), [Ofdm54]);
+    }
+
+    fn list_rates(basic_rate: LegacyRate) -> Vec<LegacyRate> {
+        WifiSettings { basic_rate, ..WifiSettings::default() }.basic_rates()
     }
 
     #[test]
     fn channels_have_their_frequencies() {
-        let of = |channel| WifiSettings { channel, ..WifiSettings::default() }.frequency();
-        assert_eq!([1, 11].map(of), [2412, 2462]);
+        for (channel, frequency) in [(1, 2412), (11, 2462)] {
+            let settings = WifiSettings { channel, ..WifiSettings::default() };
+            assert_eq!(settings.frequency(), frequency);
+        }
     }
 
     #[test]
     fn impossible_settings_are_refused_with_possible_ones() {
         let good = WifiSettings::default();
-        let said = |settings: WifiSettings| settings.radio().unwrap_err().to_string();
-        assert_eq!(said(WifiSettings { mcs: 16, ..good.clone() }), "there is no MCS 16: expected 0 to 15");
+        assert_eq!(
+            radio_error(&WifiSettings { mcs: 16, ..good.clone() }),
+            "there is no MCS 16: expected 0 to 15"
+        );
         for channel in [0, 12] {
             let expected = format!("there is no channel {channel} in 2.4 GHz everywhere: expected 1 to 11");
-            assert_eq!(said(WifiSettings { channel, ..good.clone() }), expected);
+            assert_eq!(radio_error(&WifiSettings { channel, ..good.clone() }), expected);
         }
         for mtu in [1279, 2255] {
             let expected = format!("an MTU of {mtu} bytes is not possible: expected 1280 to 2254");
-            assert_eq!(said(WifiSettings { mtu, ..good.clone() }), expected);
+            assert_eq!(radio_error(&WifiSettings { mtu, ..good.clone() }), expected);
         }
         assert_eq!(
-            said(WifiSettings { stations: 9, ..good.clone() }),
+            radio_error(&WifiSettings { stations: 9, ..good.clone() }),
             "9 other stations are not possible: expected up to 8"
         );
-        assert!(said(WifiSettings { dtim: 0, ..good.clone() }).contains("expected 1 to 255"));
-        assert!(said(WifiSettings { snr_db: Some(f64::NAN), ..good.clone() }).contains("finite"));
+        assert!(radio_error(&WifiSettings { dtim: 0, ..good.clone() }).contains("expected 1 to 255"));
+        assert!(radio_error(&WifiSettings { snr_db: Some(f64::NAN), ..good.clone() }).contains("finite"));
         let aggregation = Aggregation { bytes: 65_536, ..good.aggregation };
-        assert!(said(WifiSettings { aggregation, ..good }).contains("expected 1 to 65535"));
+        assert!(radio_error(&WifiSettings { aggregation, ..good }).contains("expected 1 to 65535"));
+    }
+
+    fn radio_error(settings: &WifiSettings) -> String {
+        settings.radio().unwrap_err().to_string()
     }
 }

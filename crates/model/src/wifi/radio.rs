@@ -190,28 +190,32 @@ mod tests {
     #[test]
     fn settings_that_do_not_exist_are_refused() {
         let settings = RadioSettings::default();
-        let of = |settings| Radio::new(settings).unwrap_err();
-        assert!(of(RadioSettings { mcs: 77, ..settings.clone() }).starts_with("there is no MCS 77"));
-        assert!(of(RadioSettings { basic_rates: vec![], ..settings.clone() }).contains("no basic rate"));
+        assert!(refuse(RadioSettings { mcs: 77, ..settings.clone() }).starts_with("there is no MCS 77"));
+        assert!(refuse(RadioSettings { basic_rates: vec![], ..settings.clone() }).contains("no basic rate"));
         let five = RadioSettings { band: Band::Ghz5, ..settings.clone() };
         assert!(Radio::new(five.clone()).is_ok());
         for wrong in [
             RadioSettings { group_rate: LegacyRate::Cck11, ..five.clone() },
             RadioSettings { basic_rates: vec![LegacyRate::Ofdm6, LegacyRate::Cck11], ..five.clone() },
         ] {
-            assert!(of(wrong).starts_with("11 Mbit/s is a rate of 802.11b"));
+            assert!(refuse(wrong).starts_with("11 Mbit/s is a rate of 802.11b"));
         }
         let aggregation = Aggregation { frames: 0, ..Aggregation::default() };
-        let error = of(RadioSettings { aggregation, ..settings });
-        assert_eq!(error.to_string(), "an A-MPDU of 0 frames is not possible: expected 1 to 64");
+        let error = refuse(RadioSettings { aggregation, ..settings });
+        assert_eq!(error, "an A-MPDU of 0 frames is not possible: expected 1 to 64");
+    }
+
+    fn refuse(settings: RadioSettings) -> String {
+        Radio::new(settings).unwrap_err()
     }
 
     #[test]
     fn control_frames_take_the_usual_time() {
-        let at = |rate, bytes| Ppdu::legacy(Band::Ghz5, rate, bytes).total_ns() / US;
         // ACK and compressed BlockAck, microseconds.
-        assert_eq!([6, 12, 24, 54].map(|mbit| at(of(mbit), 14)), [44, 32, 28, 24]);
-        assert_eq!([6, 12, 24, 54].map(|mbit| at(of(mbit), 32)), [68, 44, 32, 28]);
+        for (bytes, expected) in [(14, [44, 32, 28, 24]), (32, [68, 44, 32, 28])] {
+            let times = [6, 12, 24, 54].map(|mbit| Ppdu::legacy(Band::Ghz5, of(mbit), bytes).total_ns() / US);
+            assert_eq!(times, expected);
+        }
         assert_eq!(Ppdu::legacy(Band::Ghz2, of(24), 14).total_ns(), 34 * US);
     }
 
@@ -222,14 +226,14 @@ mod tests {
 
     #[test]
     fn data_frames_take_the_time_of_the_worked_examples() {
-        let mcs = |index| Mcs::new(index).unwrap();
-        let ht = |width, guard, index, bytes| Ppdu::ht(Band::Ghz2, width, guard, mcs(index), bytes);
+        let mcs = Mcs::new(15).unwrap();
         // 89 symbols of 1080 bits: 320.4 us, in whole symbols of 4 us.
-        let ppdu = ht(Width::Mhz40, Guard::Short, 15, 11_966);
+        let ppdu = Ppdu::ht(Band::Ghz2, Width::Mhz40, Guard::Short, mcs, 11_966);
         assert_eq!((ppdu.preamble_ns, ppdu.data_ns), (46 * US, 324 * US));
-        assert_eq!(ht(Width::Mhz40, Guard::Long, 15, 11_966).data_ns, 356 * US);
+        let ppdu = Ppdu::ht(Band::Ghz2, Width::Mhz40, Guard::Long, mcs, 11_966);
+        assert_eq!(ppdu.data_ns, 356 * US);
         // 462 symbols of 26 bits, one stream.
-        let ppdu = ht(Width::Mhz20, Guard::Long, 0, 1498);
+        let ppdu = Ppdu::ht(Band::Ghz2, Width::Mhz20, Guard::Long, Mcs::new(0).unwrap(), 1498);
         assert_eq!((ppdu.preamble_ns, ppdu.data_ns), (42 * US, 462 * 4 * US));
     }
 
@@ -238,16 +242,20 @@ mod tests {
         // ARP; a neighbour solicitation with its source link-layer address; a router advertisement with that, an MTU
         // and a prefix.
         let packets = [28, 40 + 24 + 8, 40 + 16 + 8 + 8 + 32];
-        let at = |security, rate| {
-            packets.map(|packet| {
-                Ppdu::legacy(Band::Ghz2, rate, group_mpdu_bytes(security, packet)).total_ns() / US
-            })
-        };
-        assert_eq!(at(Security::Wpa2, LegacyRate::Dsss1), [832, 1184, 1440]);
-        assert_eq!(at(Security::Open, LegacyRate::Dsss1), [704, 1056, 1312]);
-        assert_eq!(at(Security::Wpa2, LegacyRate::Ofdm6), [138, 198, 238]);
+        for (security, rate, expected) in [
+            (Security::Wpa2, LegacyRate::Dsss1, [832, 1184, 1440]),
+            (Security::Open, LegacyRate::Dsss1, [704, 1056, 1312]),
+            (Security::Wpa2, LegacyRate::Ofdm6, [138, 198, 238]),
+        ] {
+            assert_eq!(packets.map(|packet| measure_group(security, rate, packet)), expected);
+        }
         // 124 bytes: 180.4 us at 5.5 Mbit/s, 90.2 us at 11 Mbit/s.
-        assert_eq!(at(Security::Wpa2, LegacyRate::Cck5)[1], 192 + 181);
-        assert_eq!(at(Security::Wpa2, LegacyRate::Cck11)[1], 192 + 91);
+        assert_eq!(measure_group(Security::Wpa2, LegacyRate::Cck5, packets[1]), 192 + 181);
+        assert_eq!(measure_group(Security::Wpa2, LegacyRate::Cck11, packets[1]), 192 + 91);
+    }
+
+    /// Microseconds of a packet to a group.
+    fn measure_group(security: Security, rate: LegacyRate, packet: u32) -> u64 {
+        Ppdu::legacy(Band::Ghz2, rate, group_mpdu_bytes(security, packet)).total_ns() / US
     }
 }

@@ -208,13 +208,17 @@ mod tests {
     #[test]
     fn response_has_highest_basic_rate_up_to_the_frame() {
         let basic = [Ofdm6, Ofdm12, Ofdm24];
-        let of = |mcs, basic: &[_]| Mcs::new(mcs).unwrap().reference_rate().response(basic);
-        assert_eq!(of(15, &basic), Ofdm24);
-        assert_eq!(of(8, &basic), Ofdm6);
-        assert_eq!(of(9, &basic), Ofdm12);
-        // Basic rates of another modulation, or above the frame, do not serve.
-        assert_eq!(of(15, &[Dsss1, Cck11]), Ofdm24);
-        assert_eq!(of(1, &[Ofdm54]), Ofdm12);
+        for (mcs, basic, expected) in [
+            (15, &basic[..], Ofdm24),
+            (8, &basic, Ofdm6),
+            (9, &basic, Ofdm12),
+            // Basic rates of another modulation, or above the frame, do not serve.
+            (15, &[Dsss1, Cck11], Ofdm24),
+            (1, &[Ofdm54], Ofdm12),
+        ] {
+            let frame = Mcs::new(mcs).unwrap().reference_rate();
+            assert_eq!(frame.response(basic), expected);
+        }
         assert_eq!(Dsss1.response(&basic), Dsss1);
         assert_eq!(Cck11.response(&[Dsss1, Dsss2, Ofdm6]), Dsss2);
     }

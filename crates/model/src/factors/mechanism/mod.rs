@@ -146,8 +146,8 @@ impl Mechanism {
     /// The same mechanism for packets in the reverse direction: a translator does the opposite there.
     pub fn reversed(self) -> Self {
         let Some(translation) = self.translation() else { return self };
-        let opposite = |other: &&Self| other.translation() == Some(translation.reversed());
-        Self::ALL.iter().find(opposite).copied().unwrap_or(self)
+        let opposite = Self::ALL.iter().find(|other| other.translation() == Some(translation.reversed()));
+        opposite.copied().unwrap_or(self)
     }
 
     pub fn carries(self, family: Family) -> bool {
