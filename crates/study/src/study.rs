@@ -104,8 +104,8 @@ impl Study {
 
     /// The probe that measures a metric in this study.
     pub fn probe_of(&self, metric: Metric) -> Probe {
-        let names = |spec: &&ProbeSpec| spec.metrics.contains(&metric);
-        self.probes.iter().find(names).map_or(metric.probe(), |spec| spec.probe)
+        let spec = self.probes.iter().find(|spec| spec.metrics.contains(&metric));
+        spec.map_or(metric.probe(), |spec| spec.probe)
     }
 
     /// Every question: comparison, then metric, then each pair of cells that differ in nothing but the comparison's
@@ -128,11 +128,12 @@ impl Study {
         let questions = self.questions();
         let mut empty = Vec::new();
         for ComparisonSpec { factor, baseline, candidate, .. } in &self.comparisons {
-            let is_of = |question: &Question| {
-                let levels = question.cells().map(|cell| cell.level(*factor));
-                question.factor == *factor && levels == [baseline.clone(), candidate.clone()]
-            };
-            if !questions.iter().any(is_of) {
+            let mut of_factor = questions.iter().filter(|question| question.factor == *factor);
+            let has_question = of_factor.any(|question| {
+                question.baseline.level(*factor) == *baseline
+                    && question.candidate.level(*factor) == *candidate
+            });
+            if !has_question {
                 empty.push(format!(
                     "nothing compares {candidate} with {baseline}: no two cells that share a metric differ in {factor} \
                      alone; a factor that only one of them can have keeps them apart"
@@ -211,8 +212,10 @@ mod tests {
 
     #[test]
     fn metric_a_transport_lacks_is_not_compared_there() {
-        let text = |factor: &str, levels: [&str; 2]| {
-            format!(
+        for (factor, baseline, candidate, count) in
+            [("family", "ipv6", "ipv4", 2), ("transport", "tcp", "udp", 0)]
+        {
+            let text = format!(
                 r#"
 title = "connect"
 [factors]
@@ -228,30 +231,26 @@ metrics = ["loss"]
 length = {{ packets = 10 }}
 [[comparison]]
 factor = "{factor}"
-baseline = "{}"
-candidate = "{}"
-"#,
-                levels[0], levels[1]
-            )
-        };
-        let count = |study: Study, metric| study.questions().iter().filter(|q| q.metric == metric).count();
-        let by_family = study(&text("family", ["ipv6", "ipv4"]));
-        assert_eq!(count(by_family.clone(), Metric::ConnectTime), 2);
-        assert_eq!(count(by_family, Metric::Loss), 2);
-        let by_transport = study(&text("transport", ["tcp", "udp"]));
-        assert_eq!(count(by_transport.clone(), Metric::ConnectTime), 0);
-        assert_eq!(count(by_transport, Metric::Loss), 0);
+baseline = "{baseline}"
+candidate = "{candidate}"
+"#
+            );
+            let questions = study(&text).questions();
+            for metric in [Metric::ConnectTime, Metric::Loss] {
+                let of_metric = questions.iter().filter(|question| question.metric == metric);
+                assert_eq!(of_metric.count(), count, "{metric} by {factor}");
+            }
+        }
     }
 
     #[test]
     fn sizes_are_compared_by_number_or_by_text() {
-        let text = |level: &str| {
-            include_str!("../../../studies/quickstart.toml")
-                .replace("factor = \"family\"", "factor = \"size\"")
-                .replace("\"ipv4\"\ncandidate = \"ipv6\"", &format!("128\ncandidate = {level}"))
-        };
-        let by_number = study(&text("1408")).questions();
-        assert_eq!(by_number, study(&text("\"1408\"")).questions());
+        let text = include_str!("../../../studies/quickstart.toml")
+            .replace("factor = \"family\"", "factor = \"size\"")
+            .replace("\"ipv4\"\ncandidate = \"ipv6\"", "128\ncandidate = 1408");
+        let by_number = study(&text).questions();
+        let by_text = study(&text.replace("candidate = 1408", "candidate = \"1408\"")).questions();
+        assert_eq!(by_number, by_text);
         assert_eq!(by_number.len(), 2 * 2 * 4 - 2);
         assert!(by_number.iter().all(|question| question.candidate.size == 1408));
     }

@@ -16,7 +16,7 @@ pub(crate) fn table(table: &Table, keys: &[KeyDef], path: &str, problems: &mut P
         let path = join(path, &entry.name);
         match keys.iter().find(|key| key.name == entry.name) {
             None => match renamed_key(&path) {
-                Some(new) => renamed(entry, new, keys, &path, problems),
+                Some(new) => check_old_key(entry, new, keys, &path, problems),
                 None => problems.add(unknown_key(&entry.name_place, &entry.name, keys, &path)),
             },
             Some(KeyDef { kind: Kind::Refused(why), .. }) => {
@@ -85,7 +85,7 @@ fn repetitions(items: &[Located], path: &str, problems: &mut Problems) {
 }
 
 /// A key of before the first release. Its value is checked as that of the present key.
-fn renamed(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, problems: &mut Problems) {
+fn check_old_key(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, problems: &mut Problems) {
     let title = format!("`{path}` was renamed to `{new}`");
     problems.add(Problem::at(&entry.name_place, title, format!("write {new}")));
     if let Some(key) = keys.iter().find(|key| key.name == new) {
@@ -96,9 +96,9 @@ fn renamed(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, problems: &
 
 /// A key that a table does not have: lists the table's keys, and the nearest of them.
 fn unknown_key(place: &Location, name: &str, keys: &[KeyDef], path: &str) -> Problem {
-    let known = || keys.iter().filter(|key| !key.is_refused()).map(|key| key.name);
-    let expected = leaf::expected_one_of(name, &known().collect::<Vec<_>>());
-    Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known())
+    let known: Vec<&str> = keys.iter().filter(|key| !key.is_refused()).map(|key| key.name).collect();
+    let expected = leaf::expected_one_of(name, &known);
+    Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known.iter().copied())
 }
 
 pub(crate) fn join(path: &str, name: &str) -> String {

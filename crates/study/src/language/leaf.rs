@@ -70,8 +70,10 @@ pub(crate) fn number(node: &Located, least: f64, most: f64) -> Result<f64, Value
         TomlValue::Float(float) => float,
         _ => f64::NAN,
     };
-    let misfit = || ValueError::expected(format!("expected a number from {least} to {most}"));
-    Some(number).filter(|number| (least..=most).contains(number)).ok_or_else(misfit)
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(ValueError::expected(format!("expected a number from {least} to {most}")))
 }
 
 pub(crate) fn message_rate(node: &Located) -> Result<Pacing, ValueError> {
@@ -199,8 +201,8 @@ pub(crate) fn any_metric(node: &Located) -> Result<Metric, ValueError> {
 
 /// The names of the metrics that a probe takes, or of all metrics.
 pub(crate) fn metrics_of(probe: Option<Probe>) -> Vec<&'static str> {
-    let of_probe = |metric: &&Metric| probe.is_none_or(|probe| metric.is_of(probe));
-    Metric::ALL.iter().filter(of_probe).map(|metric| metric.name()).collect()
+    let metrics = Metric::ALL.iter().filter(|metric| probe.is_none_or(|probe| metric.is_of(probe)));
+    metrics.map(|metric| metric.name()).collect()
 }
 
 /// A level of a factor, as printed.
@@ -225,26 +227,29 @@ pub(crate) fn systems(node: &Located) -> Result<String, ValueError> {
 }
 
 pub(crate) fn services(node: &Located) -> Result<String, ValueError> {
-    let expected = || ValueError::expected(format!("expected {SERVICES}"));
-    let text = text(node).map_err(|_| expected())?;
+    let expected = ValueError::expected(format!("expected {SERVICES}"));
+    let text = text(node).map_err(|_| expected.clone())?;
     match text.parse::<Services>() {
         Ok(_) => Ok(text),
         Err(NoServices::Unknown(unknown)) => Err(ValueError {
             title: Some(format!("there is no {} `{}`", unknown.set, unknown.found)),
             help: stacklab_model::nearest(&unknown.found, unknown.valid.iter().copied())
                 .map(|name| format!("did you mean `{name}`?")),
-            ..expected()
+            ..expected
         }),
-        Err(twice) => Err(ValueError { title: Some(twice.to_string()), ..expected() }),
+        Err(twice) => Err(ValueError { title: Some(twice.to_string()), ..expected }),
     }
 }
 
 /// An address of the family. A link-local one has the zone of its machine.
 pub(crate) fn address(node: &Located, family: Family) -> Result<ScopedAddr, ValueError> {
-    let expected = || ValueError::expected(format!("expected an {family} address in quotes"));
-    let TomlValue::Text(text) = &node.value else { return Err(expected()) };
-    let wrong = |reason: String| if text.contains('%') { ValueError::expected(reason) } else { expected() };
-    let address = text.parse::<ScopedAddr>().map_err(wrong)?;
+    let expected = ValueError::expected(format!("expected an {family} address in quotes"));
+    let TomlValue::Text(text) = &node.value else { return Err(expected) };
+    let address = match text.parse::<ScopedAddr>() {
+        Ok(address) => address,
+        Err(reason) if text.contains('%') => return Err(ValueError::expected(reason)),
+        Err(_) => return Err(expected),
+    };
     if address.lacks_zone() {
         let wanted = format!("expected its interface on that machine behind it, as in \"{address}%eth0\"");
         return Err(ValueError {
@@ -252,7 +257,7 @@ pub(crate) fn address(node: &Located, family: Family) -> Result<ScopedAddr, Valu
             ..ValueError::expected(wanted)
         });
     }
-    if Family::of(address.ip()) == family { Ok(address) } else { Err(expected()) }
+    if Family::of(address.ip()) == family { Ok(address) } else { Err(expected) }
 }
 
 /// Whether the value has a kind other than table or list; such values are always valid here.

@@ -21,11 +21,14 @@ pub fn json_schema() -> String {
 
 /// A table's schema; with `whole`, its required keys must be there.
 fn object(keys: &[KeyDef], whole: bool) -> Value {
-    let known = || keys.iter().filter(|key| !key.is_refused());
-    let properties: Map<String, Value> =
-        known().map(|key| (key.name.to_owned(), property(key, whole))).collect();
-    let required = known().filter(|key| whole && matches!(key.presence, Presence::Required));
-    let required: Vec<&str> = required.map(|key| key.name).collect();
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for key in keys.iter().filter(|key| !key.is_refused()) {
+        properties.insert(key.name.to_owned(), property(key, whole));
+        if whole && matches!(key.presence, Presence::Required) {
+            required.push(key.name);
+        }
+    }
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if !required.is_empty() {
         schema["required"] = json!(required);

@@ -53,10 +53,10 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
     }
     if let Some(TomlValue::List(comparisons)) = value(tree, "comparison") {
         comparisons.retain(|comparison| {
-            let is =
-                |key, wanted: &str| comparison.get(key).and_then(text).is_some_and(|found| found == wanted);
-            !(factors.iter().any(|factor| is("factor", factor))
-                && (is("baseline", level) || is("candidate", level)))
+            let factor = comparison.get("factor").and_then(text);
+            let is_varied = factor.is_some_and(|factor| factors.contains(&factor));
+            let levels = ["baseline", "candidate"].map(|key| comparison.get(key).and_then(text));
+            !(is_varied && levels.iter().flatten().any(|found| found == level))
         });
     }
 }

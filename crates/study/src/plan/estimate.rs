@@ -55,9 +55,9 @@ impl Plan {
         // The budget ends a campaign between two trials, from the third block on.
         let afforded =
             study.rule.budget_ns.map_or(u64::MAX, |budget| budget.div_ceil(block_ns.max(1)).max(2));
-        let blocks = |wanted: u32| wanted.min(u32::try_from(afforded).unwrap_or(u32::MAX));
-        let min_blocks = blocks(study.rule.min);
-        let max_blocks = blocks(study.rule.max);
+        let afforded = u32::try_from(afforded).unwrap_or(u32::MAX);
+        let min_blocks = study.rule.min.min(afforded);
+        let max_blocks = study.rule.max.min(afforded);
         let least_ns = block_ns.saturating_mul(u64::from(MIN_BLOCKS));
         let most_ns = study.rule.budget_ns.map_or(u64::MAX, |budget| budget.max(least_ns));
         PlanEstimate {

@@ -53,14 +53,14 @@ pub(crate) fn is_against_itself(cell: &Cell) -> bool {
 /// Whether a cell can be an arm among arms that differ in the factor: one transfer, by threads that the host counts
 /// exactly or with a testbed for itself. Real machines have one network for all arms.
 pub(crate) fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
-    let fits = |system: &System| match system {
-        System::Localhost | System::Ssh(_) => !factor.is_of_testbeds(),
-        system => factor.is_of_testbeds() || system.counts_cpu(),
-    };
-    probe.interleaves()
-        && !cell.has_other_programs()
-        && Direction::of(cell) != Direction::Both
-        && Systems::of(cell).0.iter().all(fits)
+    let mut fits = true;
+    for system in &Systems::of(cell).0 {
+        fits &= match system {
+            System::Localhost | System::Ssh(_) => !factor.is_of_testbeds(),
+            system => factor.is_of_testbeds() || system.counts_cpu(),
+        };
+    }
+    fits && probe.interleaves() && !cell.has_other_programs() && Direction::of(cell) != Direction::Both
 }
 
 /// Cells that are measured next to each other by one probe.
@@ -109,13 +109,16 @@ pub(super) fn against_themselves(study: &Study) -> Vec<CellGroup> {
     let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
     for probe in probes {
         let mut seen = HashSet::new();
-        let takes_turns = |cell: &&Cell| takes_turns(cell, probe, Factor::Replica);
-        for cell in study.cells.iter().filter(|cell| cell.replica.is_empty()).filter(takes_turns) {
-            if seen.insert(cell.transport) {
-                let arm = |label: &str| (Cell { replica: label.to_owned(), ..cell.clone() }, probe);
-                let arms = SELF_ARMS.iter().map(|label| arm(label)).collect();
-                groups.push(CellGroup { factor: Factor::Replica, arms });
+        for cell in &study.cells {
+            let fits = cell.replica.is_empty() && takes_turns(cell, probe, Factor::Replica);
+            if !fits || !seen.insert(cell.transport) {
+                continue;
             }
+            let mut arms = Vec::new();
+            for label in SELF_ARMS {
+                arms.push((Cell { replica: label.to_owned(), ..cell.clone() }, probe));
+            }
+            groups.push(CellGroup { factor: Factor::Replica, arms });
         }
     }
     groups
@@ -131,12 +134,8 @@ fn join(groups: &mut Vec<CellGroup>, study: &Study) {
         let [a, b] =
             [question.baseline, question.candidate].map(|cell| group_of.get(&(cell, probe)).copied());
         let (Some(a), Some(b)) = (a.min(b), a.max(b)) else { continue };
-        let fits = |group: &CellGroup| {
-            let takes_turns = |(cell, probe): &(Cell, Probe)| takes_turns(cell, *probe, group.factor);
-            arms_of_one_testbed(group.factor) && group.arms.iter().all(takes_turns)
-        };
         let has_room = groups[a].arms.len() + groups[b].arms.len() <= ArmSchedule::MAX_ARMS;
-        if a != b && has_room && fits(&groups[a]) && fits(&groups[b]) {
+        if a != b && has_room && can_grow(&groups[a]) && can_grow(&groups[b]) {
             for arm in mem::take(&mut groups[b].arms) {
                 group_of.insert(arm.clone(), a);
                 groups[a].arms.push(arm);
@@ -144,6 +143,12 @@ fn join(groups: &mut Vec<CellGroup>, study: &Study) {
         }
     }
     groups.retain(|group| !group.arms.is_empty());
+}
+
+/// Whether all arms of a group can share a trial with arms of another group.
+fn can_grow(group: &CellGroup) -> bool {
+    arms_of_one_testbed(group.factor)
+        && group.arms.iter().all(|(cell, probe)| takes_turns(cell, *probe, group.factor))
 }
 
 /// The factor in which each cell of a study differs from those adjacent to it.

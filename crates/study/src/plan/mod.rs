@@ -43,11 +43,14 @@ impl Plan {
         }
         let mut interleaved = HashMap::new();
         for (number, CellGroup { factor, arms }) in groups.iter().enumerate() {
-            let takes_turns = |(cell, probe): &&(Cell, Probe)| takes_turns(cell, *probe, *factor);
             let schedule = schedule(study.schedule, *factor);
-            if !schedule.is_alone() {
-                let arms = arms.iter().filter(takes_turns);
-                interleaved.extend(arms.map(|arm| (arm.clone(), (number, schedule))));
+            if schedule.is_alone() {
+                continue;
+            }
+            for (cell, probe) in arms {
+                if takes_turns(cell, *probe, *factor) {
+                    interleaved.insert((cell.clone(), *probe), (number, schedule));
+                }
             }
         }
         Plan { seed, groups, interleaved }
@@ -91,11 +94,9 @@ impl Plan {
     /// Divides trials of one block into those that run together: the arms of interleaved trials, and each other trial
     /// by itself.
     pub fn together<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
-        let alike = |a: &Trial, b: &Trial| self.group(a).is_some() && self.group(a) == self.group(b);
+        let groups = trials.chunk_by(|a, b| self.group(a).is_some() && self.group(a) == self.group(b));
         // As even as possible: no arm stays alone.
-        let evenly =
-            |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(ArmSchedule::MAX_ARMS)));
-        trials.chunk_by(alike).flat_map(evenly)
+        groups.flat_map(|arms| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(ArmSchedule::MAX_ARMS))))
     }
 
     /// The seed that the orders are drawn from.
@@ -120,8 +121,11 @@ impl Plan {
         for group in &mut groups {
             shuffle(group, &mut generator);
         }
-        let trial = |(position, (cell, probe))| Trial { block, position, cell, probe };
-        (0..).zip(groups.into_iter().flatten()).map(trial).collect()
+        let mut trials = Vec::new();
+        for (position, (cell, probe)) in (0..).zip(groups.into_iter().flatten()) {
+            trials.push(Trial { block, position, cell, probe });
+        }
+        trials
     }
 
     /// The trials of a block that are still needed: all except trials with stopped questions only. A trial without
@@ -148,25 +152,41 @@ impl Plan {
                 }
             }
         }
-        let is_open = |trial: &Trial| {
+        let mut needed = Vec::new();
+        let mut kinds = HashSet::new();
+        for trial in &trials {
             let arm = (&trial.cell, trial.probe);
-            open.contains(&arm) || !asked.contains(&arm)
-        };
-        let kind = |trial: &Trial| (trial.probe, trial.cell.transport);
-        let of_others = |trial: &&Trial| is_open(trial) && !is_against_itself(&trial.cell);
-        let kinds: HashSet<_> = trials.iter().filter(of_others).map(kind).collect();
-        // Arms against themselves are measured for the others, and a check needs fewer of them than verdicts do.
-        let worth = |trial: &Trial| match is_against_itself(&trial.cell) {
-            true => has_check(trial.block) && kinds.contains(&kind(trial)),
-            false => is_open(trial),
-        };
-        let group = |trial: &Trial| self.group(trial).map(|(group, _)| group);
-        let mut arms: HashMap<usize, usize> = HashMap::new();
-        for group in trials.iter().filter(|trial| worth(trial)).filter_map(group) {
-            *arms.entry(group).or_insert(0) += 1;
+            let is_needed = !is_against_itself(&trial.cell) && (open.contains(&arm) || !asked.contains(&arm));
+            needed.push(is_needed);
+            if is_needed {
+                kinds.insert((trial.probe, trial.cell.transport));
+            }
         }
-        let is_beside_one = |trial: &Trial| group(trial).is_some_and(|group| arms.get(&group) == Some(&1));
-        trials.into_iter().filter(|trial| worth(trial) || is_beside_one(trial)).collect()
+        // Arms against themselves are measured for the others, and a check needs fewer of them than verdicts do.
+        for (trial, is_needed) in trials.iter().zip(&mut needed) {
+            if is_against_itself(&trial.cell) {
+                *is_needed = has_check(trial.block) && kinds.contains(&(trial.probe, trial.cell.transport));
+            }
+        }
+        self.keep(trials, &needed)
+    }
+
+    /// The needed trials of a block, and those whose arm would else be alone in an interleaved trial.
+    fn keep(&self, trials: Vec<Trial>, needed: &[bool]) -> Vec<Trial> {
+        let mut arms: HashMap<usize, usize> = HashMap::new();
+        for (trial, is_needed) in trials.iter().zip(needed) {
+            if let (true, Some((group, _))) = (*is_needed, self.group(trial)) {
+                *arms.entry(group).or_insert(0) += 1;
+            }
+        }
+        let mut active = Vec::new();
+        for (trial, is_needed) in trials.into_iter().zip(needed) {
+            let is_beside_one = self.group(&trial).is_some_and(|(group, _)| arms.get(&group) == Some(&1));
+            if *is_needed || is_beside_one {
+                active.push(trial);
+            }
+        }
+        active
     }
 }
 

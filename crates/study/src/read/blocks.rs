@@ -62,7 +62,7 @@ pub(super) fn schedule(
         }
         return ArmSchedule::Alone;
     }
-    if let Some(ProbeSpec { probe, length, .. }) = counted(probes) {
+    if let Some(ProbeSpec { probe, length, .. }) = find_packet_probe(probes) {
         problems.add(arms.problem(
             format!("the arms are interleaved, and probe.{probe} ends after {length}"),
             format!("expected \"sequential\", or probe.{probe}.length = {{ time = .. }}"),
@@ -93,7 +93,7 @@ fn is_short(spec: &ProbeSpec, slice_ns: Option<u64>) -> bool {
         && matches!((slice_ns, &spec.length), (Some(slice_ns), Length::Time(ns)) if slice_ns > ns / ArmSchedule::MIN_ROUNDS)
 }
 
-fn counted(probes: &[ProbeSpec]) -> Option<&ProbeSpec> {
+fn find_packet_probe(probes: &[ProbeSpec]) -> Option<&ProbeSpec> {
     probes.iter().find(|spec| spec.probe.interleaves() && matches!(spec.length, Length::Packets(_)))
 }
 
@@ -107,7 +107,7 @@ fn reason_for_separate(
     if comparisons.is_empty() {
         return Some("nothing is compared".to_owned());
     }
-    if let Some(spec) = counted(probes) {
+    if let Some(spec) = find_packet_probe(probes) {
         return Some(format!("probe.{} ends after {}", spec.probe, spec.length));
     }
     if let Some(spec) = probes.iter().find(|spec| is_short(spec, slice_ns)) {
@@ -119,34 +119,41 @@ fn reason_for_separate(
     let asked = ArmSchedule::TokenPassing(slice_ns);
     let of_testbeds = comparisons.iter().find(|comparison| comparison.factor.is_of_testbeds());
     let planned = of_testbeds.map_or(asked, |comparison| interleave::schedule(asked, comparison.factor));
-    let shared = |spec: &ProbeSpec| spec.metrics.iter().copied().find(|metric| planned.shares(*metric));
-    let mut interleaved = probes.iter().filter(|spec| spec.probe.interleaves());
-    interleaved.find_map(shared).map(|metric| format!("interleaved arms share the counter of {metric}"))
+    for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
+        if let Some(metric) = spec.metrics.iter().find(|metric| planned.shares(**metric)) {
+            return Some(format!("interleaved arms share the counter of {metric}"));
+        }
+    }
+    None
 }
 
 /// Why arms are separate unless the study says that they are interleaved: what they differ in acts through a TCP
 /// connection's history, and turns interrupt it. A window that waits for its turn is restarted, and the other arm's
 /// queue is not its own.
 fn history(comparisons: &[ComparisonSpec], cells: &[Cell], delayed: bool) -> Option<String> {
-    let is_tcp = cells.iter().any(|cell| cell.transport == Transport::Tcp);
-    let acts = |factor: &Factor| match factor {
-        Factor::CongestionControl => true,
-        // With a delay, a buffer limits the window, and a queue shows what the window does.
-        Factor::SendBuffer | Factor::ReceiveBuffer => delayed,
-        _ => false,
-    };
-    let factor = comparisons.iter().map(|comparison| comparison.factor).find(acts).filter(|_| is_tcp)?;
-    Some(format!("{factor} acts through a connection's history, which turns interrupt"))
+    if cells.iter().all(|cell| cell.transport != Transport::Tcp) {
+        return None;
+    }
+    for ComparisonSpec { factor, .. } in comparisons {
+        let acts = match factor {
+            Factor::CongestionControl => true,
+            // With a delay, a buffer limits the window, and a queue shows what the window does.
+            Factor::SendBuffer | Factor::ReceiveBuffer => delayed,
+            _ => false,
+        };
+        if acts {
+            return Some(format!("{factor} acts through a connection's history, which turns interrupt"));
+        }
+    }
+    None
 }
 
 /// Why arms are separate unless the study says that they are interleaved: each slice waits for its last message to
 /// arrive, for longer than the probe lasts.
 fn slow(probes: &[ProbeSpec], round_trip_ns: u64) -> Option<String> {
-    let short = |spec: &&ProbeSpec| {
-        spec.probe.interleaves() && matches!(spec.length, Length::Time(ns) if ns <= round_trip_ns)
-    };
-    let probe = probes.iter().find(short)?.probe;
-    Some(format!("probe.{probe} lasts no longer than a round trip"))
+    let mut interleaved = probes.iter().filter(|spec| spec.probe.interleaves());
+    let short = interleaved.find(|spec| matches!(spec.length, Length::Time(ns) if ns <= round_trip_ns))?;
+    Some(format!("probe.{} lasts no longer than a round trip", short.probe))
 }
 
 /// Why arms cannot take turns: those of other generators, and some with separate testbeds.

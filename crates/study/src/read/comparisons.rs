@@ -140,6 +140,11 @@ fn metrics(list: Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric>
 
 /// Whether two comparisons share a question, in whichever direction it is asked.
 fn overlap(a: &ComparisonSpec, b: &ComparisonSpec) -> bool {
-    let pair = |c: &ComparisonSpec| BTreeSet::from([c.baseline.clone(), c.candidate.clone()]);
-    a.factor == b.factor && pair(a) == pair(b) && a.metrics.iter().any(|metric| b.metrics.contains(metric))
+    a.factor == b.factor
+        && pair_levels(a) == pair_levels(b)
+        && a.metrics.iter().any(|metric| b.metrics.contains(metric))
+}
+
+fn pair_levels(comparison: &ComparisonSpec) -> BTreeSet<&str> {
+    BTreeSet::from([comparison.baseline.as_str(), comparison.candidate.as_str()])
 }

@@ -59,8 +59,8 @@ impl Factors {
         for also in tree.get("include").map_or(&[][..], Located::items) {
             let Some(levels) = also.table() else { continue };
             for level in &levels.0 {
-                let is_of_testbeds = |factor: Factor| factor.is_of_testbeds() || factor == Factor::Services;
-                if level.name.parse().is_ok_and(is_of_testbeds) {
+                let Ok(factor) = level.name.parse::<Factor>() else { continue };
+                if factor.is_of_testbeds() || factor == Factor::Services {
                     let title = format!("`include.{}` is not possible", level.name);
                     let label = "its levels in [factors] are those of all cells";
                     problems.add(Problem::at(&level.name_place, title, label));
@@ -75,16 +75,13 @@ impl Factors {
     }
 
     pub(super) fn levels(&self, factor: Factor) -> Vec<String> {
-        fn printed<T: ToString>(levels: &[At<T>]) -> Vec<String> {
-            levels.iter().map(|level| level.value.to_string()).collect()
-        }
         match factor {
-            Factor::Family => printed(&self.family),
-            Factor::Transport => printed(&self.transport),
-            Factor::SizeOf => printed(&self.size_of),
-            Factor::Size => printed(&self.size),
-            Factor::Replica => printed(&self.replica),
-            setting => self.setting(setting).map_or_else(Vec::new, |setting| printed(&setting.levels)),
+            Factor::Family => print_levels(&self.family),
+            Factor::Transport => print_levels(&self.transport),
+            Factor::SizeOf => print_levels(&self.size_of),
+            Factor::Size => print_levels(&self.size),
+            Factor::Replica => print_levels(&self.replica),
+            setting => print_levels(self.setting_levels(setting)),
         }
     }
 
@@ -123,6 +120,10 @@ impl Factors {
     }
 }
 
+fn print_levels<T: ToString>(levels: &[At<T>]) -> Vec<String> {
+    levels.iter().map(|level| level.value.to_string()).collect()
+}
+
 pub(super) fn levels(all: &[Factors], factor: Factor) -> Vec<String> {
     once_each(all.iter().flat_map(|factors| factors.levels(factor)))
 }
@@ -152,16 +153,19 @@ pub(super) struct Setting {
 
 impl Setting {
     fn read(factors: Node, problems: &Problems) -> Vec<Self> {
-        let read = |factor: &Factor| {
+        let mut settings = Vec::new();
+        for factor in Factor::ALL.iter().copied().filter(|factor| factor.is_setting()) {
             let read = match factor {
                 Factor::Os | Factor::RouterOs => leaf::systems,
                 Factor::Services => leaf::services,
                 _ => leaf::level,
             };
             let levels = factors.get(factor.name()).list(read, problems);
-            (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
-        };
-        Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()
+            if !levels.is_empty() {
+                settings.push(Setting { factor, levels });
+            }
+        }
+        settings
     }
 
     /// Whether it has the same value in every cell that can have it.
@@ -171,24 +175,25 @@ impl Setting {
 
     /// The cells that result from applying it to a cell. If a fixed setting does not apply, the cell stays unchanged.
     fn spread(&self, cell: Cell) -> Vec<Cell> {
-        let is_unmet = |(factor, level): (Factor, &str)| cell.level(factor) != level;
-        if self.is_fixed() && need(self.factor, &self.levels[0].value).is_some_and(is_unmet) {
+        if self.is_fixed() && !meets_need(&cell, self.factor, &self.levels[0].value) {
             return vec![cell];
         }
-        // A mechanism and a kind of socket have cells of the families that they carry only.
-        let carries = |level: &&At<String>| match self.factor {
-            Factor::Mechanism => {
-                level.value.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
+        let mut cells = Vec::new();
+        for At { value: level, .. } in &self.levels {
+            // A mechanism and a kind of socket have cells of the families that they carry only.
+            let is_carried = match self.factor {
+                Factor::Mechanism => {
+                    level.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
+                }
+                Factor::Socket => meets_need(&cell, self.factor, level),
+                _ => true,
+            };
+            let mut varied = cell.clone();
+            if is_carried && varied.set(self.factor, level).is_ok() {
+                cells.push(varied);
             }
-            Factor::Socket => need(self.factor, &level.value).is_none_or(|need| !is_unmet(need)),
-            _ => true,
-        };
-        let with = |level: &At<String>| {
-            let mut cell = cell.clone();
-            cell.set(self.factor, &level.value).ok()?;
-            Some(cell)
-        };
-        self.levels.iter().filter(carries).filter_map(with).collect()
+        }
+        cells
     }
 
     pub(super) fn numbers(&self) -> impl Iterator<Item = At<u32>> {
@@ -196,6 +201,10 @@ impl Setting {
             .iter()
             .filter_map(|At { value, place }| Some(At { value: value.parse().ok()?, place: place.clone() }))
     }
+}
+
+fn meets_need(cell: &Cell, factor: Factor, level: &str) -> bool {
+    need(factor, level).is_none_or(|(other, needed)| cell.level(other) == needed)
 }
 
 /// What a factor's level requires of a cell: the level of another factor.

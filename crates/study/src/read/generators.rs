@@ -110,8 +110,8 @@ fn check_traffic(generator: &At<Generator>, factors: &Factors, problems: &mut Pr
         let known = matches!(factor, Factor::Generator | Factor::Programs)
             || OF_TESTBEDS.contains(&factor)
             || name.definition().settings.contains(&factor);
-        let forward = |level: &At<String>| level.value == Direction::Forward.name();
-        let usual = factor == Factor::Direction && setting.levels.iter().all(forward);
+        let usual = factor == Factor::Direction
+            && setting.levels.iter().all(|level| level.value == Direction::Forward.name());
         if let Some(level) = setting.levels.first().filter(|_| !known && !usual) {
             let title = format!("`{factor}` cannot be set with generator `{name}`");
             let problem = level.problem(title, "its command line has no such option here");

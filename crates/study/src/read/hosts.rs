@@ -2,10 +2,11 @@
 
 use crate::diagnostics::Problems;
 use crate::language::leaf;
-use crate::read::Node;
 use crate::read::factors::Factors;
+use crate::read::{At, Node};
 use crate::study::RealHost;
 use stacklab_model::{Factor, Family, System, Systems};
+use std::collections::BTreeMap;
 
 /// Factors that change the two ends of a link, which the program can do between trials only on the machine's own
 /// kernel; and services, which run in addition to the agents.
@@ -22,15 +23,13 @@ pub(super) fn read(node: Node, on_one_link: bool, all: &[Factors], problems: &mu
             problems.add(os.problem(title, "expected \"ssh:USER@HOST\" or \"localhost\""));
             continue;
         };
-        let address = |family: Family| {
+        let mut addresses = BTreeMap::new();
+        for family in Family::ALL.iter().copied() {
             let address = item.get(family.name()).value(|node| leaf::address(node, family), problems);
-            Some((family, address?))
-        };
-        hosts.push(RealHost {
-            system,
-            interface: item.get("interface").value(leaf::text, problems),
-            addresses: Family::ALL.iter().copied().filter_map(address).collect(),
-        });
+            addresses.extend(address.map(|address| (family, address)));
+        }
+        let interface = item.get("interface").value(leaf::text, problems);
+        hosts.push(RealHost { system, interface, addresses });
     }
     if on_one_link {
         all.iter().for_each(|factors| check(&hosts, factors, problems));
@@ -51,12 +50,10 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
         }
         for system in [&sender, &receiver].into_iter().filter(|system| !system.is_built()) {
             let known = hosts.iter().find(|host| host.system == *system);
-            let is_unknown = |family: Family| {
-                known.is_none_or(|host| host.interface.is_none() && !host.addresses.contains_key(&family))
-            };
-            for family in factors.family.iter().filter(|family| is_unknown(family.value)) {
-                let name = family.value;
-                let place = &family.place;
+            for At { value: name, place } in &factors.family {
+                if known.is_some_and(|host| host.interface.is_some() || host.addresses.contains_key(name)) {
+                    continue;
+                }
                 let title = format!("the {name} address of `{system}` is unknown");
                 let problem = level.problem(title, "which of its addresses is to be used?");
                 problems.add(problem.related(place, "needed for this").help(format!(

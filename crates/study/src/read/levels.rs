@@ -60,8 +60,9 @@ fn check_sizes(factors: &Factors, problems: &mut Problems) {
             for size in &factors.size {
                 for family in &factors.family {
                     // A packet must fit what each mechanism that carries it leaves of the link.
-                    let leaves = |of: &Mechanism| of.leaves(family.value, link_mtu.unwrap_or(u32::MAX));
-                    let mtu = link_mtu.and(mechanisms.iter().filter_map(leaves).min());
+                    let link_bytes = link_mtu.unwrap_or(u32::MAX);
+                    let left = mechanisms.iter().filter_map(|of| of.leaves(family.value, link_bytes));
+                    let mtu = link_mtu.and(left.min());
                     let cell = Cell::new(family.value, transport.value, size_of.value, size.value);
                     if let Some((title, expected)) = misfit(&cell, mtu) {
                         problems.add(size.problem(title, expected));

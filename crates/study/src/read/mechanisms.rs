@@ -5,7 +5,7 @@ use crate::language::leaf;
 use crate::read::factors::Factors;
 use crate::read::{At, Node, nanoseconds, whole, wifi};
 use stacklab_model::{
-    Direction, Factor, Links, Mechanism, OwnLink, RouterQueue, System, Systems, Topology, Translator,
+    Direction, Factor, Family, Links, Mechanism, OwnLink, RouterQueue, System, Systems, Topology, Translator,
 };
 
 /// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
@@ -13,18 +13,12 @@ const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLe
 
 pub(super) fn topology(testbed: Node, problems: &Problems) -> Option<At<Topology>> {
     let said: At<String> = testbed.get("topology").at(leaf::text, problems)?;
-    let own = |table: Node| OwnLink {
-        rate: table.get("rate").value(leaf::rate, problems),
-        mtu: table.get("mtu").value(whole, problems),
-        delay_ns: table.get("delay").value(nanoseconds, problems).unwrap_or(0),
-        loss: table.get("loss").value(leaf::share, problems).unwrap_or(0.0),
-    };
     let value = match said.value.as_str() {
         "routed" => Topology::Routed(Links {
-            near: own(testbed.get("sender_link")),
+            near: read_link(testbed.get("sender_link"), problems),
             // The rate and the MTU of the link configuration are the middle link's.
-            middle: OwnLink { rate: None, mtu: None, ..own(testbed) },
-            far: own(testbed.get("receiver_link")),
+            middle: OwnLink { rate: None, mtu: None, ..read_link(testbed, problems) },
+            far: read_link(testbed.get("receiver_link"), problems),
         }),
         "wifi" => Topology::Wifi(wifi::network(testbed, problems)),
         _ => Topology::Link,
@@ -32,20 +26,25 @@ pub(super) fn topology(testbed: Node, problems: &Problems) -> Option<At<Topology
     Some(At { value, place: said.place })
 }
 
+fn read_link(table: Node, problems: &Problems) -> OwnLink {
+    OwnLink {
+        rate: table.get("rate").value(leaf::rate, problems),
+        mtu: table.get("mtu").value(whole, problems),
+        delay_ns: table.get("delay").value(nanoseconds, problems).unwrap_or(0),
+        loss: table.get("loss").value(leaf::share, problems).unwrap_or(0.0),
+    }
+}
+
 /// Adds the settings that make another link narrower than the middle one. The header model counts the middle link's
 /// headers.
 fn check_ends(testbed: Node, problems: &mut Problems) {
     for end in ["sender_link", "receiver_link"] {
         for name in ["rate", "mtu"] {
-            let width = |table: Node| match name {
-                "rate" => table.get(name).value(leaf::rate, problems).map(|rate| rate.bits_per_second()),
-                _ => table.get(name).value(whole, problems).map(u64::from),
-            };
             let own = testbed.get(end);
             let middle = testbed.get(name).place();
-            let (Some(place), Some(width), most) = (own.get(name).place(), width(own), width(testbed)) else {
-                continue;
-            };
+            let Some(place) = own.get(name).place() else { continue };
+            let Some(width) = read_width(own, name, problems) else { continue };
+            let most = read_width(testbed, name, problems);
             // Without a rate, the middle link has no limit.
             if most.is_some_and(|most| width >= most) || most.is_none() && name == "mtu" {
                 continue;
@@ -60,6 +59,14 @@ fn check_ends(testbed: Node, problems: &mut Problems) {
                 "the link between the routers is measured: it (testbed.{name}) must have the smallest"
             )));
         }
+    }
+}
+
+/// A link's `rate` in bits per second, or its `mtu` in bytes.
+fn read_width(table: Node, name: &str, problems: &Problems) -> Option<u64> {
+    match name {
+        "rate" => table.get(name).value(leaf::rate, problems).map(|rate| rate.bits_per_second()),
+        _ => table.get(name).value(whole, problems).map(u64::from),
     }
 }
 
@@ -122,10 +129,9 @@ pub(super) fn has_guest(level: &At<String>) -> bool {
 /// connections cannot begin.
 fn check_translators(factors: &Factors, problems: &mut Problems) {
     let mechanisms = factors.setting_levels(Factor::Mechanism);
-    let known = |level: &At<String>| level.value.parse::<Mechanism>().ok();
     for level in factors.setting_levels(Factor::Translator) {
         let Ok(translator) = level.value.parse::<Translator>() else { continue };
-        if !mechanisms.iter().filter_map(known).any(Mechanism::translates) {
+        if !mechanisms.iter().filter_map(parse_mechanism).any(Mechanism::translates) {
             problems.add(
                 level
                     .problem("no mechanism of this study translates", "translates nothing")
@@ -134,7 +140,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
             return;
         }
         let stateful =
-            mechanisms.iter().find(|level| known(level).is_some_and(|m| translator.keeps_state(m)));
+            mechanisms.iter().find(|level| parse_mechanism(level).is_some_and(|m| translator.keeps_state(m)));
         let forward = Direction::Forward.name();
         let back = factors.setting_levels(Factor::Direction).iter().find(|level| level.value != forward);
         if let (Some(stateful), Some(back)) = (stateful, back) {
@@ -147,6 +153,11 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
             );
         }
     }
+}
+
+/// The mechanism of a level; `None` if that is a mistake, which has been reported.
+fn parse_mechanism(level: &At<String>) -> Option<Mechanism> {
+    level.value.parse().ok()
 }
 
 /// Behind a NAT only the sender can open connections.
@@ -225,10 +236,11 @@ fn check_without_routers(topology: &Topology, testbed: Node, factors: &Factors, 
 
 fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Problems) {
     for factor in OF_ONE_LINK {
-        // Services may be stated even if there are none, the default.
-        let is_meant = |level: &&At<String>| factor != Factor::Services || level.value != "none";
         for factors in all {
-            let Some(level) = factors.setting_levels(factor).iter().find(is_meant) else { continue };
+            // Services may be stated even if there are none, the default.
+            let mut levels = factors.setting_levels(factor).iter();
+            let meant = levels.find(|level| factor != Factor::Services || level.value != "none");
+            let Some(level) = meant else { continue };
             let title = format!("`{factor}` cannot be set behind routers");
             let problem = level.problem(title, "not possible here");
             problems.add(problem.related(&topology.place, "together with this").help(match factor {
@@ -256,9 +268,6 @@ fn check_rules(all: &[Factors], problems: &mut Problems) {
 /// Each mechanism must carry a family of the study, and each family needs a mechanism.
 fn check_families(factors: &Factors, problems: &mut Problems) {
     let Some(setting) = factors.setting(Factor::Mechanism) else { return };
-    let carries = |level: &At<String>, family| {
-        level.value.parse::<Mechanism>().is_ok_and(|mechanism| mechanism.carries(family))
-    };
     for level in &setting.levels {
         let is_used = factors.family.iter().any(|family| carries(level, family.value));
         if let (false, Some(family)) = (is_used, factors.family.first()) {
@@ -283,4 +292,8 @@ fn check_families(factors: &Factors, problems: &mut Problems) {
             );
         }
     }
+}
+
+fn carries(level: &At<String>, family: Family) -> bool {
+    parse_mechanism(level).is_some_and(|mechanism| mechanism.carries(family))
 }

@@ -106,9 +106,9 @@ fn check_kernel_pacing(spec: &ProbeSpec, node: Node, factors: &Factors, problems
 /// A share of the flood rate needs arms that warm up together.
 pub(super) fn check_share(node: Node, study: &Study, problems: &mut Problems) {
     let node = node.get(Probe::Paced.name());
-    let is_share = |spec: &ProbeSpec| matches!(spec.pacing, Pacing::Share(_));
     let (Some(place), Some(key)) = (node.place(), node.get("message_rate").place()) else { return };
-    if !study.probe(Probe::Paced).is_some_and(is_share) {
+    let is_share = study.probe(Probe::Paced).is_some_and(|spec| matches!(spec.pacing, Pacing::Share(_)));
+    if !is_share {
         return;
     }
     let plan = Plan::new(study, 0);

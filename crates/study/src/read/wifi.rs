@@ -32,16 +32,9 @@ const UNSUPPORTED: [(Factor, &str); 6] = [
 
 pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], problems: &mut Problems) {
     let Topology::Wifi(_) = topology.value else { return check_wired(testbed, all, problems) };
-    let mut refuse = |place: &Location, what: &str, why: &str| {
-        problems.add(
-            Problem::at(place, format!("`{what}` cannot be set on Wi-Fi"), why)
-                .related(&topology.place, "together with this")
-                .help("leave it out"),
-        );
-    };
     if let Some(place) = testbed.get("rate").place() {
         let why = "channel_width, mcs and guard_interval of testbed.wifi set the rate of the channel";
-        refuse(place, "testbed.rate", why);
+        problems.add(refuse(topology, place, "testbed.rate", why));
     }
     for factors in all {
         for (factor, why) in UNSUPPORTED {
@@ -53,11 +46,12 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
             };
             let mut levels = factors.setting_levels(factor).iter();
             if let Some(level) = levels.find(|level| level.value != plain) {
-                refuse(&level.place, &format!("factors.{factor}"), why);
+                problems.add(refuse(topology, &level.place, &format!("factors.{factor}"), why));
             }
         }
         if let Some(size_of) = factors.size_of.iter().find(|size_of| size_of.value == SizeOf::Frame) {
-            refuse(&size_of.place, "frame", "sizes of Ethernet frames: expected \"payload\" or \"write\"");
+            let why = "sizes of Ethernet frames: expected \"payload\" or \"write\"";
+            problems.add(refuse(topology, &size_of.place, "frame", why));
         }
     }
     let mut wrong = Vec::new();
@@ -66,16 +60,22 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     }
     if let Some(mtu) = testbed.get("mtu").at(whole, problems) {
         let settings = WifiSettings { mtu: mtu.value, ..WifiSettings::default() };
-        wrong.extend(settings.radio().err().map(|error| refused(&mtu, &error)));
+        wrong.extend(settings.radio().err().map(|error| describe_error(&mtu, &error)));
     }
     let mcs = testbed.get("wifi.mcs").at(leaf::level, problems);
     for mcs in mcs.iter().chain(all.iter().flat_map(|factors| factors.setting_levels(Factor::WifiMcs))) {
         let error = mcs.value.parse().ok().and_then(|index| Mcs::new(index).err());
-        wrong.extend(error.map(|error| refused(mcs, &error)));
+        wrong.extend(error.map(|error| describe_error(mcs, &error)));
     }
     for problem in wrong {
         problems.add(problem.related(&topology.place, "together with this"));
     }
+}
+
+fn refuse(topology: &At<Topology>, place: &Location, what: &str, why: &str) -> Problem {
+    Problem::at(place, format!("`{what}` cannot be set on Wi-Fi"), why)
+        .related(&topology.place, "together with this")
+        .help("leave it out")
 }
 
 fn check_wired(testbed: Node, all: &[Factors], problems: &mut Problems) {
@@ -93,7 +93,7 @@ fn check_wired(testbed: Node, all: &[Factors], problems: &mut Problems) {
 }
 
 /// The error of a setting: each such sentence ends with what is possible.
-fn refused<T>(setting: &At<T>, error: &str) -> Problem {
+fn describe_error<T>(setting: &At<T>, error: &str) -> Problem {
     let (title, expected) = error.split_once(": ").unwrap_or((error, ""));
     setting.problem(title, expected)
 }

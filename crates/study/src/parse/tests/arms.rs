@@ -16,13 +16,10 @@ fn arms_are_interleaved_unless_something_forbids_it() {
     assert!(schedule(&with("[blocks]", "[blocks]\nschedule = \"sequential\"")).is_alone());
     // A tunnel and none beside each other, of which no figure of a whole host is asked.
     let compared = "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"4in6\"";
-    let mechanisms = |text: String| {
-        text.replace("factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"", compared).replace(
-            "family = [\"ipv4\", \"ipv6\"]",
-            "family = [\"ipv4\"]\nmechanism = [\"native\", \"4in6\"]",
-        )
-    };
-    assert!(!schedule(&mechanisms(routed(""))).is_alone());
+    let mechanisms = routed("mechanism = [\"native\", \"4in6\"]")
+        .replace("factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"", compared)
+        .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv4\"]");
+    assert!(!schedule(&mechanisms).is_alone());
 
     let separate = [
         with("{ time = \"200ms\" }", "{ packets = 1000 }"),
@@ -36,7 +33,7 @@ fn arms_are_interleaved_unless_something_forbids_it() {
             "\"congestion_control\"\nbaseline = \"cubic\"\ncandidate = \"reno\"",
         ),
         // Testbeds beside each other share the processors.
-        mechanisms(routed("")).replace("[\"throughput\"]", "[\"throughput\", \"cpu_sender\"]"),
+        mechanisms.replace("[\"throughput\"]", "[\"throughput\", \"cpu_sender\"]"),
         with("size =", "os = [\"namespace\", \"uml\"]\nsize =").replace(
             "\"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
             "\"os\"\nbaseline = \"namespace\"\ncandidate = \"uml\"",

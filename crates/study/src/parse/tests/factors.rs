@@ -34,10 +34,9 @@ fn settings_are_crossed_and_keep_levels_as_written() {
 
 #[test]
 fn services_are_a_setting_of_their_own_language() {
-    let levels = |levels: &str| with("size = [128, 1408]", &format!("size = [128]\nservices = [{levels}]"));
-    let study = study(&levels("\"none\", \"dns+directory\""));
-    let of = |services: &str| ("namespace".parse().unwrap(), services.parse().unwrap());
-    assert_eq!(study.labs(), [of("none"), of("dns+directory")]);
+    let study = study(&set_services("\"none\", \"dns+directory\""));
+    let labs = ["none", "dns+directory"].map(|name| ("namespace".parse().unwrap(), name.parse().unwrap()));
+    assert_eq!(study.labs(), labs);
     assert_eq!(study.systems().len(), 1);
     for (wrong, said) in [
         ("\"dns+directry\"", "did you mean `directory`?"),
@@ -45,12 +44,16 @@ fn services_are_a_setting_of_their_own_language() {
         ("\"dns+dns\"", "the service `dns` is named twice"),
         ("53", "expected \"none\", or names joined by +"),
     ] {
-        let errors = errors(&levels(wrong)).to_string();
+        let errors = errors(&set_services(wrong)).to_string();
         assert!(errors.contains(said) && errors.contains("study.toml:"), "{said} is not in\n{errors}");
     }
-    let guests = levels("\"dns\"").replace("services =", "os = [\"gvisor\"]\nservices =");
+    let guests = set_services("\"dns\"").replace("services =", "os = [\"gvisor\"]\nservices =");
     let errors = errors(&guests).to_string();
     assert!(errors.contains("`services` can be set between namespaces only"), "{errors}");
+}
+
+fn set_services(levels: &str) -> String {
+    with("size = [128, 1408]", &format!("size = [128]\nservices = [{levels}]"))
 }
 
 #[test]

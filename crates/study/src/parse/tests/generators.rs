@@ -10,6 +10,10 @@ fn of(generators: &str) -> String {
         .replace("200ms", "2s")
 }
 
+fn add_levels(generator: &str, levels: &str) -> String {
+    of(generator).replace("size =", &format!("{levels}\nsize ="))
+}
+
 #[test]
 fn generators_are_a_factor_whose_arms_are_separate() {
     let all: Vec<String> = Generator::NAMES.iter().map(|name| format!("\"{name}\"")).collect();
@@ -40,20 +44,20 @@ fn a_generator_has_trials_of_the_probes_that_it_knows() {
     let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
     let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[blocks]", echo));
     let block = Plan::new(&study, 1).block(0);
-    let of = |generator, probe| {
-        block.iter().filter(|trial| Generator::of(&trial.cell) == generator && trial.probe == probe).count()
-    };
-    assert_eq!(
-        [Generator::Stacklab, Generator::Netperf, Generator::Ditg]
-            .map(|generator| of(generator, Probe::Echo)),
-        [8, 8, 0]
-    );
-    assert_eq!(of(Generator::Ditg, Probe::Stream), 8);
+    for (generator, probe, count) in [
+        (Generator::Stacklab, Probe::Echo, 8),
+        (Generator::Netperf, Probe::Echo, 8),
+        (Generator::Ditg, Probe::Echo, 0),
+        (Generator::Ditg, Probe::Stream, 8),
+    ] {
+        let trials =
+            block.iter().filter(|trial| Generator::of(&trial.cell) == generator && trial.probe == probe);
+        assert_eq!(trials.count(), count, "{generator} {probe}");
+    }
 }
 
 #[test]
 fn what_a_generator_cannot_do_is_said_at_its_place() {
-    let more = |generator: &str, levels: &str| of(generator).replace("size =", &format!("{levels}\nsize ="));
     assert_mistakes(&[
         (of("\"iperf4\""), &["there is no generator `iperf4`", "did you mean `iperf3`"]),
         (
@@ -61,15 +65,21 @@ fn what_a_generator_cannot_do_is_said_at_its_place() {
             &["generator `iperf3` cannot keep each message in a separate segment", "size_of = [\"write\"]"],
         ),
         (
-            more("\"ditg\"", "os = [\"gvisor\"]"),
+            add_levels("\"ditg\"", "os = [\"gvisor\"]"),
             &["generator `ditg` cannot run in gvisor", "not in that system"],
         ),
         (
-            more("\"iperf3\", \"stacklab\"", "programs = [\"base\"]"),
+            add_levels("\"iperf3\", \"stacklab\"", "programs = [\"base\"]"),
             &["generator `stacklab` has no other programs", "factors.generator = [\"iperf3\"]"],
         ),
-        (more("\"ditg\"", "flows = [2]"), &["`flows` cannot be set with generator `ditg`", "no such option"]),
-        (more("\"iperf\"", "direction = [\"both\"]"), &["`direction` cannot be set with generator `iperf`"]),
+        (
+            add_levels("\"ditg\"", "flows = [2]"),
+            &["`flows` cannot be set with generator `ditg`", "no such option"],
+        ),
+        (
+            add_levels("\"iperf\"", "direction = [\"both\"]"),
+            &["`direction` cannot be set with generator `iperf`"],
+        ),
         (of("\"iperf3\"").replace("2s", "1500ms"), &["generator `iperf3` measures multiples of 1 s"]),
         (
             of("\"netperf\"").replace("time = \"2s\"", "packets = 1000"),

@@ -29,43 +29,50 @@ length = { packets = 100 }
 "#;
     let study =
         study(&with("[probe.stream]\nmetrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n", probes));
-    let pacing = |probe| study.probe(probe).unwrap().pacing;
-    assert_eq!(pacing(Probe::Stream), Pacing::Schedule(1000.0));
-    assert_eq!(pacing(Probe::Echo), Pacing::Lockstep);
-    assert_eq!(pacing(Probe::EchoOpenLoop), Pacing::Schedule(0.5));
-    assert_eq!(pacing(Probe::Connect), Pacing::Lockstep);
+    for (probe, pacing) in [
+        (Probe::Stream, Pacing::Schedule(1000.0)),
+        (Probe::Echo, Pacing::Lockstep),
+        (Probe::EchoOpenLoop, Pacing::Schedule(0.5)),
+        (Probe::Connect, Pacing::Lockstep),
+    ] {
+        assert_eq!(study.probe(probe).unwrap().pacing, pacing, "{probe}");
+    }
     assert_eq!(study.probe(Probe::Connect).unwrap().length, Length::Packets(100));
 }
 
 #[test]
 fn paced_stream_is_a_flood_share_if_arms_interleave() {
-    let paced = "[probe.paced]\nmetrics = [\"jitter\"]\nlength = { time = \"1s\" }\n";
-    let runs = |rate: &str, arms: &str| with("[blocks]", &format!("{paced}{rate}[blocks]\n{arms}"));
-    let pacing = |text: &str| study(text).probe(Probe::Paced).unwrap().pacing;
-    assert_eq!(pacing(&runs("", "schedule = \"interleaved\"\n")), Pacing::Share(0.5));
-    assert_eq!(
-        pacing(&runs("message_rate = \"20 %\"\n", "schedule = \"interleaved\"\n")),
-        Pacing::Share(0.2)
-    );
-    assert_eq!(pacing(&runs("message_rate = 1000\n", "")), Pacing::Schedule(1000.0));
-    let of_jitter = study(&runs("message_rate = 1000\n", ""));
+    for (rate, arms, pacing) in [
+        ("", "schedule = \"interleaved\"\n", Pacing::Share(0.5)),
+        ("message_rate = \"20 %\"\n", "schedule = \"interleaved\"\n", Pacing::Share(0.2)),
+        ("message_rate = 1000\n", "", Pacing::Schedule(1000.0)),
+    ] {
+        assert_eq!(study(&pace(rate, arms)).probe(Probe::Paced).unwrap().pacing, pacing, "{rate}{arms}");
+    }
+    let of_jitter = study(&pace("message_rate = 1000\n", ""));
     assert_eq!(of_jitter.probe_of(Metric::Jitter), Probe::Paced);
     assert_eq!(of_jitter.probe_of(Metric::Throughput), Probe::Stream);
     assert_mistakes(&[
         (
-            runs("", "schedule = \"sequential\"\n"),
+            pace("", "schedule = \"sequential\"\n"),
             &["a share of the flood rate", "not interleaved", "message_rate = messages per second"],
         ),
-        (runs("message_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
+        (pace("message_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
         (
-            runs("message_rate = 1000\n", "").replace("[\"throughput\"]", "[\"throughput\", \"jitter\"]"),
+            pace("message_rate = 1000\n", "").replace("[\"throughput\"]", "[\"throughput\", \"jitter\"]"),
             &["probe.stream measures `jitter` too"],
         ),
         (
-            runs("message_rate = 1000\n", "").replace("\"jitter\"", "\"throughput\""),
+            pace("message_rate = 1000\n", "").replace("\"jitter\"", "\"throughput\""),
             &["probe paced does not take `throughput`", "under [probe.stream]"],
         ),
     ]);
+}
+
+/// The example with a paced stream, and with these keys of the stream and of the blocks.
+fn pace(rate: &str, arms: &str) -> String {
+    let paced = "[probe.paced]\nmetrics = [\"jitter\"]\nlength = { time = \"1s\" }\n";
+    with("[blocks]", &format!("{paced}{rate}[blocks]\n{arms}"))
 }
 
 #[test]
@@ -153,8 +160,12 @@ fn a_mistake_in_a_message_rate_is_named() {
 
 #[test]
 fn a_run_lasts_a_second_where_nothing_is_said() {
-    let of = |length: &str| study(&with("length = { time = \"200ms\" }\n", length));
-    assert_eq!(of("").probes[0].length, stacklab_model::Length::Time(1_000_000_000));
-    // One of two choices is not merged with the default's.
-    assert_eq!(of("length = { packets = 7 }\n").probes[0].length, stacklab_model::Length::Packets(7));
+    for (length, expected) in [
+        ("", Length::Time(1_000_000_000)),
+        // One of two choices is not merged with the default's.
+        ("length = { packets = 7 }\n", Length::Packets(7)),
+    ] {
+        let study = study(&with("length = { time = \"200ms\" }\n", length));
+        assert_eq!(study.probes[0].length, expected);
+    }
 }

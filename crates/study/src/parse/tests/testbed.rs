@@ -6,15 +6,8 @@ use stacklab_model::{Family, RoutedKind, Topology, Translator};
 
 #[test]
 fn system_pairs_have_every_mechanism_and_all_routers() {
-    let rows = |factors: &str| -> Vec<String> {
-        let text = routed(factors);
-        let said = |row: &RoutedKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
-        let mut rows: Vec<String> = study(&text).rows().iter().map(said).collect();
-        rows.sort();
-        rows
-    };
     assert_eq!(
-        rows("mechanism = [\"native\", \"nat64\"]\nos = [\"namespace\", \"namespace -> uml\"]"),
+        list_rows("mechanism = [\"native\", \"nat64\"]\nos = [\"namespace\", \"namespace -> uml\"]"),
         [
             "nat64 namespace -> uml namespace",
             "nat64 namespace namespace",
@@ -23,24 +16,36 @@ fn system_pairs_have_every_mechanism_and_all_routers() {
         ]
     );
     assert_eq!(
-        rows("router_os = [\"namespace\", \"uml -> linux-6.1\"]"),
+        list_rows("router_os = [\"namespace\", \"uml -> linux-6.1\"]"),
         ["native namespace namespace", "native namespace uml -> linux-6.1"]
     );
     assert_eq!(study(STUDY).rows(), []);
 }
 
+fn list_rows(factors: &str) -> Vec<String> {
+    let mut rows = Vec::new();
+    for RoutedKind { mechanism, clients, routers, .. } in study(&routed(factors)).rows() {
+        rows.push(format!("{mechanism} {clients} {routers}"));
+    }
+    rows.sort();
+    rows
+}
+
 #[test]
 fn a_translator_that_is_asked_for_is_a_rows_own() {
-    let translators = |factors: &str| -> Vec<Option<Translator>> {
-        study(&routed(factors)).rows().iter().map(|row| row.translator).collect()
-    };
-    assert_eq!(translators("mechanism = [\"nat64\", \"464xlat\"]"), [None, None]);
-    let both = translators("mechanism = [\"nat64\", \"464xlat\"]\ntranslator = [\"tayga\", \"jool\"]");
+    assert_eq!(list_translators("mechanism = [\"nat64\", \"464xlat\"]"), [None, None]);
+    let both = list_translators("mechanism = [\"nat64\", \"464xlat\"]\ntranslator = [\"tayga\", \"jool\"]");
     assert_eq!(both.len(), 4);
     assert!([Translator::Tayga, Translator::Jool].iter().all(|one| both.contains(&Some(*one))));
-    let forward_only = |factors| study(&routed(factors)).flows_forward_only();
-    assert!(forward_only("direction = [\"forward\"]") && forward_only(""));
-    assert!(!forward_only("direction = [\"forward\", \"both\"]"));
+    for (factors, forward_only) in
+        [("direction = [\"forward\"]", true), ("", true), ("direction = [\"forward\", \"both\"]", false)]
+    {
+        assert_eq!(study(&routed(factors)).flows_forward_only(), forward_only, "{factors}");
+    }
+}
+
+fn list_translators(factors: &str) -> Vec<Option<Translator>> {
+    study(&routed(factors)).rows().iter().map(|row| row.translator).collect()
 }
 
 #[test]
@@ -54,11 +59,8 @@ fn translator_that_translates_nothing_is_refused() {
        |
        = help: leave the factor out, or add nat64, siit or 464xlat to factors.mechanism
     "#);
-    let back = |mechanisms: &str, translator: &str| {
-        routed(&format!("mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"))
-    };
     let all = "[\"siit\", \"464xlat\", \"nat64\"]";
-    assert_snapshot!(errors(&back(all, "\"jool\"")), @r#"
+    assert_snapshot!(errors(&translate_back(all, "\"jool\"")), @r#"
     error: `464xlat` by jool is stateful: only the sender can open connections
       --> study.toml:10:14
        |
@@ -70,27 +72,34 @@ fn translator_that_translates_nothing_is_refused() {
        = help: leave this direction out, or use "tayga" in factors.translator
     "#);
     // One address to one, and what keeps no state, let everything through.
-    assert_eq!(study(&back(all, "\"tayga\"")).rows().len(), 3);
-    assert_eq!(study(&back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
+    assert_eq!(study(&translate_back(all, "\"tayga\"")).rows().len(), 3);
+    assert_eq!(study(&translate_back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
+}
+
+fn translate_back(mechanisms: &str, translator: &str) -> String {
+    routed(&format!("mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"))
 }
 
 #[test]
 fn link_local_address_has_its_machines_interface() {
-    let with_address = |address: &str| {
-        let os = "ssh:user@fe80::7%eth0";
-        let machine = |os: &str, more: &str| format!("[[host]]\nos = \"{os}\"\ninterface = \"ens3\"\n{more}");
-        let text = with("size = [128, 1408]", &format!("size = [128]\nos = [\"{os}\"]"));
-        format!("{text}\n{}{}", machine("localhost", ""), machine(os, &format!("ipv6 = \"{address}\"\n")))
-    };
-    let hosts = study(&with_address("fe80::7%ens3")).hosts;
+    let hosts = study(&set_address("fe80::7%ens3")).hosts;
     assert_eq!(hosts[1].system.to_string(), "ssh:user@fe80::7%eth0");
     assert_eq!(hosts[1].addresses[&Family::Ipv6].zone(), Some("ens3"));
     assert_mistakes(&[
-        (with_address("fe80::7"), &["fe80::7 is link-local", "^^^", "as in \"fe80::7%eth0\""]),
-        (with_address("2001:db8::7%ens3"), &["only link-local addresses", "leave out `%ens3`"]),
-        (with_address("192.0.2.7%ens3"), &["only link-local addresses"]),
-        (with_address("192.0.2.7"), &["expected an ipv6 address"]),
+        (set_address("fe80::7"), &["fe80::7 is link-local", "^^^", "as in \"fe80::7%eth0\""]),
+        (set_address("2001:db8::7%ens3"), &["only link-local addresses", "leave out `%ens3`"]),
+        (set_address("192.0.2.7%ens3"), &["only link-local addresses"]),
+        (set_address("192.0.2.7"), &["expected an ipv6 address"]),
     ]);
+}
+
+/// A study between two real machines, of which the second has this address.
+fn set_address(address: &str) -> String {
+    let os = "ssh:user@fe80::7%eth0";
+    let text = with("size = [128, 1408]", &format!("size = [128]\nos = [\"{os}\"]"));
+    let first = "[[host]]\nos = \"localhost\"\ninterface = \"ens3\"\n";
+    let second = format!("[[host]]\nos = \"{os}\"\ninterface = \"ens3\"\nipv6 = \"{address}\"\n");
+    format!("{text}\n{first}{second}")
 }
 
 #[test]

@@ -157,20 +157,18 @@ fn a_wire_has_no_wifi() {
 
 #[test]
 fn arms_of_several_networks_do_not_take_turns() {
-    let text = |factor: &str, levels: &str| {
-        wifi("", "wifi.security = [\"open\", \"wpa2\"]")
-            .replace("min = 6", "schedule = \"interleaved\"\nmin = 6")
-            .replace(
-                "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
-                &format!("factor = \"{factor}\"\n{levels}"),
-            )
-    };
+    let by_family = wifi("", "wifi.security = [\"open\", \"wpa2\"]")
+        .replace("min = 6", "schedule = \"interleaved\"\nmin = 6");
+    let by_security = by_family.replace(
+        "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
+        "factor = \"wifi.security\"\nbaseline = \"open\"\ncandidate = \"wpa2\"",
+    );
     assert_mistakes(&[(
-        text("wifi.security", "baseline = \"open\"\ncandidate = \"wpa2\""),
+        by_security,
         &[
             "differ in wifi.security, and each Wi-Fi network has a separate guest and clock",
             "expected \"sequential\"",
         ],
     )]);
-    assert!(!study(&text("family", "baseline = \"ipv4\"\ncandidate = \"ipv6\"")).schedule.is_alone());
+    assert!(!study(&by_family).schedule.is_alone());
 }

@@ -38,33 +38,35 @@ fn cells_beside_the_matrix_take_turns_with_like_ones() {
     let study = parse(&Input::file("soorty2013linux.toml", text)).unwrap();
     let plan = Plan::new(&study, 1);
     let block = plan.block(0);
-    let arms = |factor: Factor| -> Vec<usize> {
-        let of = |arms: &&[Trial]| !arms[0].cell.level(factor).is_empty() && arms[0].probe == Probe::Stream;
-        plan.together(&block).filter(of).map(<[Trial]>::len).collect()
-    };
-    assert_eq!(arms(Factor::ReceiveBuffer), [2]);
-    // One link has one MTU at a time.
-    assert_eq!(arms(Factor::Mtu), [1, 1]);
-    let at = |mtu: &str| block.iter().position(|trial| trial.cell.level(Factor::Mtu) == mtu).unwrap();
-    assert_eq!(at("1280").abs_diff(at("1500")), 1);
+    let streams: Vec<&[Trial]> =
+        plan.together(&block).filter(|arms| arms[0].probe == Probe::Stream).collect();
+    for (factor, expected) in [
+        (Factor::ReceiveBuffer, &[2][..]),
+        // One link has one MTU at a time.
+        (Factor::Mtu, &[1, 1]),
+    ] {
+        let varied = streams.iter().filter(|arms| !arms[0].cell.level(factor).is_empty());
+        assert_eq!(varied.map(|arms| arms.len()).collect::<Vec<_>>(), expected, "{factor}");
+    }
+    let [at_1280, at_1500] = ["1280", "1500"]
+        .map(|mtu| block.iter().position(|trial| trial.cell.level(Factor::Mtu) == mtu).unwrap());
+    assert_eq!(at_1280.abs_diff(at_1500), 1);
 }
 
 #[test]
 fn several_comparisons_share_a_trial_with_room() {
-    let text = |sizes: &str| {
-        format!(
-            r#"
+    let text = r#"
 title = "families and sizes"
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["tcp", "udp"]
-size = [{sizes}]
+size = [64, 200, 512]
 [probe.stream]
 metrics = ["throughput"]
-length = {{ time = "100ms" }}
+length = { time = "100ms" }
 [probe.echo]
 metrics = ["rtt"]
-length = {{ time = "100ms" }}
+length = { time = "100ms" }
 [[comparison]]
 factor = "family"
 baseline = "ipv4"
@@ -75,24 +77,28 @@ factor = "size"
 baseline = 64
 candidate = 512
 metrics = ["rtt"]
-"#
-        )
-    };
-    let of = |sizes: &str, probe: Probe, schedule: ArmSchedule| -> Vec<usize> {
-        let study = parse(&Input::file("both.toml", &text(sizes))).unwrap();
-        let plan = Plan::new(&Study { schedule, ..study }, 1);
-        let block = plan.block(0);
-        let kind = |arms: &&[Trial]| arms[0].probe == probe && !is_against_itself(&arms[0].cell);
-        let mut arms: Vec<usize> = plan.together(&block).filter(kind).map(<[Trial]>::len).collect();
-        arms.sort_unstable();
-        arms
-    };
-    let interleaved = ArmSchedule::TokenPassing(None);
+"#;
+    let study = parse(&Input::file("both.toml", text)).unwrap();
+    let alone = Study { schedule: ArmSchedule::Alone, ..study.clone() };
+    let interleaved = Study { schedule: ArmSchedule::TokenPassing(None), ..study };
     // Of each transport; a size that is not compared with another is a trial of its own.
-    assert_eq!(of("64, 200, 512", Probe::Echo, interleaved), [2, 2, 4, 4]);
+    assert_eq!(count_arms(&interleaved, Probe::Echo), [2, 2, 4, 4]);
     // No comparison of sizes asks for streams.
-    assert_eq!(of("64, 200, 512", Probe::Stream, interleaved), [2; 6]);
-    assert_eq!(of("64, 200, 512", Probe::Echo, ArmSchedule::Alone), [1; 12]);
+    assert_eq!(count_arms(&interleaved, Probe::Stream), [2; 6]);
+    assert_eq!(count_arms(&alone, Probe::Echo), [1; 12]);
+}
+
+/// The arms in each trial of a probe, without those against themselves, the fewest first.
+fn count_arms(study: &Study, probe: Probe) -> Vec<usize> {
+    let plan = Plan::new(study, 1);
+    let mut counts = Vec::new();
+    for arms in plan.together(&plan.block(0)) {
+        if arms[0].probe == probe && !is_against_itself(&arms[0].cell) {
+            counts.push(arms.len());
+        }
+    }
+    counts.sort_unstable();
+    counts
 }
 
 #[test]
@@ -137,10 +143,11 @@ metrics = ["throughput"]
     let plan = Plan::new(&study, 1);
     let questions = study.questions();
     // The families are settled, and of the MTUs one is open: of the other family's arms none is asked for.
-    let open =
-        |question: &Question| question.factor == Factor::Mtu && question.baseline.family == Family::Ipv6;
-    let settled: Vec<_> =
-        questions.iter().map(|question| (!open(question)).then_some(StopReason::Precise)).collect();
+    let mut settled = Vec::new();
+    for Question { factor, baseline, .. } in &questions {
+        let is_open = *factor == Factor::Mtu && baseline.family == Family::Ipv6;
+        settled.push((!is_open).then_some(StopReason::Precise));
+    }
     let active = plan.active(&study, plan.block(0), &settled, &questions);
     let active: Vec<Trial> = active.into_iter().filter(|trial| !is_against_itself(&trial.cell)).collect();
     assert_eq!(active.len(), 4, "{active:?}");
@@ -156,12 +163,12 @@ fn what_one_testbed_cannot_hold_is_measured_apart() {
             Study { schedule: ArmSchedule::TokenPassing(None), ..varied(factor, baseline, candidate) };
         let plan = Plan::new(&study, 1);
         let block = plan.block(0);
+        let trials: Vec<&[Trial]> = plan.together(&block).collect();
+        let takes_turns = trials.iter().any(|arms| arms[0].probe == Probe::Stream && arms.len() > 1);
+        assert_eq!(takes_turns, together, "{factor}");
         // Connections are opened one after the other, by a probe that takes no turns.
-        let arms = |probe| {
-            plan.together(&block).filter(|arms| arms[0].probe == probe).map(<[Trial]>::len).max().unwrap()
-        };
-        assert_eq!(arms(Probe::Stream) > 1, together, "{factor}");
-        assert_eq!(arms(Probe::Connect), 1, "{factor}");
+        let connects: Vec<_> = trials.iter().filter(|arms| arms[0].probe == Probe::Connect).collect();
+        assert!(!connects.is_empty() && connects.iter().all(|arms| arms.len() == 1), "{factor}");
     }
     assert!(!interleaves(Factor::Mtu) && interleaves(Factor::Os) && interleaves(Factor::Mss));
 }
