@@ -79,7 +79,7 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
     };
     let wanted = needs.of_kernel();
     if let Placement::Guest(guest) = placement {
-        let unsupported = list_unsupported(guest, &wanted);
+        let unsupported = list_lacks(guest, &wanted);
         if !unsupported.is_empty() {
             let unsupported = Vec::from_iter(unsupported).join(", ");
             let other = choose_guest(wanted.contains(&JOOL));
@@ -90,7 +90,7 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
         }
     }
     for system in &candidates {
-        if list_unsupported(system, &wanted).is_empty() && router_image(system).is_ok() {
+        if list_lacks(system, &wanted).is_empty() && router_image(system).is_ok() {
             return Ok(Some(system.clone()));
         }
     }
@@ -107,7 +107,7 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
     Err(no_image(&system, format!("{why}; no installed guest supports it")))
 }
 
-fn list_unsupported<'a>(system: &System, wanted: &[&'a str]) -> BTreeSet<&'a str> {
+fn list_lacks<'a>(system: &System, wanted: &[&'a str]) -> BTreeSet<&'a str> {
     wanted.iter().copied().filter(|need| is_unsupported(system, need)).collect()
 }
 
