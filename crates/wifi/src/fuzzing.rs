@@ -22,9 +22,11 @@ pub fn radio_frames(datagram: &[u8]) -> Vec<usize> {
 /// Why a station is not associated, by what it says: an event, or a list of networks.
 pub fn station_says(text: &str) -> Vec<String> {
     let events: Vec<String> = text.lines().map(str::to_owned).collect();
-    let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).ok();
-    let with = |of: fn(Passphrase) -> Security| passphrase.clone().map(of);
-    let securities = [Some(Security::Open), with(Security::Wpa2), with(Security::Wpa3)];
-    let unfound = securities.iter().flatten().filter_map(|security| station::unfound(text, security));
+    let mut securities = vec![Security::Open];
+    if let Ok(passphrase) = Passphrase::try_from("sixteen bytes ok".to_owned()) {
+        securities.push(Security::Wpa2(passphrase.clone()));
+        securities.push(Security::Wpa3(passphrase));
+    }
+    let unfound = securities.iter().filter_map(|security| station::unfound(text, security));
     station::refusal(&events).into_iter().chain(unfound).collect()
 }

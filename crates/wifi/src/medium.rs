@@ -49,11 +49,10 @@ pub(crate) struct MediumSettings {
 impl MediumSettings {
     /// A channel with the default parameters of EDCA, queues of 150 frames, 7 attempts, and no loss.
     pub(crate) fn new(radio: Radio) -> Self {
-        let of = |role| std::array::from_fn(|index| Edca::default_of(role, AccessCategory::ALL[index]));
         MediumSettings {
             radio,
-            access_point: of(Role::AccessPoint),
-            station: of(Role::Station),
+            access_point: list_edca(Role::AccessPoint),
+            station: list_edca(Role::Station),
             queue_frames: 150,
             attempts: 7,
             snr_db: None,
@@ -81,6 +80,11 @@ impl MediumSettings {
         }
         Ok(())
     }
+}
+
+/// The default parameters of each category.
+fn list_edca(role: Role) -> [Edca; 4] {
+    std::array::from_fn(|index| Edca::default_of(role, AccessCategory::ALL[index]))
 }
 
 /// A node of the medium, by the order in which nodes were added.

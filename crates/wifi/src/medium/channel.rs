@@ -271,12 +271,15 @@ impl Medium {
             let at_ns = exchange.begin_ns + ppdu.total_ns();
             for SentFrame { id, attempt, outcome, .. } in frames {
                 let received = *outcome == Reception::Received;
-                let to = (0..self.nodes.len()).map(NodeId).filter(|to| match receiver {
-                    Receiver::Node(node) => to == node,
-                    Receiver::Group => to != transmitter,
-                });
-                let event = |to| Event::Delivered { at_ns, frame: *id, from: *transmitter, to };
-                delivered.extend(to.filter(|_| received).map(event));
+                for to in (0..self.nodes.len()).map(NodeId) {
+                    let is_receiver = match receiver {
+                        Receiver::Node(node) => to == *node,
+                        Receiver::Group => to != *transmitter,
+                    };
+                    if received && is_receiver {
+                        delivered.push(Event::Delivered { at_ns, frame: *id, from: *transmitter, to });
+                    }
+                }
                 if *outcome != Reception::Retried {
                     statuses.push(Event::Status {
                         at_ns: exchange.end_ns,

@@ -159,16 +159,16 @@ mod tests {
 
     #[test]
     fn a_frame_on_a_busy_channel_draws_a_backoff() {
-        let drawn = |seed| {
+        let mut slots = Vec::new();
+        for seed in 0..200 {
             let mut contender = Contender { random: SplitMix64(seed), ..contender() };
             arrive(&mut contender, 50_000, 100_000);
-            contender.access_ns(100_000).unwrap()
-        };
-        let all: Vec<u64> = (0..200).map(drawn).collect();
-        let slots = |at: u64| (at - 137_000) / 9000;
-        assert_eq!(all.iter().copied().map(slots).min(), Some(0));
-        assert_eq!(all.iter().copied().map(slots).max(), Some(15));
-        assert!(all.iter().all(|at| (at - 137_000) % 9000 == 0));
+            let backoff_ns = contender.access_ns(100_000).unwrap() - 137_000;
+            assert_eq!(backoff_ns % 9000, 0);
+            slots.push(backoff_ns / 9000);
+        }
+        assert_eq!(slots.iter().min(), Some(&0));
+        assert_eq!(slots.iter().max(), Some(&15));
     }
 
     #[test]
@@ -188,15 +188,15 @@ mod tests {
     #[test]
     fn the_window_doubles_until_a_frame_is_given_up() {
         let mut contender = contender();
-        let mut largest = |failures: u32| {
-            let draws = (0..4000).map(|_| {
+        for (failures, window) in [(0, 15), (1, 31), (2, 63)] {
+            let mut largest = 0;
+            for _ in 0..4000 {
                 contender.failures = failures;
                 contender.draw();
-                contender.backoff
-            });
-            draws.max().unwrap()
-        };
-        assert_eq!([0, 1, 2].map(&mut largest), [15, 31, 63]);
+                largest = largest.max(contender.backoff);
+            }
+            assert_eq!(largest, window);
+        }
         contender.succeeds();
         for failures in [1, 2, 3, 4, 5, 6, 0, 1] {
             contender.fails(7);

@@ -85,35 +85,39 @@ mod tests {
         }
     }
 
+    /// The ratio at which a tenth of the frames of 1500 bytes is lost.
+    fn find_needed_snr(mcs: u8) -> f64 {
+        let radio = Radio::new(RadioSettings { mcs, ..RadioSettings::default() }).unwrap();
+        let to = Receiver::Node(NodeId(1));
+        let mut errors = Vec::new();
+        for tenths in 0..400 {
+            errors.push(frame_error(&radio, to, FrameKind::Single, 1500, f64::from(tenths) / 10.0));
+        }
+        // More signal never loses more.
+        assert!(errors.windows(2).all(|pair| pair[0] >= pair[1]), "MCS {mcs}");
+        errors.iter().position(|error| *error < 0.1).unwrap() as f64 / 10.0
+    }
+
     #[test]
     fn a_higher_mcs_needs_a_better_signal() {
-        // The ratio at which a tenth of the frames of 1500 bytes is lost.
-        let needed = |mcs: u8| {
-            let radio = Radio::new(RadioSettings { mcs, ..RadioSettings::default() }).unwrap();
-            let to = Receiver::Node(NodeId(1));
-            let error =
-                |tenths: u32| frame_error(&radio, to, FrameKind::Single, 1500, f64::from(tenths) / 10.0);
-            let tenths: Vec<u32> = (0..400).collect();
-            // More signal never loses more.
-            assert!(tenths.windows(2).all(|pair| error(pair[0]) >= error(pair[1])), "MCS {mcs}");
-            f64::from(tenths.into_iter().find(|tenths| error(*tenths) < 0.1).unwrap()) / 10.0
-        };
-        let all: Vec<f64> = (0..8).map(needed).collect();
+        let all: Vec<f64> = (0..8).map(find_needed_snr).collect();
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
         // 3 dB from BPSK to QPSK at one code rate, and no stream more or less.
         assert!((all[1] - all[0] - 3.0).abs() < 0.11, "{all:?}");
-        assert_eq!(needed(15), all[7]);
+        assert_eq!(find_needed_snr(15), all[7]);
+    }
+
+    fn find_error(group_rate: LegacyRate, receiver: Receiver, kind: FrameKind) -> f64 {
+        let radio = Radio::new(RadioSettings { group_rate, ..RadioSettings::default() }).unwrap();
+        frame_error(&radio, receiver, kind, 1500, 8.0)
     }
 
     #[test]
     fn group_frames_depend_on_their_own_rate() {
-        let radio =
-            |group_rate| Radio::new(RadioSettings { group_rate, ..RadioSettings::default() }).unwrap();
-        let error = |rate, receiver, kind| frame_error(&radio(rate), receiver, kind, 1500, 8.0);
         let to = Receiver::Node(NodeId(1));
-        assert!(error(LegacyRate::Ofdm6, to, FrameKind::Single) > 0.999);
-        assert!(error(LegacyRate::Ofdm6, Receiver::Group, FrameKind::Single) < 1e-6);
-        assert!(error(LegacyRate::Ofdm6, to, FrameKind::Basic) < 1e-6);
-        assert!(error(LegacyRate::Ofdm54, Receiver::Group, FrameKind::Single) > 0.999);
+        assert!(find_error(LegacyRate::Ofdm6, to, FrameKind::Single) > 0.999);
+        assert!(find_error(LegacyRate::Ofdm6, Receiver::Group, FrameKind::Single) < 1e-6);
+        assert!(find_error(LegacyRate::Ofdm6, to, FrameKind::Basic) < 1e-6);
+        assert!(find_error(LegacyRate::Ofdm54, Receiver::Group, FrameKind::Single) > 0.999);
     }
 }

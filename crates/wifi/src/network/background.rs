@@ -118,7 +118,7 @@ impl Neighbours {
         let (stop, stopped) = mpsc::channel::<()>();
         let lifetime = self.lifetime;
         let ends = self.ends.clone();
-        let forget = move || {
+        let thread = thread::Builder::new().name("neighbours".to_owned()).spawn(move || {
             let ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
             loop {
                 ends.iter().try_for_each(Entries::forget)?;
@@ -126,8 +126,7 @@ impl Neighbours {
                     return Ok(());
                 }
             }
-        };
-        let thread = thread::Builder::new().name("neighbours".to_owned()).spawn(forget);
+        });
         self.forgetting = Some((stop, thread.attempt("start removing neighbour entries")?));
         Ok(())
     }

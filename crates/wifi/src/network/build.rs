@@ -18,8 +18,7 @@ use stacklab_testbed::link::{
     configure_access_point, configure_end, configure_station, create_bridge, create_veth, switch_off_all,
 };
 use stacklab_testbed::{
-    AtHost, Attempt, BRIDGE, BSSID, Fault, Host, INTERFACE, MIDDLE, Node, TestbedError, addresses,
-    hardware_address,
+    AtHost, Attempt, BRIDGE, BSSID, Host, INTERFACE, MIDDLE, Node, TestbedError, addresses, hardware_address,
 };
 use std::ffi::OsStr;
 use std::fs;
@@ -115,10 +114,9 @@ impl WifiNetwork {
     /// neighbour entries have their lifetime.
     pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
         let WifiNetwork { stations, background, neighbours, access_point, hosts, carrier, state } = self;
-        let at = |fault: Fault| fault.at(Node::AccessPoint);
         background.iter_mut().for_each(Background::end);
         neighbours.iter_mut().try_for_each(Neighbours::end).at(Node::Sender)?;
-        access_point.check().attempt("keep the access point running").map_err(at)?;
+        access_point.check().attempt("keep the access point running").at(Node::AccessPoint)?;
         let mut looked = state.clone();
         (looked.stations, looked.others) = associate_all(stations, hosts, spec)?;
         for seen in &mut looked.checks {
@@ -127,7 +125,7 @@ impl WifiNetwork {
         looked.medium = carrier.watch().report();
         if let Some(seed) = seed {
             carrier.watch().reseed(seed);
-            background.iter_mut().try_for_each(Background::begin).map_err(at)?;
+            background.iter_mut().try_for_each(Background::begin).at(Node::AccessPoint)?;
             neighbours.iter_mut().try_for_each(Neighbours::begin).at(Node::Sender)?;
         }
         Ok(looked)
@@ -212,17 +210,20 @@ fn background(hosts: &[Host]) -> Result<Option<Background>, TestbedError> {
     }
     let to = at.address(Family::Ipv4);
     let sink = at.inside(|| background::sink(to))?;
-    let socket = |host: &Host| host.inside(|| background::socket(host.address(Family::Ipv4), to));
-    let sockets: Result<_, TestbedError> = others.iter().map(socket).collect();
-    Ok(Some(Background::new(sink, sockets?)))
+    let mut sockets = Vec::new();
+    for host in others {
+        sockets.push(host.inside(|| background::socket(host.address(Family::Ipv4), to))?);
+    }
+    Ok(Some(Background::new(sink, sockets)))
 }
 
 /// The neighbour entries of both ends; `None` if they live for ever.
 fn neighbours(settings: &WifiSettings, ends: [&Host; 2]) -> Result<Option<Neighbours>, TestbedError> {
     let Some(lifetime_ns) = settings.neighbour_lifetime_ns else { return Ok(None) };
-    let entries = |host: &Host, peer: &Host| host.inside(|| Entries::open(peer.addresses()));
-    let ends = [entries(ends[0], ends[1])?, entries(ends[1], ends[0])?];
-    Ok(Some(Neighbours::new(Duration::from_nanos(lifetime_ns), ends)))
+    let [sender, receiver] = ends;
+    let of_sender = sender.inside(|| Entries::open(receiver.addresses()))?;
+    let of_receiver = receiver.inside(|| Entries::open(sender.addresses()))?;
+    Ok(Some(Neighbours::new(Duration::from_nanos(lifetime_ns), [of_sender, of_receiver])))
 }
 
 fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Association, TestbedError> {
@@ -242,9 +243,7 @@ fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
         association;
     let settings = &spec.settings;
     let keys = spec.access_point.keys();
-    let state = |sleeps: bool| if sleeps { "on" } else { "off" }.to_owned();
     let protected = keys.is_some_and(|(.., protected)| protected == 2);
-    let none = || "NONE".to_owned();
     // Ciphers and key management as wpa_supplicant names them.
     let pairs = [
         ("network", ssid.clone(), SSID.to_owned()),
@@ -254,14 +253,21 @@ fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
         ("key management", key_management.clone(), keys.map_or("NONE", |(_, _, name, _)| name).to_owned()),
         (
             "cipher of management frames",
-            management_cipher.clone().unwrap_or_else(none),
+            management_cipher.clone().unwrap_or_else(|| "NONE".to_owned()),
             if protected { "BIP" } else { "NONE" }.to_owned(),
         ),
-        ("power save", state(*power_save), state(settings.power_save)),
+        ("power save", name_switch(*power_save), name_switch(settings.power_save)),
     ];
-    let different = pairs.into_iter().find(|(_, found, planned)| found != planned);
-    different
-        .map(|(what, found, planned)| format!("it is associated, and the {what} is {found}, not {planned}"))
+    for (what, found, planned) in pairs {
+        if found != planned {
+            return Some(format!("it is associated, and the {what} is {found}, not {planned}"));
+        }
+    }
+    None
+}
+
+fn name_switch(is_on: bool) -> String {
+    if is_on { "on" } else { "off" }.to_owned()
 }
 
 #[cfg(test)]
@@ -274,14 +280,13 @@ mod tests {
     fn an_association_is_compared_with_the_plan() {
         let spec = WifiSpec::with_security(Security::Open);
         let channel = Channel { frequency: 2412, width: 40, center: 2422 };
-        let none = || "NONE".to_owned();
         let bssid = "02:00:00:00:00:03".to_owned();
         let good = Association {
             channel,
             ssid: SSID.to_owned(),
             bssid,
-            cipher: none(),
-            key_management: none(),
+            cipher: "NONE".to_owned(),
+            key_management: "NONE".to_owned(),
             management_cipher: None,
             power_save: false,
         };

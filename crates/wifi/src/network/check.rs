@@ -1,7 +1,7 @@
 //! Checks what the medium carries: a packet of a family between the ends, its frames on each hop, and whether
 //! they are encrypted as planned.
 
-use crate::radios::netlink::Address;
+use crate::radios::netlink::{Address, Frame};
 use crate::{CarriedFrame, MediumCheck, Watch, WifiSpec};
 use stacklab_model::wifi::Attachment;
 use stacklab_model::{Family, Role};
@@ -46,28 +46,46 @@ pub(super) fn check(
     }
     let packet = family.header_bytes() as usize + UDP_HEADER + PAYLOAD;
     let [sender, receiver] = [Role::Sender, Role::Receiver].map(hardware_address);
-    let hop = |from: Address, to: Address, name: &str| {
-        let mut of_hop = frames.iter().filter(|frame| frame.transmitter == from && frame.receiver() == to);
-        // A QoS data frame (type 2, subtype 8) that is long enough for the check's packet.
-        let frame = of_hop.find(|frame| frame.bytes[0] & 0xfc == 0x88 && frame.bytes.len() > PAYLOAD);
-        let frame = frame.ok_or_else(|| failed(format!("the medium saw no frame of it {name}")))?;
-        let found = CarriedFrame { bytes: frame.bytes.len(), protected: frame.bytes[1] & PROTECTED != 0 };
-        let planned = planned(spec, packet);
-        let text = |frame: CarriedFrame| {
-            let not = if frame.protected { "" } else { "not " };
-            format!("{} bytes, {not}encrypted", frame.bytes)
-        };
-        match found == planned {
-            true => Ok(found),
-            false => Err(failed(format!("a frame {name} has {}; planned: {}", text(found), text(planned)))),
-        }
-    };
+    let planned = planned(spec, packet);
     let to_receiver = match spec.settings.receiver {
-        Attachment::Station => Some(hop(BSSID, receiver, "from the access point")?),
+        Attachment::Station => {
+            let hop = Hop { from: BSSID, to: receiver, name: "from the access point" };
+            Some(hop.check(&frames, planned).map_err(failed)?)
+        }
         Attachment::Wired => None,
     };
-    let hops = [Some(hop(sender, BSSID, "to the access point")?), to_receiver];
-    Ok(MediumCheck { family, packet, hops })
+    let hop = Hop { from: sender, to: BSSID, name: "to the access point" };
+    let to_access_point = hop.check(&frames, planned).map_err(failed)?;
+    Ok(MediumCheck { family, packet, hops: [Some(to_access_point), to_receiver] })
+}
+
+struct Hop {
+    from: Address,
+    to: Address,
+    name: &'static str,
+}
+
+impl Hop {
+    /// Finds a frame of the check's packet, and compares it with the plan. The error says how it differs.
+    fn check(&self, frames: &[Frame], planned: CarriedFrame) -> Result<CarriedFrame, String> {
+        let name = self.name;
+        // A QoS data frame (type 2, subtype 8) that is long enough for the check's packet.
+        let frame = frames.iter().find(|frame| {
+            let is_of_hop = frame.transmitter == self.from && frame.receiver() == self.to;
+            is_of_hop && frame.bytes[0] & 0xfc == 0x88 && frame.bytes.len() > PAYLOAD
+        });
+        let Some(frame) = frame else { return Err(format!("the medium saw no frame of it {name}")) };
+        let found = CarriedFrame { bytes: frame.bytes.len(), protected: frame.bytes[1] & PROTECTED != 0 };
+        if found != planned {
+            return Err(format!("a frame {name} has {}; planned: {}", describe(found), describe(planned)));
+        }
+        Ok(found)
+    }
+}
+
+fn describe(frame: CarriedFrame) -> String {
+    let not = if frame.protected { "" } else { "not " };
+    format!("{} bytes, {not}encrypted", frame.bytes)
 }
 
 fn planned(spec: &WifiSpec, packet: usize) -> CarriedFrame {

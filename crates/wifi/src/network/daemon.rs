@@ -150,8 +150,13 @@ impl Drop for Control {
 
 /// Parses lines `NAME=VALUE`. Other lines are left out.
 pub(crate) fn values(text: &str) -> BTreeMap<String, String> {
-    let pair = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-    text.lines().filter_map(pair).collect()
+    let mut values = BTreeMap::new();
+    for line in text.lines() {
+        if let Some((name, value)) = line.split_once('=') {
+            values.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    values
 }
 
 fn without_level(event: &str) -> &str {
@@ -188,8 +193,8 @@ mod tests {
     #[test]
     fn a_daemon_that_has_ended_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let ended = || Err(io::Error::other("it has ended"));
-        let error = Control::open(folder.path(), "st0", ended).unwrap_err();
+        let control = Control::open(folder.path(), "st0", || Err(io::Error::other("it has ended")));
+        let error = control.unwrap_err();
         assert!(error.to_string().contains("it has ended"), "{error}");
     }
 }

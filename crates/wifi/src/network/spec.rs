@@ -254,12 +254,11 @@ mod tests {
 
     #[test]
     fn passphrase_is_printable_long_enough_and_hidden() {
-        let text = |text: &str| Passphrase::try_from(text.to_owned());
-        let good = text("sixteen bytes ok").unwrap();
+        let good = Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap();
         assert_eq!(good.text(), "sixteen bytes ok");
         assert_eq!(format!("{good:?}"), "Passphrase(..)");
         for bad in ["short", &"x".repeat(64), "two\nlines of it", "na\u{ef}ve, naive"] {
-            assert_eq!(text(bad), Err(BadPassphrase), "{bad}");
+            assert_eq!(Passphrase::try_from(bad.to_owned()), Err(BadPassphrase), "{bad}");
         }
         assert!(serde_json::from_str::<Security>(r#"{"wpa2":"a\nb=c ....."}"#).is_err());
         let read: Security = serde_json::from_str(r#"{"wpa2":"sixteen bytes ok"}"#).unwrap();
@@ -268,9 +267,11 @@ mod tests {
 
     #[test]
     fn a_network_has_possible_settings() {
-        let of = |settings| WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]);
-        assert_eq!(of(WifiSettings::default()), Ok(WifiSpec::with_security(Security::Open)));
-        let error = of(WifiSettings { mcs: 16, ..WifiSettings::default() }).unwrap_err();
+        let stations = [Security::Open, Security::Open];
+        let usual = WifiSpec::new(WifiSettings::default(), Security::Open, stations.clone());
+        assert_eq!(usual, Ok(WifiSpec::with_security(Security::Open)));
+        let settings = WifiSettings { mcs: 16, ..WifiSettings::default() };
+        let error = WifiSpec::new(settings, Security::Open, stations).unwrap_err();
         assert!(error.starts_with("there is no MCS 16"), "{error}");
     }
 

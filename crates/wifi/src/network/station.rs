@@ -182,38 +182,43 @@ mod tests {
         assert!(sae.contains("\nkey_mgmt=SAE\n") && sae.contains("\nieee80211w=2\n"), "{sae}");
     }
 
+    /// What is refused, by this event after one of another kind.
+    fn refuse(event: &str) -> Option<String> {
+        refusal(&["CTRL-EVENT-SCAN-RESULTS ".to_owned(), event.to_owned()])
+    }
+
     #[test]
     fn a_wrong_passphrase_is_said_in_words() {
-        let event = |text: &str| vec!["CTRL-EVENT-SCAN-RESULTS ".to_owned(), text.to_owned()];
         let wrong = "CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid=\"stacklab\" auth_failures=1 duration=10 reason=WRONG_KEY";
-        assert!(refusal(&event(wrong)).unwrap().starts_with("the passphrase is wrong"));
+        assert!(refuse(wrong).unwrap().starts_with("the passphrase is wrong"));
         let wrong = "CTRL-EVENT-AUTH-REJECT 02:00:00:00:00:03 auth_type=3 auth_transaction=2 status_code=1";
-        assert!(refusal(&event(wrong)).unwrap().ends_with("(SAE)"));
-        let refused = refusal(&event("CTRL-EVENT-ASSOC-REJECT bssid=02:00:00:00:00:03 status_code=17"));
-        assert_eq!(refused.unwrap(), "the access point refuses it (bssid=02:00:00:00:00:03 status_code=17)");
-        assert_eq!(refusal(&event("CTRL-EVENT-CONNECTED - Connection to 02:00:00:00:00:03 completed")), None);
+        assert!(refuse(wrong).unwrap().ends_with("(SAE)"));
+        let reason = refuse("CTRL-EVENT-ASSOC-REJECT bssid=02:00:00:00:00:03 status_code=17");
+        assert_eq!(reason.unwrap(), "the access point refuses it (bssid=02:00:00:00:00:03 status_code=17)");
+        assert_eq!(refuse("CTRL-EVENT-CONNECTED - Connection to 02:00:00:00:00:03 completed"), None);
+    }
+
+    fn list_networks(flags: &str) -> String {
+        format!(
+            "bssid / frequency / signal level / flags / ssid\n02:00:00:00:00:03\t2412\t-50\t{flags}\tstacklab\n"
+        )
     }
 
     #[test]
     fn network_of_other_security_is_not_a_missing_one() {
-        let found = |flags: &str| {
-            format!(
-                "bssid / frequency / signal level / flags / ssid\n02:00:00:00:00:03\t2412\t-50\t{flags}\tstacklab\n"
-            )
-        };
-        let secured = found("[WPA2-PSK-CCMP][ESS]");
+        let secured = list_networks("[WPA2-PSK-CCMP][ESS]");
         let said = unfound(&secured, &Security::Open).unwrap();
         assert_eq!(said, "the station expects open, and the network is [WPA2-PSK-CCMP][ESS]");
         assert_eq!(unfound(&secured, &wpa2()), None);
         assert_eq!(
-            unfound(&found("[ESS]"), &wpa2()).unwrap(),
+            unfound(&list_networks("[ESS]"), &wpa2()).unwrap(),
             "the station expects WPA2, and the network is open"
         );
         assert_eq!(
             unfound(&secured, &wpa3()).unwrap(),
             "the station expects WPA3, and the network is [WPA2-PSK-CCMP][ESS]"
         );
-        assert_eq!(unfound(&found("[WPA2-SAE-CCMP][ESS]"), &wpa3()), None);
+        assert_eq!(unfound(&list_networks("[WPA2-SAE-CCMP][ESS]"), &wpa3()), None);
         assert_eq!(unfound("bssid / ..\n", &wpa2()).unwrap(), "there is no network named stacklab");
     }
 }

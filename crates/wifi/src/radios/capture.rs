@@ -162,27 +162,34 @@ mod tests {
         assert_eq!(frame_check(b"123456789"), 0xcbf4_3926);
     }
 
-    #[test]
-    fn capture_has_word_blocks_and_a_header_per_frame() {
-        let frame = |control, cookie| Frame {
+    fn make_frame(control: u8, cookie: u64) -> Frame {
+        Frame {
             transmitter: [2, 0, 0, 0, 0, 1],
             bytes: [&[control, 0, 0, 0, 2, 0, 0, 0, 0, 3][..], &[0; 17]].concat(),
             wants_ack: true,
             frequency: 2412,
             rates: [Rate::NONE; MAX_RATES],
             cookie,
-        };
-        let frames = HashMap::from([(FrameId(0), frame(0x88, 0)), (FrameId(1), frame(0x40, 1))]);
-        let sent = |id, attempt, outcome| SentFrame { id: FrameId(id), bytes: 31, attempt, outcome };
-        let of = |frames| Transmission {
+        }
+    }
+
+    fn send(frames: Vec<SentFrame>) -> Transmission {
+        Transmission {
             transmitter: NodeId(0),
             receiver: Receiver::Node(NodeId(1)),
             ppdu: Ppdu::default(),
             response_ns: 0,
             frames,
-        };
-        let data = vec![sent(0, 1, Reception::Received), sent(0, 2, Reception::Retried)];
-        let transmissions = vec![of(data), of(vec![sent(1, 1, Reception::Received)])];
+        }
+    }
+
+    #[test]
+    fn capture_has_word_blocks_and_a_header_per_frame() {
+        let frames = HashMap::from([(FrameId(0), make_frame(0x88, 0)), (FrameId(1), make_frame(0x40, 1))]);
+        let first = SentFrame { id: FrameId(0), bytes: 31, attempt: 1, outcome: Reception::Received };
+        let second = SentFrame { attempt: 2, outcome: Reception::Retried, ..first };
+        let other = SentFrame { id: FrameId(1), ..first };
+        let transmissions = vec![send(vec![first, second]), send(vec![other])];
         let exchange = Exchange { number: 7, begin_ns: 5_000_000, end_ns: 5_100_000, transmissions };
         let radio = WifiSettings::default().radio().unwrap();
         let mut capture = Capture::begin(Vec::new(), radio, 2412, 1 << 60).unwrap();
@@ -203,20 +210,20 @@ mod tests {
         let times: Vec<_> = packets[2..].iter().map(|packet| packet[4..12].to_vec()).collect();
         let at = (1_u64 << 60) + 5_000_000;
         assert_eq!(times[0], [(at >> 32) as u32, at as u32].map(u32::to_ne_bytes).concat());
-        let radiotap = |packet: usize| packets[2 + packet][20..].to_vec();
+        let radiotap: Vec<&[u8]> = packets[2..].iter().map(|packet| &packet[20..]).collect();
         // 5000 us, the FCS, 2412 MHz, MCS 15 at 40 MHz with the short guard interval, A-MPDU 7.
         let expected = [
             &[0, 0, 36, 0, 0x0b, 0, 0x18, 0, 0x88, 0x13, 0, 0, 0, 0, 0, 0, 0x10, 0, 0x6c, 0x09, 0x80, 4][..],
             &[0x1f, 5, 15, 0, 0, 0, 7, 0, 0, 0, 4, 0, 0, 0],
         ];
-        assert_eq!(radiotap(0)[..36], expected.concat());
+        assert_eq!(radiotap[0][..36], expected.concat());
         // Lost, the last of the A-MPDU, and sent for the second time.
-        assert_eq!((radiotap(1)[16], radiotap(1)[32]), (0x50, 0x0c));
-        assert_eq!((radiotap(0)[37], radiotap(1)[37]), (0, RETRY));
+        assert_eq!((radiotap[1][16], radiotap[1][32]), (0x50, 0x0c));
+        assert_eq!((radiotap[0][37], radiotap[1][37]), (0, RETRY));
         // 6 Mbit/s.
-        assert_eq!(radiotap(2)[2], 22);
-        assert_eq!(radiotap(2)[16..22], [0x10, 12, 0x6c, 0x09, 0xc0, 0]);
+        assert_eq!(radiotap[2][2], 22);
+        assert_eq!(radiotap[2][16..22], [0x10, 12, 0x6c, 0x09, 0xc0, 0]);
         // 27 bytes and the FCS.
-        assert_eq!(radiotap(2).len(), (22_usize + 31).next_multiple_of(4));
+        assert_eq!(radiotap[2].len(), (22_usize + 31).next_multiple_of(4));
     }
 }

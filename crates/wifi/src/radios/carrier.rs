@@ -87,7 +87,7 @@ impl Carrier {
         let capture = capture.attempt("capture what is on air")?;
         let own = watch.clone();
         let addresses = radios.iter().map(|radio| radio.as_ref().map(|(_, address, _)| *address)).collect();
-        let carry = move || {
+        let thread = thread::Builder::new().name("medium".to_owned()).spawn(move || {
             // Otherwise the kernel may wake this thread 50 us late, and others may read a clock first, which takes
             // virtual time.
             let _ = set_timerslack(1);
@@ -106,8 +106,7 @@ impl Carrier {
                 say!("stacklab: the medium between radios has ended: {error}");
                 own.lock().ended = Some(error.to_string());
             }
-        };
-        let thread = thread::Builder::new().name("medium".to_owned()).spawn(carry);
+        });
         let thread = thread.attempt("start the medium between radios")?;
         Ok(Carrier { stop: Some(stop), thread: Some(thread), watch })
     }
@@ -167,9 +166,11 @@ impl Watch {
 
     /// The use of the channel in windows, nanoseconds of the monotonic clock.
     pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
-        let of_medium = |ns: u64| ns.saturating_sub(self.start_ns);
-        let windows: Vec<_> = windows.iter().map(|ends| ends.map(of_medium)).collect();
-        self.lock().medium.used(&windows)
+        let mut of_medium = Vec::new();
+        for ends in windows {
+            of_medium.push(ends.map(|ns| ns.saturating_sub(self.start_ns)));
+        }
+        self.lock().medium.used(&of_medium)
     }
 
     pub(crate) fn reseed(&self, seed: u64) {

@@ -92,11 +92,12 @@ impl Sessions {
                 hidden.without.push(tid);
             }
         }
-        let of_session = |tid: &u8| self.open.contains_key(&(frame.transmitter, frame.receiver(), *tid));
         match control & TYPE {
-            DATA if has_data_rate(frame) => match tid(frame).filter(of_session) {
-                Some(tid) => FrameKind::Aggregated { tid },
-                None => FrameKind::Single,
+            DATA if has_data_rate(frame) => match tid(frame) {
+                Some(tid) if self.open.contains_key(&(frame.transmitter, frame.receiver(), tid)) => {
+                    FrameKind::Aggregated { tid }
+                }
+                _ => FrameKind::Single,
             },
             _ if control == BLOCK_ACK_REQUEST => FrameKind::BlockAckRequest,
             _ => FrameKind::Basic,
@@ -204,10 +205,18 @@ mod tests {
     /// The access point accepts a session of the station; TID 5, 64 frames, immediate.
     const ACCEPTS: [u8; 9] = [3, 1, 7, 0, 0, 5 << 2 | 2, 0x10, 0, 0];
 
+    fn action(body: &[u8]) -> Frame {
+        frame([0xd0, 0], ACCESS_POINT, STATION, body)
+    }
+
+    /// Data from the access point to the station.
+    fn data_back(tid: u8) -> Frame {
+        frame([0x88, 0x42], ACCESS_POINT, STATION, &[tid, 0, 0xaa])
+    }
+
     #[test]
     fn frames_are_aggregated_within_a_session_only() {
         let mut sessions = Sessions::default();
-        let action = |body: &[u8]| frame([0xd0, 0], ACCESS_POINT, STATION, body);
         assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
         let mut refused = ACCEPTS;
         refused[3] = 37;
@@ -216,8 +225,7 @@ mod tests {
         sessions.note(&action(&ACCEPTS));
         assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
         assert_eq!(sessions.kind(&data(0)), FrameKind::Single, "of another TID");
-        let back = frame([0x88, 0x42], ACCESS_POINT, STATION, &[5, 0, 0xaa]);
-        assert_eq!(sessions.kind(&back), FrameKind::Single, "of the other direction");
+        assert_eq!(sessions.kind(&data_back(5)), FrameKind::Single, "of the other direction");
         // The recipient of TID 4 ends its session, then the one of TID 5.
         sessions.note(&action(&[3, 2, 0, 4 << 4, 0, 0]));
         assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
@@ -232,7 +240,6 @@ mod tests {
 
     #[test]
     fn protected_management_sessions_are_known_by_lengths() {
-        let back = |tid| frame([0x88, 0x42], ACCESS_POINT, STATION, &[tid, 0, 0xaa]);
         let mut sessions = Sessions::default();
         assert_eq!(sessions.kind(&data(0)), FrameKind::Single);
         assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
@@ -243,14 +250,14 @@ mod tests {
         sessions.note(&hidden(ACCESS_POINT, STATION, ADDBA_BODY));
         assert_eq!(sessions.kind(&data(0)), FrameKind::Aggregated { tid: 0 });
         assert_eq!(sessions.kind(&data(5)), FrameKind::Single, "its session comes next");
-        assert_eq!(sessions.kind(&back(0)), FrameKind::Single, "of the other direction");
+        assert_eq!(sessions.kind(&data_back(0)), FrameKind::Single, "of the other direction");
         // Both ask at the same time, and both accept.
         for from in [STATION, ACCESS_POINT, STATION, ACCESS_POINT] {
             let to = if from == STATION { ACCESS_POINT } else { STATION };
             sessions.note(&hidden(from, to, ADDBA_BODY));
         }
         assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
-        assert_eq!(sessions.kind(&back(0)), FrameKind::Aggregated { tid: 0 });
+        assert_eq!(sessions.kind(&data_back(0)), FrameKind::Aggregated { tid: 0 });
         sessions.note(&hidden(STATION, ACCESS_POINT, DELBA_BODY));
         assert_eq!(sessions.kind(&data(0)), FrameKind::Single);
     }
@@ -265,52 +272,58 @@ mod tests {
         assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
     }
 
+    /// A frame as the kernel has numbered it.
+    fn number_data(from: Address, number: u16) -> Frame {
+        let mut frame = data(5);
+        frame.transmitter = from;
+        frame.bytes[SEQUENCE..SEQUENCE + 2].copy_from_slice(&(number << 4 | 3).to_le_bytes());
+        frame
+    }
+
+    /// The number that a frame is sent with.
+    fn renumber(sessions: &Sessions, mut frame: Frame, at: usize) -> u16 {
+        sessions.number(&mut frame);
+        let control = u16::from_le_bytes([frame.bytes[at], frame.bytes[at + 1]]);
+        assert_eq!(control & 0xf, 3, "its fragment");
+        control >> 4
+    }
+
     #[test]
     fn dropped_frame_leaves_no_gap_in_a_session() {
-        let numbered = |from: Address, number: u16| {
-            let mut frame = data(5);
-            frame.transmitter = from;
-            frame.bytes[SEQUENCE..SEQUENCE + 2].copy_from_slice(&(number << 4 | 3).to_le_bytes());
-            frame
-        };
-        let seen = |sessions: &Sessions, mut frame: Frame, at: usize| {
-            sessions.number(&mut frame);
-            let control = u16::from_le_bytes([frame.bytes[at], frame.bytes[at + 1]]);
-            assert_eq!(control & 0xf, 3, "its fragment");
-            control >> 4
-        };
         let mut sessions = Sessions::default();
         // Outside of a session nobody waits for a number.
-        sessions.note_dropped(&numbered(STATION, 6));
-        sessions.note(&frame([0xd0, 0], ACCESS_POINT, STATION, &ACCEPTS));
-        assert_eq!(seen(&sessions, numbered(STATION, 7), SEQUENCE), 7);
-        sessions.note_dropped(&numbered(STATION, 8));
-        sessions.note_dropped(&numbered(STATION, 9));
-        assert_eq!(seen(&sessions, numbered(STATION, 10), SEQUENCE), 8);
-        assert_eq!(seen(&sessions, numbered(STATION, 1), SEQUENCE), 4095, "numbers have 12 bits");
-        assert_eq!(seen(&sessions, numbered([2, 0, 0, 0, 0, 2], 10), SEQUENCE), 10, "of another station");
+        sessions.note_dropped(&number_data(STATION, 6));
+        sessions.note(&action(&ACCEPTS));
+        assert_eq!(renumber(&sessions, number_data(STATION, 7), SEQUENCE), 7);
+        sessions.note_dropped(&number_data(STATION, 8));
+        sessions.note_dropped(&number_data(STATION, 9));
+        assert_eq!(renumber(&sessions, number_data(STATION, 10), SEQUENCE), 8);
+        assert_eq!(renumber(&sessions, number_data(STATION, 1), SEQUENCE), 4095, "numbers have 12 bits");
+        let other = number_data([2, 0, 0, 0, 0, 2], 10);
+        assert_eq!(renumber(&sessions, other, SEQUENCE), 10, "of another station");
         let mut request = frame([BLOCK_ACK_REQUEST, 0], STATION, ACCESS_POINT, &[]);
         request.bytes[REQUEST_CONTROL..REQUEST_SEQUENCE + 2].copy_from_slice(&[4, 5 << 4, 0xa3, 0]);
-        assert_eq!(seen(&sessions, request, REQUEST_SEQUENCE), 8, "what a BlockAckReq begins with");
+        assert_eq!(renumber(&sessions, request, REQUEST_SEQUENCE), 8, "what a BlockAckReq begins with");
         // A new session begins with the kernel's number.
-        sessions.note(&frame([0xd0, 0], ACCESS_POINT, STATION, &ACCEPTS));
-        assert_eq!(seen(&sessions, numbered(STATION, 11), SEQUENCE), 11);
+        sessions.note(&action(&ACCEPTS));
+        assert_eq!(renumber(&sessions, number_data(STATION, 11), SEQUENCE), 11);
     }
 
     #[test]
     fn management_control_and_null_frames_have_basic_rate() {
         let mut sessions = Sessions::default();
-        let mut of = |control: u8| {
-            let frame = frame([control, 0], STATION, ACCESS_POINT, &[0; 8]);
-            (sessions.kind(&frame), category(&frame))
-        };
         use AccessCategory::{BestEffort, Voice};
-        assert_eq!(of(0x40), (FrameKind::Basic, Voice), "a probe request");
-        assert_eq!(of(0x48), (FrameKind::Basic, BestEffort), "a null frame");
-        assert_eq!(of(0xc8), (FrameKind::Basic, BestEffort), "a QoS null frame");
-        assert_eq!(of(0x84), (FrameKind::BlockAckRequest, BestEffort));
-        assert_eq!(of(0xa4), (FrameKind::Basic, BestEffort), "a PS-Poll");
-        assert_eq!(of(0x08), (FrameKind::Single, BestEffort), "data without QoS");
+        for (control, kind, access, what) in [
+            (0x40, FrameKind::Basic, Voice, "a probe request"),
+            (0x48, FrameKind::Basic, BestEffort, "a null frame"),
+            (0xc8, FrameKind::Basic, BestEffort, "a QoS null frame"),
+            (0x84, FrameKind::BlockAckRequest, BestEffort, "a BlockAckReq"),
+            (0xa4, FrameKind::Basic, BestEffort, "a PS-Poll"),
+            (0x08, FrameKind::Single, BestEffort, "data without QoS"),
+        ] {
+            let frame = frame([control, 0], STATION, ACCESS_POINT, &[0; 8]);
+            assert_eq!((sessions.kind(&frame), category(&frame)), (kind, access), "{what}");
+        }
     }
 
     #[test]

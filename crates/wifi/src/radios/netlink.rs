@@ -76,15 +76,19 @@ impl Frame {
     /// Reads the attributes of a FRAME from the kernel. `None` if one is missing or malformed.
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         attributes(message).all(|attribute| attribute.is_some()).then_some(())?;
-        let of = |kind| find(message, kind);
-        let bytes = of(FRAME_BYTES).filter(|bytes| (MIN_BYTES..=MAX_FRAME_LENGTH).contains(&bytes.len()))?;
+        let bytes = find(message, FRAME_BYTES)?;
+        if !(MIN_BYTES..=MAX_FRAME_LENGTH).contains(&bytes.len()) {
+            return None;
+        }
+        let tries = find(message, TX_INFO).unwrap_or_default();
+        let flags = find(message, TX_INFO_FLAGS).unwrap_or_default();
         Some(Frame {
-            transmitter: of(ADDR_TRANSMITTER)?.try_into().ok()?,
+            transmitter: find(message, ADDR_TRANSMITTER)?.try_into().ok()?,
             bytes: bytes.to_vec(),
-            wants_ack: u32_at(of(FLAGS)?, 0)? & NO_ACK == 0,
-            frequency: u32_at(of(FREQ)?, 0)?,
-            rates: read_rates(of(TX_INFO).unwrap_or_default(), of(TX_INFO_FLAGS).unwrap_or_default()),
-            cookie: u64::from_ne_bytes(of(COOKIE)?.try_into().ok()?),
+            wants_ack: read_number(message, FLAGS)? & NO_ACK == 0,
+            frequency: read_number(message, FREQ)?,
+            rates: read_rates(tries, flags),
+            cookie: u64::from_ne_bytes(find(message, COOKIE)?.try_into().ok()?),
         })
     }
 
@@ -97,6 +101,10 @@ impl Frame {
     pub(crate) fn is_for_group(&self) -> bool {
         self.receiver()[0] & 1 == 1
     }
+}
+
+fn read_number(message: &[u8], kind: u16) -> Option<u32> {
+    u32_at(find(message, kind)?, 0)
 }
 
 /// `struct hwsim_tx_rate` (index, tries) and `struct hwsim_tx_rate_flag` (index, flags), both packed.
@@ -228,9 +236,10 @@ pub(crate) fn sleeps(index: u32) -> Result<bool, Fault> {
 /// Reads the attributes of an interface. `None` without a channel, or if they are malformed.
 pub(crate) fn read_channel(message: &[u8]) -> Option<Channel> {
     attributes(message).all(|attribute| attribute.is_some()).then_some(())?;
-    let of = |kind| u32_at(find(message, kind)?, 0);
-    let width = *WIDTHS.get(of(CHANNEL_WIDTH)? as usize)?;
-    Some(Channel { frequency: of(WIPHY_FREQ)?, width, center: of(CENTER_FREQ1)? })
+    let width = *WIDTHS.get(read_number(message, CHANNEL_WIDTH)? as usize)?;
+    let frequency = read_number(message, WIPHY_FREQ)?;
+    let center = read_number(message, CENTER_FREQ1)?;
+    Some(Channel { frequency, width, center })
 }
 
 #[cfg(test)]
@@ -282,22 +291,19 @@ mod tests {
 
     #[test]
     fn a_status_says_what_became_of_the_frame() {
-        let frame = Frame::read(&from_the_kernel(&data_frame(), 1)).unwrap();
-        let status = |acknowledged, wants_ack| {
-            let frame = Frame { wants_ack, ..frame.clone() };
-            status(&frame, acknowledged, &frame.rates)
-        };
-        let read = |bytes: &[u8], wanted: u16| find(bytes, wanted).unwrap().to_vec();
+        let mut frame = Frame::read(&from_the_kernel(&data_frame(), 1)).unwrap();
         for (acknowledged, wants_ack, flags) in
-            [(true, true, ACKNOWLEDGED), (false, true, 0), (true, false, NO_ACK)]
+            [(true, false, NO_ACK), (false, true, 0), (true, true, ACKNOWLEDGED)]
         {
-            assert_eq!(read(&status(acknowledged, wants_ack), FLAGS), flags.to_ne_bytes());
+            frame.wants_ack = wants_ack;
+            let status = status(&frame, acknowledged, &frame.rates);
+            assert_eq!(find(&status, FLAGS).unwrap(), flags.to_ne_bytes());
         }
-        let status = status(true, true);
-        assert_eq!(read(&status, ADDR_TRANSMITTER), STATION);
-        assert_eq!(read(&status, TX_INFO), [15, 3, 0xff, 0, 0xff, 0, 0xff, 0]);
-        assert_eq!(read(&status, COOKIE), 7_u64.to_ne_bytes());
-        assert_eq!(read(&status, SIGNAL), (-50_i32).to_ne_bytes());
+        let status = status(&frame, true, &frame.rates);
+        assert_eq!(find(&status, ADDR_TRANSMITTER).unwrap(), STATION);
+        assert_eq!(find(&status, TX_INFO).unwrap(), [15, 3, 0xff, 0, 0xff, 0, 0xff, 0]);
+        assert_eq!(find(&status, COOKIE).unwrap(), 7_u64.to_ne_bytes());
+        assert_eq!(find(&status, SIGNAL).unwrap(), (-50_i32).to_ne_bytes());
     }
 
     #[test]

@@ -40,21 +40,24 @@ pub(crate) fn saturate(
     end_ns: u64,
     mut see: impl FnMut(&mut Medium, &Event),
 ) {
-    let mut id = 0;
-    let mut fill = |medium: &mut Medium, now_ns| {
-        for (from, to) in senders {
-            while medium.submit(now_ns, data(id, *from, *to, bytes)).is_ok() {
-                id += 1;
-            }
-        }
-    };
-    fill(medium, 0);
+    let mut id = fill(medium, senders, bytes, 0, 0);
     while let Some(now_ns) = medium.next_ns().filter(|at_ns| *at_ns < end_ns) {
         while let Some(event) = medium.poll(now_ns) {
             see(medium, &event);
         }
-        fill(medium, now_ns);
+        id = fill(medium, senders, bytes, now_ns, id);
     }
+}
+
+/// Fills the queues of all senders with frames from this number on. Returns the next number.
+fn fill(medium: &mut Medium, senders: &[(NodeId, NodeId)], bytes: u32, now_ns: u64, first: u64) -> u64 {
+    let mut id = first;
+    for (from, to) in senders {
+        while medium.submit(now_ns, data(id, *from, *to, bytes)).is_ok() {
+            id += 1;
+        }
+    }
+    id
 }
 
 /// Mbit/s of payload of so many frames in this time.

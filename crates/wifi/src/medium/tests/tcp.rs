@@ -19,14 +19,17 @@ enum Part {
     Acknowledgement(u64),
 }
 
+fn count_bytes(part: Part) -> u32 {
+    let headers = Family::Ipv4.header_bytes() + Transport::Tcp.header_bytes();
+    match part {
+        Part::Segment => mpdu_bytes(Security::Wpa2, headers + PAYLOAD),
+        Part::Acknowledgement(_) => mpdu_bytes(Security::Wpa2, headers),
+    }
+}
+
 /// A stream's Mbit/s, and how many of its acknowledgements shared an exchange. The receiver acknowledges each second
 /// segment, or once what has arrived together.
 fn stream(frames: u32, each_second: bool) -> (f64, f64) {
-    let headers = Family::Ipv4.header_bytes() + Transport::Tcp.header_bytes();
-    let length = |part| match part {
-        Part::Segment => mpdu_bytes(Security::Wpa2, headers + PAYLOAD),
-        Part::Acknowledgement(_) => mpdu_bytes(Security::Wpa2, headers),
-    };
     let mut medium = Medium::new(MediumSettings { queue_frames: 150, ..settings(frames) }, 5).unwrap();
     let [access_point, sender, receiver] =
         [Role::AccessPoint, Role::Station, Role::Station].map(|role| medium.add(role));
@@ -60,7 +63,7 @@ fn stream(frames: u32, each_second: bool) -> (f64, f64) {
         for (from, to, part) in out {
             let id = parts.len() as u64;
             parts.insert(FrameId(id), part);
-            medium.submit(now_ns, data(id, from, to, length(part))).unwrap();
+            medium.submit(now_ns, data(id, from, to, count_bytes(part))).unwrap();
         }
         match medium.next_ns().filter(|at_ns| *at_ns < END_NS) {
             Some(next_ns) => now_ns = next_ns,
