@@ -107,14 +107,7 @@ impl Running {
 
     /// From lines such as `1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF`.
     fn listed(locks: &str) -> Self {
-        let file = |line: &str| {
-            let mut words = line.split_whitespace().skip(1);
-            let mut place =
-                words.next().filter(|kind| *kind == "FLOCK").and_then(|_| words.nth(3))?.split(':');
-            let mut hex = || u64::from_str_radix(place.next()?, 16).ok();
-            Some((hex()?, hex()?, place.next()?.parse().ok()?))
-        };
-        Running(locks.lines().filter_map(file).collect())
+        Running(locks.lines().filter_map(parse_lock).collect())
     }
 
     pub(super) fn has(&self, Stamp { file: (device, inode), .. }: Stamp) -> bool {
@@ -122,6 +115,19 @@ impl Running {
         let minor = (device & 0xff) | (device >> 12 & !0xff);
         self.0.contains(&(major, minor, inode))
     }
+}
+
+/// The file of a line; `None` if the lock is of another kind.
+fn parse_lock(line: &str) -> Option<(u64, u64, u64)> {
+    let mut words = line.split_whitespace().skip(1);
+    if words.next()? != "FLOCK" {
+        return None;
+    }
+    let mut place = words.nth(3)?.split(':');
+    let major = u64::from_str_radix(place.next()?, 16).ok()?;
+    let minor = u64::from_str_radix(place.next()?, 16).ok()?;
+    let inode = place.next()?.parse().ok()?;
+    Some((major, minor, inode))
 }
 
 #[cfg(test)]

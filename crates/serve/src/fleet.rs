@@ -217,32 +217,36 @@ mod tests {
         let place = folder.path().join("fleet.db").display().to_string();
         assert!(Fleet::open(&place).is_err());
         let mut store = Store::open(&place).unwrap();
-        let agent = |name: String| AgentInfo::new(&name, &[("site".into(), "<x>".into())], &[], &[]);
-        let pair = |number| NewPair {
-            sender: AgentInfo { links: Default::default(), ..agent(format!("a{number}")).unwrap() },
-            receiver: AgentInfo { links: Default::default(), ..agent(format!("b{number}")).unwrap() },
-            skipped: None,
-        };
-        let pairs: Vec<NewPair> = (0..pairs).map(pair).collect();
-        store.put_agents(pairs.iter().flat_map(|pair| [&pair.sender, &pair.receiver]), FAR).unwrap();
+        let mut new_pairs = Vec::new();
+        for number in 0..pairs {
+            let sender = make_agent(&format!("a{number}"));
+            let receiver = make_agent(&format!("b{number}"));
+            new_pairs.push(NewPair { sender, receiver, skipped: None });
+        }
+        store.put_agents(new_pairs.iter().flat_map(|pair| [&pair.sender, &pair.receiver]), FAR).unwrap();
         let source = StudySource {
             name: "quickstart".to_owned(),
             text: include_str!("../../../studies/quickstart.toml").to_owned(),
         };
         let study = FleetStudy::new(source, None, vec![], 1, 2).unwrap();
-        let order = (0..pairs.len() as u32).flat_map(|pair| [pair, pair]).collect();
+        let order = (0..pairs as u32).flat_map(|pair| [pair, pair]).collect();
         let campaign = NewCampaign {
             id: "lab".to_owned(),
             created_ns: 1,
             request: serde_json::to_string(&study).unwrap(),
             class: Class::Exclusive,
             most_attempts: 2,
-            pairs,
+            pairs: new_pairs,
             order,
         };
         store.put_campaign(&campaign).unwrap();
         let fleet = Fleet::open(&place).unwrap();
         (folder, store, fleet)
+    }
+
+    fn make_agent(name: &str) -> AgentInfo {
+        let agent = AgentInfo::new(name, &[("site".into(), "<x>".into())], &[], &[]).unwrap();
+        AgentInfo { links: Default::default(), ..agent }
     }
 
     fn ask(fleet: &Fleet, from: usize, failed: bool) -> Value {
@@ -253,23 +257,20 @@ mod tests {
     #[test]
     fn many_pairs_come_in_parts() {
         let (_folder, _store, fleet) = store(250);
-        let part = |from| {
-            let page = ask(&fleet, from, false);
-            let pairs = page["pairs"].as_array().unwrap();
-            let names =
-                [&pairs[0], &pairs[pairs.len() - 1]].map(|pair| pair["name"].as_str().unwrap().to_owned());
-            (
-                page["part"].as_str().unwrap().to_owned(),
-                names,
-                page["before"].as_u64(),
-                page["after"].as_u64(),
-            )
-        };
-        let names = |first: &str, last: &str| [first.to_owned(), last.to_owned()];
-        assert_eq!(part(0), ("1 to 100 of 250".to_owned(), names("a0 -> b0", "a99 -> b99"), None, Some(100)));
-        let last = ("201 to 250 of 250".to_owned(), names("a200 -> b200", "a249 -> b249"), Some(100), None);
-        assert_eq!(part(200), last);
-        assert_eq!(part(9999), last);
+        let first = ask(&fleet, 0, false);
+        assert_eq!((&first["part"], &first["after"]), (&"1 to 100 of 250".into(), &100.into()));
+        assert!(first["before"].is_null());
+        assert_eq!(first["pairs"].as_array().unwrap().len(), 100);
+        assert_eq!(first["pairs"][0]["name"], "a0 -> b0");
+        assert_eq!(first["pairs"][99]["name"], "a99 -> b99");
+        for from in [200, 9999] {
+            let last = ask(&fleet, from, false);
+            assert_eq!((&last["part"], &last["before"]), (&"201 to 250 of 250".into(), &100.into()));
+            assert!(last["after"].is_null());
+            assert_eq!(last["pairs"].as_array().unwrap().len(), 50);
+            assert_eq!(last["pairs"][0]["name"], "a200 -> b200");
+            assert_eq!(last["pairs"][49]["name"], "a249 -> b249");
+        }
         assert_eq!(ask(&fleet, 0, false)["agents"].as_array().unwrap().len(), AGENTS);
         assert_eq!(ask(&fleet, 0, false)["unlisted_agents"], 300);
     }

@@ -116,19 +116,15 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
     let library = Library::open(&options.folder)?;
     let fleet = options.fleet.as_deref().map(Fleet::open).transpose()?;
     let address = options.listen;
-    let failed = |reason: std::io::Error| {
-        let advice = listen_advice(&reason, "another program", "--listen :8100");
-        other(format!("could not serve the page on {address}: {reason}{advice}"))
-    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Threads that read records. More of them would only take processor time from a running campaign.
         .max_blocking_threads(2)
         .build()
-        .map_err(failed)?;
+        .map_err(|reason| fail_to_listen(address, reason))?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
+        let listener = TcpListener::bind(address).await.map_err(|reason| fail_to_listen(address, reason))?;
+        let bound = listener.local_addr().map_err(|reason| fail_to_listen(address, reason))?;
         let guard = Guard::new(bound, options.token.as_deref())?;
         let shown =
             fleet.as_ref().map_or_else(String::new, |fleet| format!(", and the fleet of {}", fleet.place()));
@@ -146,6 +142,11 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
         answer(listener, routes::routes(server)).await;
         Ok(())
     })
+}
+
+fn fail_to_listen(address: SocketAddr, reason: std::io::Error) -> ServeError {
+    let advice = listen_advice(&reason, "another program", "--listen :8100");
+    other(format!("could not serve the page on {address}: {reason}{advice}"))
 }
 
 async fn answer(listener: TcpListener, routes: Router) {

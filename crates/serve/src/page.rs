@@ -234,10 +234,13 @@ mod tests {
         let none =
             fill(vec![1], 0, |_, _| -> Result<((), usize), ServeError> { panic!("nothing is asked for") });
         assert!(none.unwrap().is_empty());
-        let of = |sizes: Vec<usize>| fill(sizes, 100, |size, _| Ok((size, size))).unwrap();
-        assert_eq!(of(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);
+        assert_eq!(fill_with_sizes(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);
         // After MAX_MISSES consecutive items that are too large, the rest is skipped.
-        assert_eq!(of([vec![90], vec![50; MAX_MISSES], vec![1]].concat()), [90]);
+        assert_eq!(fill_with_sizes([vec![90], vec![50; MAX_MISSES], vec![1]].concat()), [90]);
+    }
+
+    fn fill_with_sizes(sizes: Vec<usize>) -> Vec<usize> {
+        fill(sizes, 100, |size, _| Ok((size, size))).unwrap()
     }
 
     #[test]

@@ -296,9 +296,12 @@ mod tests {
         let asked = ask_for_token();
         assert_eq!(asked.status(), StatusCode::FORBIDDEN);
         assert!(asked.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("form-action 'self'"));
-        let accepts = |kinds: &str| HeaderMap::from_iter([(ACCEPT, kinds.parse().unwrap())]);
-        assert!(is_for_a_browser(&accepts("text/html,application/xhtml+xml;q=0.9")));
-        assert!(!is_for_a_browser(&accepts("application/json")) && !is_for_a_browser(&HeaderMap::new()));
+        assert!(is_for_a_browser(&accept("text/html,application/xhtml+xml;q=0.9")));
+        assert!(!is_for_a_browser(&accept("application/json")) && !is_for_a_browser(&HeaderMap::new()));
+    }
+
+    fn accept(kinds: &str) -> HeaderMap {
+        HeaderMap::from_iter([(ACCEPT, kinds.parse().unwrap())])
     }
 
     #[test]
@@ -306,18 +309,19 @@ mod tests {
         let (_folder, _path, library) = folder();
         let server = server(library);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let ask = |name: &str| {
-            let name = Some(name.to_owned());
-            runtime.block_on(changes(State(server.clone()), Query(Followed { name })))
-        };
-        assert_eq!(ask("b.stacklab").status(), StatusCode::NOT_FOUND);
+        assert_eq!(follow(&runtime, &server, "b.stacklab").status(), StatusCode::NOT_FOUND);
         assert_eq!(server.streams.available_permits(), STREAMS);
-        let mut followed = vec![ask("a.stacklab")];
+        let mut followed = vec![follow(&runtime, &server, "a.stacklab")];
         assert_eq!((followed[0].status(), server.streams.available_permits()), (StatusCode::OK, STREAMS - 1));
-        followed.extend((1..STREAMS).map(|_| ask("a.stacklab")));
+        followed.extend((1..STREAMS).map(|_| follow(&runtime, &server, "a.stacklab")));
         assert!(followed.iter().all(|answer| answer.status() == StatusCode::OK));
-        assert_eq!(ask("a.stacklab").status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(follow(&runtime, &server, "a.stacklab").status(), StatusCode::SERVICE_UNAVAILABLE);
         followed.pop();
-        assert_eq!(ask("a.stacklab").status(), StatusCode::OK);
+        assert_eq!(follow(&runtime, &server, "a.stacklab").status(), StatusCode::OK);
+    }
+
+    fn follow(runtime: &tokio::runtime::Runtime, server: &Arc<Server>, name: &str) -> Response {
+        let name = Some(name.to_owned());
+        runtime.block_on(changes(State(server.clone()), Query(Followed { name })))
     }
 }
