@@ -24,13 +24,20 @@ impl Pooled {
         if pairs == 0 {
             return None;
         }
-        let share = |effect: &Effect| effect.pairs as f64 / pairs as f64;
-        let variances = || effects.iter().map(|effect| (share(effect) * effect.error).powi(2));
-        let variance: f64 = variances().sum();
-        let parts = variances().zip(effects).map(|(part, effect)| part.powi(2) / effect.degrees_of_freedom);
-        let parts: f64 = parts.sum();
+        let mut estimates = Vec::new();
+        let mut variances = Vec::new();
+        let mut parts = Vec::new();
+        for effect in effects {
+            let share = effect.pairs as f64 / pairs as f64;
+            let variance = (share * effect.error).powi(2);
+            estimates.push(share * effect.estimate.ln());
+            variances.push(variance);
+            parts.push(variance.powi(2) / effect.degrees_of_freedom);
+        }
+        let variance: f64 = variances.iter().sum();
+        let parts: f64 = parts.iter().sum();
         let bias = Student {
-            estimate: effects.iter().map(|effect| share(effect) * effect.estimate.ln()).sum(),
+            estimate: estimates.iter().sum(),
             error: variance.sqrt(),
             degrees_of_freedom: if parts > 0.0 { variance.powi(2) / parts } else { 1.0 },
         };
@@ -89,8 +96,10 @@ pub fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
         reports.iter().flat_map(|report| &report.comparisons).map(|one| one.question.metric).collect();
     let mut found = BTreeMap::new();
     for key in labels.keys().chain(order.keys()) {
-        let pooled = |of: &Effects| Pooled::of(of.get(key)?);
-        let bias = Bias { labels: pooled(&labels), order: pooled(&order) };
+        let bias = Bias {
+            labels: labels.get(key).and_then(|effects| Pooled::of(effects)),
+            order: order.get(key).and_then(|effects| Pooled::of(effects)),
+        };
         if compared.contains(&key.0) && key.0.scale() == Scale::Ratio && bias.bound().is_some() {
             found.insert(*key, bias);
         }
@@ -100,21 +109,21 @@ pub fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
 
 /// A line for each metric and transport: `stream udp throughput: bias of the method: below 0.06 % (..)`.
 pub fn lines(reports: &[Findings]) -> Vec<String> {
-    let biases = biases(reports);
-    let line = |((metric, transport), bias): (&(Metric, Transport), &Bias)| {
-        let said: Vec<String> = [
-            ("one arm against itself", bias.labels),
-            ("the arm that is set up second against the first", bias.order),
-        ]
-        .into_iter()
-        .filter_map(|(what, pooled)| Some(format!("{what} {}", pooled?)))
-        .collect();
+    let mut lines = Vec::new();
+    for ((metric, transport), bias) in &biases(reports) {
+        let mut contrasts = Vec::new();
+        if let Some(labels) = bias.labels {
+            contrasts.push(format!("one arm against itself {labels}"));
+        }
+        if let Some(order) = bias.order {
+            contrasts.push(format!("the arm that is set up second against the first {order}"));
+        }
         let below = 100.0 * bias.bound().unwrap_or(f64::INFINITY);
-        format!(
+        lines.push(format!(
             "{} {transport} {metric}: bias of the method: below {below:.2} % ({})",
             metric.probe(),
-            said.join("; ")
-        )
-    };
-    biases.iter().map(line).collect()
+            contrasts.join("; ")
+        ));
+    }
+    lines
 }

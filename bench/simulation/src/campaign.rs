@@ -135,8 +135,8 @@ impl Tally {
             _ => {}
         }
         self.campaigns += 1;
-        let covers = |paired: &Paired| paired.interval(0.95).contains(ratio);
-        self.covered += usize::from(ended.paired.as_ref().is_ok_and(covers));
+        let covers = ended.paired.as_ref().is_ok_and(|paired| paired.interval(0.95).contains(ratio));
+        self.covered += usize::from(covers);
         self.blocks += ended.blocks;
     }
 
@@ -151,12 +151,11 @@ pub const MARGIN: f64 = 0.02;
 
 /// ipv6 against ipv4.
 pub fn question(metric: Metric, margin: f64) -> Question {
-    let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
     Question {
         factor: Factor::Family,
         metric,
-        baseline: cell(Family::Ipv4),
-        candidate: cell(Family::Ipv6),
+        baseline: Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128),
+        candidate: Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 128),
         margin,
     }
 }

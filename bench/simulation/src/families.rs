@@ -24,38 +24,45 @@ pub const RULE: Rule = Rule { min: 8, max: 40 };
 
 /// The families that are simulated.
 pub fn all() -> Vec<Comparisons> {
-    let mixture = |n: usize| (0..n).map(move |place| 0.01 + 0.02 * place as f64 / (n - 1) as f64);
-    let of = |name, effects: Vec<f64>, sd| Comparisons { name, effects, sd, goes_on: false };
-    vec![
-        of("1 null", vec![0.0], 0.02),
-        of("21 nulls", vec![0.0; 21], 0.02),
-        of("60 nulls", vec![0.0; 60], 0.02),
-        of("300 nulls", vec![0.0; 300], 0.02),
-        of("15 of 1 to 3 %, 6 nulls", mixture(15).chain(vec![0.0; 6]).collect(), 0.02),
-        of("the same, sd 0.9 %", mixture(15).chain(vec![0.0; 6]).collect(), 0.009),
-        of("10 of 2 %, 50 nulls", [vec![0.02; 10], vec![0.0; 50]].concat(), 0.02),
-        of("30 of 2 %, 270 nulls", [vec![0.02; 30], vec![0.0; 270]].concat(), 0.02),
-        of("21 at the margin", vec![0.01_f64.ln_1p(); 21], 0.009),
-    ]
+    let mut mixture: Vec<f64> = (0..15).map(|place| 0.01 + 0.02 * f64::from(place) / 14.0).collect();
+    mixture.extend([0.0; 6]);
+    let kinds = [
+        ("1 null", vec![0.0], 0.02),
+        ("21 nulls", vec![0.0; 21], 0.02),
+        ("60 nulls", vec![0.0; 60], 0.02),
+        ("300 nulls", vec![0.0; 300], 0.02),
+        ("15 of 1 to 3 %, 6 nulls", mixture.clone(), 0.02),
+        ("the same, sd 0.9 %", mixture, 0.009),
+        ("10 of 2 %, 50 nulls", [vec![0.02; 10], vec![0.0; 50]].concat(), 0.02),
+        ("30 of 2 %, 270 nulls", [vec![0.02; 30], vec![0.0; 270]].concat(), 0.02),
+        ("21 at the margin", vec![0.01_f64.ln_1p(); 21], 0.009),
+    ];
+    let mut families = Vec::new();
+    for (name, effects, sd) in kinds {
+        families.push(Comparisons { name, effects, sd, goes_on: false });
+    }
+    families
 }
 
 /// Families whose differences are small beside their noise: those that are claimed are the ones that look large.
 pub fn weak() -> Vec<Comparisons> {
-    let of = |name, n: usize, goes_on| {
+    let kinds = [
+        ("1 of 1 %", 1, false),
+        ("21, half of 1 %", 21, false),
+        ("60, half of 1 %", 60, false),
+        ("300, half of 1 %", 300, false),
+        ("1, measured further", 1, true),
+        ("21, measured further", 21, true),
+        ("60, measured further", 60, true),
+        ("300, measured further", 300, true),
+    ];
+    let mut families = Vec::new();
+    for (name, n, goes_on) in kinds {
         // Half of the arms are alike.
         let effects = (0..n).map(|place| if place % 2 == 0 { 0.01 } else { 0.0 }).collect();
-        Comparisons { name, effects, sd: 0.03, goes_on }
-    };
-    vec![
-        of("1 of 1 %", 1, false),
-        of("21, half of 1 %", 21, false),
-        of("60, half of 1 %", 60, false),
-        of("300, half of 1 %", 300, false),
-        of("1, measured further", 1, true),
-        of("21, measured further", 21, true),
-        of("60, measured further", 60, true),
-        of("300, measured further", 300, true),
-    ]
+        families.push(Comparisons { name, effects, sd: 0.03, goes_on });
+    }
+    families
 }
 
 /// What campaigns of a family gave, on average.

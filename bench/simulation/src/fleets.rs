@@ -111,22 +111,30 @@ pub fn simulate(count: usize, seed: u128, fleet: &Fleet) -> Found {
     for _ in 0..count {
         let over = one(&mut simulation, fleet, &[0.0]);
         let pooled = over.pooled.expect("there are two pairs");
-        let is = |is: bool| f64::from(u8::from(is));
         let interval = pooled.effect.interval95;
-        found.covered += is(interval.contains(1.0));
+        found.covered += count_if(interval.contains(1.0));
         found.half_width += (interval.high / interval.low).ln() / 2.0;
-        found.spread_covered += is(pooled.spread_interval.contains(fleet.spread));
+        found.spread_covered += count_if(pooled.spread_interval.contains(fleet.spread));
         let another = (fleet.spread * simulation.normal()).exp();
-        found.predicted += is(pooled.prediction.is_some_and(|prediction| prediction.contains(another)));
-        found.better += is(matches!(over.verdict, Verdict::Better(_)));
+        let predicts = pooled.prediction.is_some_and(|prediction| prediction.contains(another));
+        found.predicted += count_if(predicts);
+        found.better += count_if(matches!(over.verdict, Verdict::Better(_)));
         let over = one(&mut simulation, fleet, &[MARGIN.ln_1p()]);
-        found.equivalent += is(over.verdict == Verdict::Equivalent);
+        found.equivalent += count_if(over.verdict == Verdict::Equivalent);
     }
-    let mean = |sum: f64| sum / count as f64;
-    let Found { covered, half_width, spread_covered, predicted, better, equivalent } = found;
-    let [covered, half_width, spread_covered] = [covered, half_width, spread_covered].map(mean);
-    let [predicted, better, equivalent] = [predicted, better, equivalent].map(mean);
-    Found { covered, half_width, spread_covered, predicted, better, equivalent }
+    let count = count as f64;
+    Found {
+        covered: found.covered / count,
+        half_width: found.half_width / count,
+        spread_covered: found.spread_covered / count,
+        predicted: found.predicted / count,
+        better: found.better / count,
+        equivalent: found.equivalent / count,
+    }
+}
+
+fn count_if(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
 }
 
 /// The share of false claims among the claims over pairs, on average, and the share of the comparisons with a

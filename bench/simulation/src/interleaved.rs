@@ -38,7 +38,7 @@ pub fn print(count: usize) {
             "\n{:<11} {:>6} {:>6}  {:>22}  {:>7} {:>7}",
             "trials of", "trials", "rounds", "b against a [95 %], %", "sd, %", "most, %"
         );
-        all.iter().for_each(as_recorded);
+        all.iter().for_each(print_trials);
         println!("\n{:<37}  {:-^27}  {:-^27}", "", "no effect", "effect");
         println!(
             "{:<11} {:<10} {:>7} {:>6}  {:>6} {:>6} {:>6} {:>6}  {:>6} {:>6} {:>6} {:>6}",
@@ -66,7 +66,7 @@ pub fn print(count: usize) {
 }
 
 /// What the trials are like.
-fn as_recorded(recorded: &Recorded) {
+fn print_trials(recorded: &Recorded) {
     let figures: Vec<(f64, f64)> = recorded.figures(1.0).iter().map(|[figures, _]| *figures).collect();
     let logs: Vec<f64> = figures.iter().map(|(a, b)| 100.0 * (b / a).ln()).collect();
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
@@ -109,26 +109,39 @@ fn line(count: usize, recorded: &Recorded, place: u128, study: (&str, Rule, f64)
 
 /// Mean number of blocks of these campaigns.
 fn mean_blocks(outcomes: &[Tally]) -> f64 {
-    let sum = |of: fn(&Tally) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
-    sum(|outcome| outcome.blocks) / sum(|outcome| outcome.campaigns)
+    let mut blocks = 0;
+    let mut campaigns = 0;
+    for outcome in outcomes {
+        blocks += outcome.blocks;
+        campaigns += outcome.campaigns;
+    }
+    blocks as f64 / campaigns as f64
 }
 
 /// Prints mean, least and most of all lines.
 fn summary(lines: &[Vec<Tally>]) {
-    let of = |name: &str, shares: Vec<f64>| {
-        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-        let (least, most) = shares
-            .iter()
-            .fold((f64::MAX, f64::MIN), |(least, most), share| (least.min(*share), most.max(*share)));
-        println!("{name}: mean {mean:.2}, {least:.1} to {most:.1}");
-    };
-    let covered = |outcome: &Tally| outcome.percent(outcome.covered);
+    let mut better = Vec::new();
+    let mut covered = Vec::new();
+    let mut covered_of_many = Vec::new();
+    for line in lines {
+        better.push(line[0].percent(line[0].better));
+        for outcome in line {
+            let percent = outcome.percent(outcome.covered);
+            covered.push(percent);
+            if outcome.blocks >= 20 * outcome.campaigns {
+                covered_of_many.push(percent);
+            }
+        }
+    }
     println!();
-    of(
-        "better without an effect, per cent",
-        lines.iter().map(|line| line[0].percent(line[0].better)).collect(),
-    );
-    of("95 % intervals that cover, per cent", lines.iter().flatten().map(covered).collect());
-    let narrow = lines.iter().flatten().filter(|outcome| outcome.blocks >= 20 * outcome.campaigns);
-    of("the same where there were 20 blocks or more on average", narrow.map(covered).collect());
+    print_shares("better without an effect, per cent", &better);
+    print_shares("95 % intervals that cover, per cent", &covered);
+    print_shares("the same where there were 20 blocks or more on average", &covered_of_many);
+}
+
+fn print_shares(name: &str, shares: &[f64]) {
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let least = shares.iter().copied().fold(f64::MAX, f64::min);
+    let most = shares.iter().copied().fold(f64::MIN, f64::max);
+    println!("{name}: mean {mean:.2}, {least:.1} to {most:.1}");
 }

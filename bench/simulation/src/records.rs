@@ -86,8 +86,9 @@ pub fn simulate(count: usize, seed: u128, records: &Records) -> f64 {
         });
         let campaigns = [&campaign(&cells, &probes, &a), &campaign(&cells, &probes, &b)];
         let found = between(campaigns, ["A", "B"], &[], None).expect("both have all cells");
-        let is_claimed = |change: &Change| matches!(change, Change::Better | Change::Worse);
-        wrong += usize::from(found.figures.iter().any(|figure| is_claimed(&figure.change)));
+        let claims =
+            found.figures.iter().any(|figure| matches!(figure.change, Change::Better | Change::Worse));
+        wrong += usize::from(claims);
     }
     wrong as f64 / count as f64
 }

@@ -66,29 +66,31 @@ pub struct Found {
 
 /// The campaigns that are simulated.
 pub fn all() -> Vec<Resumed> {
-    let half = |n: usize| (0..n).map(|place| if place % 2 == 0 { 0.04 } else { 0.0 }).collect::<Vec<f64>>();
-    let of = |name, effects, schedule, interruptions, change| Resumed {
-        name,
-        effects,
-        schedule,
-        interruptions,
-        change,
-    };
     let other_hour = Change::Level(1.4);
-    vec![
-        of("1 null, same level", vec![0.0], "sequential", 1, Change::Nothing),
-        of("1 null", vec![0.0], "sequential", 1, other_hour),
-        of("1 null, in turns", vec![0.0], "interleaved", 1, other_hour),
-        of("1 null, four times", vec![0.0], "sequential", 4, other_hour),
-        of("1 null, then noise x3", vec![0.0], "sequential", 1, Change::Noise(3.0)),
-        of("1 null, then noise /3", vec![0.0], "sequential", 1, Change::Noise(1.0 / 3.0)),
-        of("1 at the margin", vec![MARGIN.ln_1p()], "sequential", 1, other_hour),
-        of("21 nulls", vec![0.0; 21], "sequential", 1, other_hour),
-        of("21 nulls, four times", vec![0.0; 21], "interleaved", 4, other_hour),
-        of("21, half of 4 %", half(21), "sequential", 1, other_hour),
-        of("21, half of 4 %, four times", half(21), "sequential", 4, other_hour),
-        of("60, half of 4 %", half(60), "sequential", 1, other_hour),
-    ]
+    let kinds = [
+        ("1 null, same level", vec![0.0], "sequential", 1, Change::Nothing),
+        ("1 null", vec![0.0], "sequential", 1, other_hour),
+        ("1 null, in turns", vec![0.0], "interleaved", 1, other_hour),
+        ("1 null, four times", vec![0.0], "sequential", 4, other_hour),
+        ("1 null, then noise x3", vec![0.0], "sequential", 1, Change::Noise(3.0)),
+        ("1 null, then noise /3", vec![0.0], "sequential", 1, Change::Noise(1.0 / 3.0)),
+        ("1 at the margin", vec![MARGIN.ln_1p()], "sequential", 1, other_hour),
+        ("21 nulls", vec![0.0; 21], "sequential", 1, other_hour),
+        ("21 nulls, four times", vec![0.0; 21], "interleaved", 4, other_hour),
+        ("21, half of 4 %", make_half_differ(21), "sequential", 1, other_hour),
+        ("21, half of 4 %, four times", make_half_differ(21), "sequential", 4, other_hour),
+        ("60, half of 4 %", make_half_differ(60), "sequential", 1, other_hour),
+    ];
+    let mut all = Vec::new();
+    for (name, effects, schedule, interruptions, change) in kinds {
+        all.push(Resumed { name, effects, schedule, interruptions, change });
+    }
+    all
+}
+
+/// Differences of which every other one is 4 %.
+fn make_half_differ(n: usize) -> Vec<f64> {
+    (0..n).map(|place| if place % 2 == 0 { 0.04 } else { 0.0 }).collect()
 }
 
 /// Reports of a campaign, the last of which is that of its end.
@@ -148,14 +150,19 @@ impl Rig {
         let mut reports = Reports { verdicts: Vec::new(), blocks: 0 };
         for hour in 0.. {
             let mut left = interruptions.get(hour).copied().unwrap_or(usize::MAX);
-            let run = |trials: &[Trial]| {
-                if left == 0 {
-                    return Err(CampaignError::Interrupted(record_name()));
-                }
-                left = left.saturating_sub(trials.len());
-                Ok(trials.iter().map(|trial| self.draw_run(seed, hour, trial)).collect())
-            };
-            let measured = measure(&self.study, &self.plan, run, &mut record, Progress::hidden());
+            let measured = measure(
+                &self.study,
+                &self.plan,
+                |trials: &[Trial]| {
+                    if left == 0 {
+                        return Err(CampaignError::Interrupted(record_name()));
+                    }
+                    left = left.saturating_sub(trials.len());
+                    Ok(trials.iter().map(|trial| self.draw_run(seed, hour, trial)).collect())
+                },
+                &mut record,
+                Progress::hidden(),
+            );
             let findings = conclude(&record).expect("the record is whole");
             reports.verdicts.push(findings.comparisons.into_iter().map(|one| one.verdict).collect());
             reports.blocks = findings.blocks;

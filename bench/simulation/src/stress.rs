@@ -183,12 +183,12 @@ pub fn simulate(count: usize, seed: u128, stress: &Stress) -> Found {
             Until::Precise(target) => campaign_until_precise(&questions, RULE, target, pair),
             Until::TimeIsUp(blocks) => campaign(&questions, Rule { min: RULE.min, max: blocks }, pair),
         };
-        let is_claim = |one: &&Ended| matches!(one.verdict, Verdict::Better(_) | Verdict::Equivalent);
-        let claims = ended.iter().filter(is_claim).count();
+        let better = ended.iter().filter(|one| matches!(one.verdict, Verdict::Better(_))).count();
+        let alike = ended.iter().filter(|one| one.verdict == Verdict::Equivalent).count();
+        let claims = better + alike;
         let wrong = ended.iter().filter(|one| stress.is_false(&one.verdict)).count();
         found.false_claims += wrong as f64 / claims.max(1) as f64;
         found.claimed += claims as f64 / ended.len() as f64;
-        let alike = ended.iter().filter(|one| one.verdict == Verdict::Equivalent).count();
         found.equivalent += alike as f64 / ended.len() as f64;
         for one in &ended {
             let covers = one.paired.as_ref().is_ok_and(|paired| paired.interval(0.95).contains(1.0));

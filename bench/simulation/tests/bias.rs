@@ -22,14 +22,13 @@ fn effect(pairs: usize, log: f64, error: f64, degrees_of_freedom: f64) -> Effect
 }
 
 /// A comparison without figures.
-fn compared(metric: Metric) -> Comparison {
-    let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
+fn make_comparison(metric: Metric) -> Comparison {
     Comparison {
         question: Question {
             factor: Factor::Family,
             metric,
-            baseline: cell(Family::Ipv4),
-            candidate: cell(Family::Ipv6),
+            baseline: Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128),
+            candidate: Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 128),
             margin: 0.01,
         },
         baseline_estimate: Estimate::default(),
@@ -79,7 +78,7 @@ fn report(label: Effect, order: Effect) -> Findings {
         constraints: vec![],
         cpu_scope: CpuScope::Shared,
         cells: vec![],
-        comparisons: vec![compared(metric), compared(Metric::Loss)],
+        comparisons: vec![make_comparison(metric), make_comparison(Metric::Loss)],
         overall: vec![],
         same_arm: vec![
             control(metric, label.clone()),
