@@ -203,7 +203,7 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
         4 => vec![vec![(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]],
         5 => vec![vec![(-1.2, 0.0), (1.2, 0.0)], vec![(0.0, -1.2), (0.0, 1.2)]],
         6 => vec![vec![(-1.0, -1.0), (1.0, 1.0)], vec![(-1.0, 1.0), (1.0, -1.0)]],
-        _ => vec![circle()],
+        _ => vec![draw_circle()],
     };
     for (across, down) in pieces.iter_mut().flatten() {
         *across = x + RADIUS * *across;
@@ -218,7 +218,7 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
     Item::Path { pieces, closed: fill.is_some(), stroke, fill }
 }
 
-fn circle() -> Vec<(f64, f64)> {
+fn draw_circle() -> Vec<(f64, f64)> {
     let turns = (0..SIDES).map(|side| std::f64::consts::TAU * side as f64 / SIDES as f64);
     turns.map(|turn| (turn.cos(), turn.sin())).collect()
 }
@@ -232,7 +232,7 @@ struct Legend {
 
 impl Legend {
     /// A piece of a line as it is in the plot.
-    fn sample(&self, colour: Colour, dash: &'static [f32]) -> Item {
+    fn draw_sample(&self, colour: Colour, dash: &'static [f32]) -> Item {
         Item::lines(vec![vec![(self.left, self.y), (self.left + 18.0, self.y)]], colour, 1.0, dash)
     }
 
@@ -251,11 +251,11 @@ fn legend(plot: &Plot, left: f64) -> Legend {
     let mut legend = Legend { left, y: PLOT_HEIGHT + LINE + 4.0, items: Vec::new() };
     for (number, line) in plot.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
         let (colour, dash) = look(number);
-        let sign = vec![legend.sample(colour, dash), marker(number, left + 9.0, legend.y)];
+        let sign = vec![legend.draw_sample(colour, dash), marker(number, left + 9.0, legend.y)];
         legend.add(sign, &line.label);
     }
     if plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some()) {
-        let sign = vec![legend.sample(FAINT, LIMIT_DASH)];
+        let sign = vec![legend.draw_sample(FAINT, LIMIT_DASH)];
         legend.add(sign, &format!("limit by {}", plot.limited_by));
     }
     if let Some([low, high]) = plot.margin {

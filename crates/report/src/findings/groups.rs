@@ -180,7 +180,7 @@ pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
         }
     }
     for (group, _) in merged.iter_mut().filter(|(_, is_many)| *is_many) {
-        group.row_factors = factors_of_many(group);
+        group.row_factors = choose_row_factors(group);
     }
     merged
 }
@@ -194,7 +194,7 @@ fn belongs_to(group: &Group, whole: &Group) -> bool {
 }
 
 /// The factors that distinguish the rows of many levels: the factor compared, and those that differ.
-fn factors_of_many(group: &Group) -> Vec<Factor> {
+fn choose_row_factors(group: &Group) -> Vec<Factor> {
     let cells = group.rows.iter().map(|row| &row.question.baseline);
     let families: BTreeSet<_> = cells.clone().map(|cell| cell.family).collect();
     let sizes: BTreeSet<_> = cells.clone().map(|cell| cell.size).collect();

@@ -93,12 +93,12 @@ mod tests {
 
     #[test]
     fn imported_record_has_no_seed() {
-        assert_eq!(first_fact("two namespaces").1, "2023-11-14T22:13:20Z by stacklab 0.1.0, seed 42");
+        assert_eq!(read_first_fact("two namespaces").1, "2023-11-14T22:13:20Z by stacklab 0.1.0, seed 42");
         let imported = ("imported", "2023-11-14T22:13:20Z by stacklab 0.1.0".to_owned());
-        assert_eq!(first_fact("imported, not measured by this program: a.json"), imported);
+        assert_eq!(read_first_fact("imported, not measured by this program: a.json"), imported);
     }
 
-    fn first_fact(testbed: &str) -> (&'static str, String) {
+    fn read_first_fact(testbed: &str) -> (&'static str, String) {
         let findings =
             Findings { testbed_description: testbed.to_owned(), ..crate::tests::fixtures::findings() };
         facts(&findings).remove(0)

@@ -189,17 +189,17 @@ mod tests {
             ..row(64, 1.0)
         };
         assert_eq!(
-            answer_of_one(row.clone()),
+            answer_one(row.clone()),
             "IPv6 vs IPv4 over TCP: no data yet in throughput. 0 of 1 comparison answered."
         );
         let nothing = "IPv6 vs IPv4 over TCP: nothing to compare in throughput. 0 of 1 comparison answered.";
-        assert_eq!(answer_of_one(Comparison { stop_reason: StopReason::Cap, ..row.clone() }), nothing);
+        assert_eq!(answer_one(Comparison { stop_reason: StopReason::Cap, ..row.clone() }), nothing);
         let missing = no_estimate("the stack does not report it");
-        assert_eq!(answer_of_one(Comparison { baseline_estimate: missing, ..row }), nothing);
+        assert_eq!(answer_one(Comparison { baseline_estimate: missing, ..row }), nothing);
     }
 
     /// The answer of one comparison whose verdict is also the one over all cells.
-    fn answer_of_one(row: Comparison) -> String {
+    fn answer_one(row: Comparison) -> String {
         let overall = vec![Headline { verdict: row.verdict.clone(), ..headline(std::slice::from_ref(&row)) }];
         answer(&Findings { overall, comparisons: vec![row], ..findings() }).unwrap()
     }

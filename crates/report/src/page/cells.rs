@@ -182,19 +182,19 @@ impl<'a> Index<'a> {
     }
 
     pub(super) fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
-        limits.iter().filter_map(|(cell, metric, value)| self.limit(cell, *metric, *value)).collect()
+        limits.iter().filter_map(|(cell, metric, value)| self.view_limit(cell, *metric, *value)).collect()
     }
 
-    fn limit(&self, cell: &Cell, metric: Metric, value: f64) -> Option<LimitView> {
+    fn view_limit(&self, cell: &Cell, metric: Metric, value: f64) -> Option<LimitView> {
         let value = rounded(self.shown(metric).factor * value, 9)?;
         Some(LimitView { cell: self.cell(cell)?, metric: self.metric(metric)?, value })
     }
 
     pub(super) fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
-        published.iter().filter_map(|series| self.published_series(series)).collect()
+        published.iter().filter_map(|series| self.view_series(series)).collect()
     }
 
-    fn published_series(&self, series: &Published) -> Option<PublishedSeries> {
+    fn view_series(&self, series: &Published) -> Option<PublishedSeries> {
         let Published { label, transport, mut points, .. } = series.clone();
         // Published figures are in the metric's usual unit.
         let times = self.shown(series.metric).factor / DisplayUnit::of(series.metric).factor;

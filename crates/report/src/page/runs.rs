@@ -113,7 +113,7 @@ fn view_arm(run: &RunRecord, begin_ns: u64, is_echo: bool) -> ArmSlices {
     ArmSlices { label: run.trial.cell.label(), start_ms, figures, held_up }
 }
 
-/// The payload of a slice, Mbit/s.
+/// The rate at which the payload of a slice arrived, Mbit/s.
 fn compute_rate(run: &RunRecord, arrived: &Slice) -> Option<f64> {
     let rate = arrived.arrival_rate(run.spec.bucket)?;
     Some(rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)

@@ -302,7 +302,7 @@ fn a_long_series_is_joined_without_losing_bytes() {
 }
 
 /// A run with two slices, the second of which did not arrive.
-fn run_in_slices(position: u32, family: Family, begin_ns: u64) -> RunRecord {
+fn make_run_in_slices(position: u32, family: Family, begin_ns: u64) -> RunRecord {
     let mut run = run(0, RunStatus::Valid);
     run.trial.position = position;
     run.trial.cell.family = family;
@@ -322,8 +322,8 @@ fn run_in_slices(position: u32, family: Family, begin_ns: u64) -> RunRecord {
 
 #[test]
 fn the_slices_of_all_arms_are_shown_with_each_of_them() {
-    let four = run_in_slices(0, Family::Ipv4, 1_000 * MS);
-    let six = run_in_slices(1, Family::Ipv6, 1_002 * MS);
+    let four = make_run_in_slices(0, Family::Ipv4, 1_000 * MS);
+    let six = make_run_in_slices(1, Family::Ipv6, 1_002 * MS);
     let seen = detail(&six, std::slice::from_ref(&four), Detailed::Briefly).slices.unwrap();
     assert_eq!(detail(&four, std::slice::from_ref(&six), Detailed::Fully).slices.as_ref(), Some(&seen));
     assert_eq!((seen.what.as_str(), seen.unit.as_str()), ("payload received", "Mbit/s"));
