@@ -186,7 +186,6 @@ fn send_and_count(
     counter: &mut AnswerCounter<'_>,
 ) -> io::Result<(SendReport, Option<u8>)> {
     let AnswerCounter { sent, ended, .. } = *counter;
-    let write = |header: &Header, message: &mut [u8]| packets.write(header, message);
     thread::scope(|scope| {
         let answers = scope.spawn(|| {
             let mut rx = RxBatch::new(channels, StampClock::new())?;
@@ -194,7 +193,8 @@ fn send_and_count(
             Ok::<_, io::Error>(rx.recv_meta().ttl)
         });
         let sending = TxBatch::new(channels, 0).and_then(|tx| {
-            send(phase, &mut tx.with_header(&write), |sequence| {
+            let write = &|header: &Header, message: &mut [u8]| packets.write(header, message);
+            send(phase, &mut tx.with_header(write), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
                 Ok(())
             })

@@ -38,8 +38,10 @@ pub fn tick_ns() -> u64 {
 /// Whether receives are delayed until more data has arrived, since a wake-up per packet costs more than the receive:
 /// in floods, except with plain I/O.
 pub(crate) fn coalesces(spec: &TrialSpec) -> bool {
-    let asks_for_delays = || spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
-    spec.is_flood() && spec.io != Io::Send && (spec.transport == Transport::Udp || !asks_for_delays())
+    if !spec.is_flood() || spec.io == Io::Send {
+        return false;
+    }
+    spec.transport == Transport::Udp || !spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay)
 }
 
 /// Whether the arrival time of each message is known. The kernel timestamps each datagram. In a byte stream it

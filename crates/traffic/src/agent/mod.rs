@@ -97,7 +97,7 @@ impl<W: Write> Responder<W> {
     fn answer(&self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
         let answer = Numbered { id, body: done.unwrap_or_else(|reason| Answer::Failed { reason }) };
         {
-            let mut cache = locked(&self.cache);
+            let mut cache = lock(&self.cache);
             cache.in_progress.remove(&id);
             cache.answers.push_back(answer.clone());
             if cache.answers.len() > KEPT {
@@ -109,14 +109,14 @@ impl<W: Write> Responder<W> {
 
     fn write(&self, answer: &Numbered<Answer>) -> io::Result<()> {
         let line = json_line(answer)?;
-        let mut output = locked(&self.output);
+        let mut output = lock(&self.output);
         output.write_all(&line)?;
         output.flush()
     }
 }
 
 /// Locks a mutex, even after a panic: the data is consistent between two statements.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,8 +124,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 enum Work {
     Done(Answer),
     Listening(Answer),
-    Lasting(Box<dyn FnOnce() -> Result<Answer, String> + Send>),
+    Lasting(LastingWork),
 }
+
+type LastingWork = Box<dyn FnOnce() -> Result<Answer, String> + Send>;
 
 struct Agent {
     receivers: BTreeMap<u64, Receiver>,
@@ -160,7 +162,7 @@ impl Agent {
         let id = request.id;
         let answer = |done| responder.answer(id, done);
         let under_way = {
-            let mut cache = locked(&responder.cache);
+            let mut cache = lock(&responder.cache);
             if let Some(answer) = cache.answers.iter().find(|answer| answer.id == id).cloned() {
                 drop(cache);
                 return responder.write(&answer);
@@ -171,7 +173,7 @@ impl Agent {
             }
             cache.in_progress.len()
         };
-        self.activity.asked();
+        self.activity.note_request();
         if self.receivers.contains_key(&id) || self.waiting.contains_key(&id) {
             let reason = "refused a request with the number of a receiver or a waiting sender";
             return answer(Err(reason.to_owned()));
@@ -192,29 +194,37 @@ impl Agent {
                 answer(Ok(listening))
             }
             Ok(Work::Lasting(work)) => {
-                let theirs = Arc::clone(responder);
-                let activity = self.activity.clone();
-                activity.begin(id, lasts, takes);
-                let run = move || {
-                    let done = completed(work);
-                    activity.end(id);
-                    // A coordinator that is gone also ends the input. The input loop handles that.
-                    let _ = theirs.answer(id, done);
-                };
-                match thread::Builder::new().name(format!("request {id}")).spawn(run) {
-                    Ok(_) => Ok(()),
-                    Err(error) => {
-                        self.activity.end(id);
-                        answer(Err(format!("could not start a thread: {error}")))
-                    }
-                }
+                self.activity.begin(id, lasts, takes);
+                self.spawn(id, work, responder)
             }
         }
+    }
+
+    /// Does the work on another thread, which then answers.
+    fn spawn<W: Write + Send + 'static>(
+        &self,
+        id: u64,
+        work: LastingWork,
+        responder: &Arc<Responder<W>>,
+    ) -> io::Result<()> {
+        let theirs = Arc::clone(responder);
+        let activity = self.activity.clone();
+        let thread = thread::Builder::new().name(format!("request {id}")).spawn(move || {
+            let done = complete(work);
+            activity.end(id);
+            // A coordinator that is gone also ends the input. The input loop handles that.
+            let _ = theirs.answer(id, done);
+        });
+        if let Err(error) = thread {
+            self.activity.end(id);
+            return responder.answer(id, Err(format!("could not start a thread: {error}")));
+        }
+        Ok(())
     }
 }
 
 /// Runs the work. A panic becomes a failure answer; otherwise the request would get no answer.
-fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result<Answer, String> {
+fn complete(work: LastingWork) -> Result<Answer, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("panicked: see the agent's standard error".to_owned()))
 }
@@ -227,26 +237,28 @@ mod tests {
     fn requests_under_way_and_kept_answers_are_bounded() {
         let responder = Responder::new(Vec::new());
         let mut agent = Agent::new(Permission::default());
-        let mut asked = |id| {
-            agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
-            String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()
-        };
         for id in 1..=MAX_AT_ONCE as u64 {
-            assert!(locked(&responder.cache).in_progress.insert(id));
+            assert!(lock(&responder.cache).in_progress.insert(id));
         }
-        let refused = asked(20);
+        let refused = ask(&mut agent, &responder, 20);
         assert!(refused.contains("refused a request: 8 are running"), "{refused}");
         responder.answer(1, Err("ended".to_owned())).unwrap();
-        assert!(asked(21).contains("clock"));
+        assert!(ask(&mut agent, &responder, 21).contains("clock"));
         for id in 100..200 {
             responder.answer(id, Err("ended".to_owned())).unwrap();
         }
-        assert_eq!(locked(&responder.cache).answers.len(), KEPT);
+        assert_eq!(lock(&responder.cache).answers.len(), KEPT);
+    }
+
+    /// What the agent writes when it is asked for its clock.
+    fn ask(agent: &mut Agent, responder: &Arc<Responder<Vec<u8>>>, id: u64) -> String {
+        agent.attend(Numbered { id, body: Request::Clock }, responder).unwrap();
+        String::from_utf8(std::mem::take(&mut *lock(&responder.output))).unwrap()
     }
 
     #[test]
     fn work_that_panics_has_an_answer() {
-        let said = completed(Box::new(|| panic!("as the test wants it"))).unwrap_err();
+        let said = complete(Box::new(|| panic!("as the test wants it"))).unwrap_err();
         assert!(said.contains("panicked"), "{said}");
     }
 }

@@ -2,7 +2,7 @@
 //! by nobody for ever. One that a coordinator started itself, on standard input and output, has no bounds: that
 //! coordinator may run programs on the host anyway.
 
-use crate::agent::locked;
+use crate::agent::lock;
 use crate::engine::allowance::{MAX_OVERHEAD, overhead_bytes};
 use crate::engine::opening::opening_bits_per_second;
 use crate::engine::peers::{DataPorts, Peers};
@@ -257,21 +257,24 @@ fn too_fast(most: f64, sending: f64) -> String {
 
 /// Refuses socket options that change more of the host than the socket.
 fn check_tuning(tuning: &Tuning) -> Result<(), String> {
-    let refused = |what: String| Err(format!("refused {what}: the agent was started without --allow tuning"));
     for (name, asked) in [("send", tuning.send_buffer), ("receive", tuning.receive_buffer)] {
         if let Some(asked) = asked.filter(|asked| *asked > MAX_BUFFER) {
-            return refused(format!("a {name} buffer of {asked} bytes, more than {MAX_BUFFER}"));
+            return refuse(format!("a {name} buffer of {asked} bytes, more than {MAX_BUFFER}"));
         }
     }
     if tuning.busy_poll_us.is_some_and(|us| us > 0) {
-        return refused("busy polling".to_owned());
+        return refuse("busy polling".to_owned());
     }
     match &tuning.congestion_control {
-        Some(name) if !sys::has_congestion_control(name) => refused(format!(
+        Some(name) if !sys::has_congestion_control(name) => refuse(format!(
             "the congestion control {name:?}, for which the kernel would have to load a module"
         )),
         _ => Ok(()),
     }
+}
+
+fn refuse(what: String) -> Result<(), String> {
+    Err(format!("refused {what}: the agent was started without --allow tuning"))
 }
 
 /// A timetable that keeps no thread asleep without end.
@@ -310,26 +313,33 @@ struct Lasting {
     bits_per_second: f64,
 }
 
+impl Lasting {
+    fn is_over(&self, now: Instant, longest: Duration, slack: Duration) -> bool {
+        let most = self.lasts.map_or(longest, |lasts| lasts.min(longest));
+        now.saturating_duration_since(self.began) > most.saturating_add(slack)
+    }
+}
+
 impl Activity {
     pub(super) fn new() -> Self {
         Activity(Arc::new(Mutex::new(WatchState { last: Instant::now(), under_way: BTreeMap::new() })))
     }
 
-    pub(super) fn asked(&self) {
-        locked(&self.0).last = Instant::now();
+    pub(super) fn note_request(&self) {
+        lock(&self.0).last = Instant::now();
     }
 
     pub(super) fn begin(&self, id: u64, lasts: Option<Duration>, bits_per_second: f64) {
         let lasting = Lasting { began: Instant::now(), lasts, bits_per_second };
-        locked(&self.0).under_way.insert(id, lasting);
+        lock(&self.0).under_way.insert(id, lasting);
     }
 
     pub(super) fn bits_per_second(&self) -> f64 {
-        locked(&self.0).under_way.values().map(|lasting| lasting.bits_per_second).sum()
+        lock(&self.0).under_way.values().map(|lasting| lasting.bits_per_second).sum()
     }
 
     pub(super) fn end(&self, id: u64) {
-        let mut state = locked(&self.0);
+        let mut state = lock(&self.0);
         state.last = Instant::now();
         state.under_way.remove(&id);
     }
@@ -359,12 +369,8 @@ impl Activity {
         slack: Duration,
         idle: Duration,
     ) -> Option<&'static str> {
-        let state = locked(&self.0);
-        let is_over = |lasting: &Lasting| {
-            let most = lasting.lasts.map_or(longest, |lasts| lasts.min(longest));
-            now.saturating_duration_since(lasting.began) > most.saturating_add(slack)
-        };
-        if state.under_way.values().any(is_over) {
+        let state = lock(&self.0);
+        if state.under_way.values().any(|lasting| lasting.is_over(now, longest, slack)) {
             return Some("a trial lasted longer than it should, or than trials may");
         }
         (state.under_way.is_empty() && now.saturating_duration_since(state.last) > idle)

@@ -347,8 +347,8 @@ mod tests {
     fn a_connection_that_says_nothing_gives_way_to_others() {
         let spec = spec(Transport::Tcp, 1);
         let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
-        let connect = |_| TcpStream::connect(receiver.address).unwrap();
-        let silent: Vec<TcpStream> = (0..2 * MAX_UNKNOWN).map(connect).collect();
+        let silent: Vec<TcpStream> =
+            (0..2 * MAX_UNKNOWN).map(|_| TcpStream::connect(receiver.address).unwrap()).collect();
         silent[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert_eq!((&silent[0]).read(&mut [0]).expect("the first one is closed"), 0);
         receiver.collect().unwrap();

@@ -21,7 +21,7 @@ const SHORT_TRIAL: u64 = 1_000;
 const LONG_TRIAL: u64 = 100_000;
 
 /// Memory that the loops allocated: by the sender since the warm-up, by the receiver since before the first message.
-fn asked(spec: &TrialSpec) -> [u64; 2] {
+fn count_allocations(spec: &TrialSpec) -> [u64; 2] {
     let address = std::net::SocketAddr::new(spec.family.loopback(), 0);
     let socket = own_socket::open(spec, address).unwrap();
     if spec.transport == Transport::Tcp {
@@ -123,21 +123,18 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
 }
 
 fn check(spec: &TrialSpec, many: u64) {
-    let of = |packets| {
+    let [few, many] = [SHORT_TRIAL, many].map(|packets| {
         let mut spec = spec.clone();
         spec.probe.length = Length::Packets(packets);
-        asked(&spec)
-    };
-    let [few, many] = [of(SHORT_TRIAL), of(many)];
-    let what = || {
-        let TrialSpec { family, transport, io, flows, probe, .. } = spec;
-        format!("{} {transport} {family}, {io}, {flows} flows, {:?}", probe.probe, probe.pacing)
-    };
-    assert_eq!(few, many, "sender and receiver, few and many: {}", what());
+        count_allocations(&spec)
+    });
+    let TrialSpec { family, transport, io, flows, probe, .. } = spec;
+    let what = format!("{} {transport} {family}, {io}, {flows} flows, {:?}", probe.probe, probe.pacing);
+    assert_eq!(few, many, "sender and receiver, few and many: {what}");
     // A schedule allocates its pacing error histogram first.
     let scheduled = matches!(spec.probe.pacing, Pacing::Schedule(_));
-    assert!(many[0] <= if scheduled { 2 } else { 0 }, "sender: {many:?}: {}", what());
-    assert_eq!(many[1], 0, "receiver: {}", what());
+    assert!(many[0] <= if scheduled { 2 } else { 0 }, "sender: {many:?}: {what}");
+    assert_eq!(many[1], 0, "receiver: {what}");
 }
 
 /// Every I/O mode over every transport and family, with one flow and with several.

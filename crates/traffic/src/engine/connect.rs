@@ -74,19 +74,7 @@ fn open_phase(
     let mut opened = 0;
     while pacer.next_slot(opened, 1).is_some() {
         let socket = own_socket::open(spec, from)?;
-        let connected = || -> io::Result<u64> {
-            // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
-            socket.set_linger(Some(Duration::ZERO))?;
-            socket.set_write_timeout(Some(CONNECT_LIMIT))?;
-            if spec.tuning.nodelay.is_some() {
-                socket_options::set_connected(&socket, spec)?;
-            }
-            let address = socket_options::destination(&socket, spec, to)?;
-            let start = sys::now_ns();
-            socket.connect(&address)?;
-            Ok(sys::now_ns() - start)
-        };
-        let connected = match connected() {
+        let connected = match time_connect(&socket, spec, to) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && in_a_row < MAX_REFUSED => {
                 (refused, in_a_row) = (refused + 1, in_a_row + 1);
                 continue;
@@ -100,6 +88,20 @@ fn open_phase(
         *last = Some(socket);
     }
     Ok((opened, refused))
+}
+
+/// Connects a socket. Returns the nanoseconds that this took.
+fn time_connect(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<u64> {
+    // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
+    socket.set_linger(Some(Duration::ZERO))?;
+    socket.set_write_timeout(Some(CONNECT_LIMIT))?;
+    if spec.tuning.nodelay.is_some() {
+        socket_options::set_connected(socket, spec)?;
+    }
+    let address = socket_options::destination(socket, spec, to)?;
+    let start = sys::now_ns();
+    socket.connect(&address)?;
+    Ok(sys::now_ns() - start)
 }
 
 /// The receiver: accepts and closes connections until the trial has ended.

@@ -218,7 +218,6 @@ impl<'a> ArrivalCounter<'a> {
         }
         received.waiting = waiting.as_ref().map(WaitingCounter::count);
         received.cut_bytes = flows.iter().flatten().map(|flow| flow.partial).sum();
-        let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes + flow.partial);
         Counted {
             received,
             delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
@@ -226,7 +225,11 @@ impl<'a> ArrivalCounter<'a> {
             cpu_parts: slices.as_ref().and_then(SliceCounter::cpu_parts),
             slices: slices.map(SliceCounter::finish).unwrap_or_default(),
             cpu: cpu.and_then(CpuWindow::finish),
-            flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
+            flow_bytes: if flows.len() > 1 {
+                flows.iter().map(|flow| flow.as_ref().map_or(0, |flow| flow.bytes + flow.partial)).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 

@@ -6,7 +6,7 @@ use crate::engine::receiver::Receiver;
 use crate::fixtures;
 use crate::protocol::message::SendArm;
 use stacklab_model::{
-    ArmSchedule, CpuScope, Family, HostReport, Io, Length, Pacing, Probe, SizeOf, Transport, TrialSpec,
+    ArmSchedule, CpuScope, Family, HostReport, Io, Length, Pacing, Probe, SizeOf, Slice, Transport, TrialSpec,
 };
 use std::net::SocketAddr;
 
@@ -20,13 +20,12 @@ fn spec(family: Family, transport: Transport, probe: Probe, pacing: Pacing, toke
 }
 
 fn arms(specs: &[TrialSpec], to: impl Iterator<Item = SocketAddr>) -> Vec<(SendArm, Option<WaitingSender>)> {
-    let arm = |(spec, to): (&TrialSpec, SocketAddr)| SendArm {
-        spec: Box::new(spec.clone()),
-        from: spec.family.loopback().into(),
-        to,
-        waiting: None,
-    };
-    specs.iter().zip(to).map(|arm_of| (arm(arm_of), None)).collect()
+    let mut arms = Vec::new();
+    for (spec, to) in specs.iter().zip(to) {
+        let from = spec.family.loopback().into();
+        arms.push((SendArm { spec: Box::new(spec.clone()), from, to, waiting: None }, None));
+    }
+    arms
 }
 
 /// Both hosts' reports of each arm.
@@ -71,10 +70,7 @@ fn arms_have_equally_many_slices_without_overlap() {
                 assert_eq!(arrived, receiver.received.measured);
                 if transport == Transport::Tcp {
                     assert_eq!(arrived, sender.sent.measured);
-                    let counts = |slices: &[stacklab_model::Slice]| -> Vec<u64> {
-                        slices.iter().map(|slice| slice.messages).collect()
-                    };
-                    assert_eq!(counts(&sender.slices), counts(&receiver.slices));
+                    assert_eq!(list_messages(&sender.slices), list_messages(&receiver.slices));
                 }
             }
             sent.sort_unstable();
@@ -83,6 +79,10 @@ fn arms_have_equally_many_slices_without_overlap() {
             assert!(sent.windows(2).all(|pair| pair[0].2 <= pair[1].2), "{sent:?}");
         }
     }
+}
+
+fn list_messages(slices: &[Slice]) -> Vec<u64> {
+    slices.iter().map(|slice| slice.messages).collect()
 }
 
 /// Arms of both families whose messages fill segments, of this many bytes.
@@ -118,9 +118,10 @@ fn what_fills_several_sockets_leaves_in_the_same_turn() {
     let mut late = 0;
     let mut all = 0;
     for (arm, [sender, receiver]) in reports.iter().enumerate() {
-        let other_turns = || reports[1 - arm][0].slices.iter().map(|slice| slice.first_ns);
+        let other_turns = &reports[1 - arm][0].slices;
         for (sent, arrived) in sender.slices.iter().zip(&receiver.slices) {
-            let next = other_turns().filter(|began| *began > sent.last_ns).min();
+            let next =
+                other_turns.iter().map(|slice| slice.first_ns).filter(|began| *began > sent.last_ns).min();
             late += usize::from(next.is_some_and(|next| arrived.last_ns > next));
             all += 1;
         }
@@ -137,8 +138,8 @@ fn share_of_flood_rate_is_one_schedule_for_all_arms() {
         let sent = reports.iter().map(|[sender, _]| sender.sent.measured).collect::<Vec<_>>();
         // Each slice ends within a message of the schedule.
         assert!(sent[0].abs_diff(sent[1]) <= reports[0][0].slices.len() as u64, "{transport}: {sent:?}");
-        let of_warmup = |sender: &HostReport| sender.sent.warmup as f64 / 5.0 * 60.0;
-        let slowest = reports.iter().map(|[sender, _]| of_warmup(sender)).fold(f64::MAX, f64::min);
+        let slowest =
+            reports.iter().map(|[sender, _]| sender.sent.warmup as f64 / 5.0 * 60.0).fold(f64::MAX, f64::min);
         // The warm-up and what empties the path after it; a busy machine makes it slower, not faster. A slice has
         // one message at least.
         let most = (0.3 * slowest).max(reports[0][0].slices.len() as f64);

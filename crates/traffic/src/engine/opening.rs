@@ -99,11 +99,14 @@ impl WaitingSender {
             }
             return Ok(opened);
         }
-        let open = |flow: Option<Channel>| match flow {
-            Some(channel) => Ok(channel),
-            None => connected(&spec, address, to).attempt(|| format!("send from {address} to {to}")),
-        };
-        opened.into_iter().map(open).collect()
+        let mut channels = Vec::with_capacity(opened.len());
+        for flow in opened {
+            channels.push(match flow {
+                Some(channel) => channel,
+                None => connect(&spec, address, to).attempt(|| format!("send from {address} to {to}"))?,
+            });
+        }
+        Ok(channels)
     }
 }
 
@@ -137,7 +140,7 @@ fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
             continue;
         };
         if let Some(flow @ None) = flows.get_mut(usize::from(header.flow)) {
-            *flow = Some(connected(spec, address, from)?);
+            *flow = Some(connect(spec, address, from)?);
         }
         if let Some(Some(channel)) = flows.get(usize::from(header.flow)) {
             // What is refused or lost is asked for again.
@@ -148,8 +151,8 @@ fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
 }
 
 /// A socket at the sender's port, connected to the receiver's of one flow.
-fn connected(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
-    let socket = own_socket::bound(spec, own, true)?;
+fn connect(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
+    let socket = own_socket::bind(spec, own, true)?;
     let to = match (own, to) {
         // A link-local receiver is in the zone of this address.
         (SocketAddr::V6(own), SocketAddr::V6(mut to)) if to.ip().is_unicast_link_local() => {
@@ -246,6 +249,7 @@ mod tests {
     use crate::fixtures;
     use crate::protocol::message::SendArm;
     use stacklab_model::{Family, HostReport, Length, Pacing, Probe};
+    use std::net::UdpSocket;
 
     fn spec(family: Family, transport: Transport, probe: Probe, flows: u32) -> TrialSpec {
         let mut spec = fixtures::spec(family, transport);
@@ -302,27 +306,33 @@ mod tests {
         let peers = Peers { addresses: vec!["127.0.0.9".parse().unwrap()], networks: Vec::new() };
         let waiting = waiting(&spec, Some(peers));
         // An answer is waited for as long as it takes; that there is none shows soon.
-        let open = |from: &str, token: u32, limit: Duration| {
-            let socket = std::net::UdpSocket::bind(from).unwrap();
-            socket.connect(waiting.address).unwrap();
-            socket.send(&bare_header(token, 0, Phase::Open)).unwrap();
-            socket.set_read_timeout(Some(limit)).unwrap();
-            let answered = socket.recv(&mut [0; 64]).is_ok();
-            (socket.local_addr().unwrap(), answered)
-        };
         let soon = Duration::from_millis(300);
-        assert!(!open("127.0.0.1:0", spec.token, soon).1 && !open("127.0.0.9:0", !spec.token, soon).1);
-        let (receiver, answered) = open("127.0.0.9:0", spec.token, Duration::from_secs(30));
-        assert!(answered);
+        for (from, token) in [("127.0.0.1:0", spec.token), ("127.0.0.9:0", !spec.token)] {
+            let socket = send_opening(from, waiting.address, token);
+            socket.set_read_timeout(Some(soon)).unwrap();
+            assert!(socket.recv(&mut [0; 64]).is_err());
+        }
+        let socket = send_opening("127.0.0.9:0", waiting.address, spec.token);
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert!(socket.recv(&mut [0; 64]).is_ok());
+        let receiver = socket.local_addr().unwrap();
+        drop(socket);
         let flows = waiting.flows("127.0.0.1:9".parse().unwrap()).unwrap();
         assert_eq!(flows[0].socket.peer_addr().unwrap().as_socket(), Some(receiver));
+    }
+
+    fn send_opening(from: &str, to: SocketAddr, token: u32) -> UdpSocket {
+        let socket = UdpSocket::bind(from).unwrap();
+        socket.connect(to).unwrap();
+        socket.send(&bare_header(token, 0, Phase::Open)).unwrap();
+        socket
     }
 
     #[test]
     fn datagrams_of_unopened_flows_are_sent_and_lost() {
         let own = Family::Ipv4.loopback();
         let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, 2);
-        let nobody = std::net::UdpSocket::bind((own, 0)).unwrap().local_addr().unwrap();
+        let nobody = UdpSocket::bind((own, 0)).unwrap().local_addr().unwrap();
         // Connections cannot be replaced.
         let of_tcp = TrialSpec { transport: Transport::Tcp, ..spec.clone() };
         let reason = waiting(&of_tcp, None).flows(nobody).err().unwrap().to_string();

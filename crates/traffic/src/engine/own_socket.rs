@@ -13,11 +13,11 @@ const BACKLOG: i32 = 1024;
 
 /// Opens a socket of the trial's family and transport, bound to the host's own address with port 0.
 pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
-    bound(spec, address, false).attempt(|| format!("open a {} socket on {address}", spec.transport))
+    bind(spec, address, false).attempt(|| format!("open a {} socket on {address}", spec.transport))
 }
 
 /// The same, at a port that other sockets of the trial have too if it is shared.
-pub(crate) fn bound(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::Result<Socket> {
+pub(crate) fn bind(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::Result<Socket> {
     let (kind, protocol) = match spec.transport {
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
         Transport::Udp => (Type::DGRAM, Protocol::UDP),
@@ -44,23 +44,23 @@ pub(crate) fn listen(
     address: SocketAddr,
     ports: &DataPorts,
 ) -> Result<(Socket, SocketAddr), EngineError> {
-    let listening = |port: u16| -> io::Result<(Socket, SocketAddr)> {
-        let mut at = address;
-        at.set_port(port);
-        // Connections of the trial before may still be closing at a fixed port.
-        let shared = cfg!(unix) && port != 0 && spec.transport == Transport::Tcp;
-        let socket = bound(spec, at, shared)?;
-        sys::set_timeouts(&socket)?;
-        if spec.transport == Transport::Tcp {
-            socket_options::set_listening(&socket, spec)?;
-            socket.listen(BACKLOG)?;
-        }
-        let address = local_addr(&socket)?;
-        Ok((socket, address))
-    };
     ports
-        .first_free(listening)
+        .first_free(|port| listen_at(spec, address, port))
         .attempt(|| format!("listen for {} on {}", spec.transport, ScopedAddr::from(address)))
+}
+
+fn listen_at(spec: &TrialSpec, mut address: SocketAddr, port: u16) -> io::Result<(Socket, SocketAddr)> {
+    address.set_port(port);
+    // Connections of the trial before may still be closing at a fixed port.
+    let shared = cfg!(unix) && port != 0 && spec.transport == Transport::Tcp;
+    let socket = bind(spec, address, shared)?;
+    sys::set_timeouts(&socket)?;
+    if spec.transport == Transport::Tcp {
+        socket_options::set_listening(&socket, spec)?;
+        socket.listen(BACKLOG)?;
+    }
+    let listening = local_addr(&socket)?;
+    Ok((socket, listening))
 }
 
 pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
@@ -116,12 +116,7 @@ pub(crate) fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
 
 /// Reads the socket's state from the kernel. `peer` is the source of its messages if it is not connected.
 pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, EngineError> {
-    let seen = || match socket.protocol()? {
-        Some(Protocol::TCP) => Ok((Transport::Tcp, local_addr(socket)?)),
-        Some(Protocol::UDP) => Ok((Transport::Udp, local_addr(socket)?)),
-        other => Err(io::Error::other(format!("a socket of protocol {other:?}"))),
-    };
-    let (transport, local) = seen().attempt(|| "look at the trial's own socket".to_owned())?;
+    let (transport, local) = identify(socket).attempt(|| "look at the trial's own socket".to_owned())?;
     let family = Family::of(local.ip());
     let connected = socket.peer_addr().ok().and_then(|address| mapped::from_socket(&address));
     let nobody = SocketAddr::new(family.unspecified(), 0);
@@ -139,4 +134,14 @@ pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpo
         congestion_control: (transport == Transport::Tcp).then(|| sys::congestion_control(socket)).flatten(),
         options: socket_options::read_back(socket, family, transport),
     })
+}
+
+/// The transport of a socket, and its own address.
+fn identify(socket: &Socket) -> io::Result<(Transport, SocketAddr)> {
+    let transport = match socket.protocol()? {
+        Some(Protocol::TCP) => Transport::Tcp,
+        Some(Protocol::UDP) => Transport::Udp,
+        other => return Err(io::Error::other(format!("a socket of protocol {other:?}"))),
+    };
+    Ok((transport, local_addr(socket)?))
 }

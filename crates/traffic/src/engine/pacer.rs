@@ -293,26 +293,32 @@ mod tests {
         let mut pacer = Pacer::start(Pacing::Schedule(1.0), Length::Time(50_000_000));
         assert!(pacer.next_slot(0, 1).is_some() && pacer.next_slot(1, 1).is_none());
         assert!(sys::now_ns() - pacer.start_ns >= 50_000_000);
-        let pacer = || Pacer::start(Pacing::Schedule(1_000.0), Length::Time(50_000_000));
-        let mut late = Pacer { start_ns: sys::now_ns() - 60_000_000, ..pacer() };
+        let mut late = Pacer { start_ns: sys::now_ns() - 60_000_000, ..start_schedule() };
         assert!(late.next_slot(3, 1).is_some(), "it is caught up with");
-        let mut too_late = Pacer { start_ns: sys::now_ns() - 160_000_000, ..pacer() };
+        let mut too_late = Pacer { start_ns: sys::now_ns() - 160_000_000, ..start_schedule() };
         assert!(too_late.next_slot(3, 1).is_none());
         // The schedule of another thread begins between two messages of this one's.
-        let other = pacer().offset_by(500_000);
+        let other = start_schedule().offset_by(500_000);
         assert_eq!(other.due(1), Some(other.start_ns + 1_500_000));
+    }
+
+    fn start_schedule() -> Pacer<'static> {
+        Pacer::start(Pacing::Schedule(1_000.0), Length::Time(50_000_000))
     }
 
     #[test]
     fn waits_for_enough_messages_up_to_a_limit() {
-        let start = || Pacer::start(Pacing::Lockstep, Length::Time(1)).with_at_least(3, 20_000_000);
-        let mut pacer = start();
+        let mut pacer = start_lockstep();
         sys::sleep(Duration::from_millis(1));
         let sequence = (0..).find(|sequence| pacer.next_slot(*sequence, 1).is_none());
         assert_eq!(sequence, Some(3));
-        let mut pacer = start();
+        let mut pacer = start_lockstep();
         sys::sleep(Duration::from_millis(20));
         assert!(pacer.next_slot(1, 1).is_none(), "the limit ends it");
+    }
+
+    fn start_lockstep() -> Pacer<'static> {
+        Pacer::start(Pacing::Lockstep, Length::Time(1)).with_at_least(3, 20_000_000)
     }
 
     #[test]

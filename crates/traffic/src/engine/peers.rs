@@ -19,9 +19,13 @@ impl Peers {
     /// Whether an address, as the kernel says it, is one of them. A link-local one is another host's in another zone,
     /// and so in no network.
     pub fn hold(&self, address: &ScopedAddr) -> bool {
-        let in_network = || self.networks.iter().any(|network| network.holds(address.ip()));
-        !address.lacks_zone()
-            && (self.addresses.contains(address) || !address.is_link_local() && in_network())
+        if address.lacks_zone() {
+            return false;
+        }
+        if self.addresses.contains(address) {
+            return true;
+        }
+        !address.is_link_local() && self.networks.iter().any(|network| network.holds(address.ip()))
     }
 }
 
@@ -33,16 +37,34 @@ pub struct Network {
 }
 
 impl Network {
+    fn parse(text: &str) -> Option<Self> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().ok()?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = match bits {
+            Some(bits) => bits.parse().ok()?,
+            None => most,
+        };
+        (bits <= most).then_some(Network { address, bits })
+    }
+
     /// Whether an address is in it.
     pub fn holds(&self, address: IpAddr) -> bool {
-        let bits = |ip: IpAddr| match ip {
-            IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
-            IpAddr::V6(ip) => ip.to_bits(),
-        };
         let other = address.to_canonical();
-        let differs = bits(self.address) ^ bits(other);
+        let differs = align_bits(self.address) ^ align_bits(other);
         let beyond = differs.checked_shr(128 - u32::from(self.bits)).unwrap_or(0);
         self.address.is_ipv4() == other.is_ipv4() && beyond == 0
+    }
+}
+
+/// The bits of an address, of which the first one is the highest.
+fn align_bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
+        IpAddr::V6(ip) => ip.to_bits(),
     }
 }
 
@@ -51,15 +73,8 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned();
-        let (address, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| expected())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| expected()))?;
-        if bits > most {
-            return Err(expected());
-        }
-        Ok(Network { address, bits })
+        Network::parse(text)
+            .ok_or_else(|| "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned())
     }
 }
 
@@ -100,12 +115,15 @@ impl FromStr for DataPorts {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let port = |text: &str| text.parse().ok().filter(|port| *port > 0);
-        match (port(first), port(last)) {
+        match (parse_port(first), parse_port(last)) {
             (Some(first), Some(last)) if first <= last => Ok(DataPorts(Some(first..=last))),
             _ => Err("expected a port such as 5203, or ports such as 5203-5206".to_owned()),
         }
     }
+}
+
+fn parse_port(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|port| *port > 0)
 }
 
 impl fmt::Display for DataPorts {
@@ -126,30 +144,36 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn parse(network: &str) -> Network {
+        network.parse().unwrap()
+    }
+
+    fn parse_scoped(text: &str) -> ScopedAddr {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn networks_are_read_and_hold_what_is_in_them() {
-        let network = |text: &str| text.parse::<Network>();
-        assert!(network("192.0.2.0/24").unwrap().holds(ip("192.0.2.255")));
-        assert!(!network("192.0.2.0/24").unwrap().holds(ip("192.0.3.0")));
-        assert!(network("0.0.0.0/0").unwrap().holds(ip("203.0.113.9")));
-        assert!(!network("0.0.0.0/0").unwrap().holds(ip("::1")));
-        assert!(network("2001:db8::/32").unwrap().holds(ip("2001:db8:ffff::1")));
-        assert!(network("::/0").unwrap().holds(ip("::1")) && network("::1").unwrap().holds(ip("::1")));
+        assert!(parse("192.0.2.0/24").holds(ip("192.0.2.255")));
+        assert!(!parse("192.0.2.0/24").holds(ip("192.0.3.0")));
+        assert!(parse("0.0.0.0/0").holds(ip("203.0.113.9")));
+        assert!(!parse("0.0.0.0/0").holds(ip("::1")));
+        assert!(parse("2001:db8::/32").holds(ip("2001:db8:ffff::1")));
+        assert!(parse("::/0").holds(ip("::1")) && parse("::1").holds(ip("::1")));
         for wrong in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "net/8", "10.0.0.0/-1"] {
-            assert!(network(wrong).is_err(), "{wrong}");
+            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn link_local_address_is_a_peer_in_its_zone_only() {
-        let scoped = |text: &str| text.parse::<ScopedAddr>().unwrap();
-        let addresses = ["fe80::1%3", "fe80::2", "10.9.0.2"].map(scoped).to_vec();
+        let addresses = ["fe80::1%3", "fe80::2", "10.9.0.2"].map(parse_scoped).to_vec();
         let peers = Peers { addresses, networks: vec!["::/0".parse().unwrap()] };
         for own in ["fe80::1%3", "10.9.0.2", "2001:db8::9"] {
-            assert!(peers.hold(&scoped(own)), "{own}");
+            assert!(peers.hold(&parse_scoped(own)), "{own}");
         }
         for other in ["fe80::1", "fe80::1%4", "fe80::2", "fe80::2%3", "fe80::9%3", "10.9.0.3"] {
-            assert!(!peers.hold(&scoped(other)), "{other}");
+            assert!(!peers.hold(&parse_scoped(other)), "{other}");
         }
     }
 
@@ -162,15 +186,17 @@ mod tests {
             assert!(wrong.parse::<DataPorts>().is_err(), "{wrong}");
         }
         let ports: DataPorts = "5203-5204".parse().unwrap();
-        let free = |free: u16| {
-            move |port| if port == free { Ok(port) } else { Err(io::ErrorKind::AddrInUse.into()) }
-        };
-        assert_eq!(ports.first_free(free(5204)).unwrap(), 5204);
-        assert_eq!(DataPorts::default().first_free(free(0)).unwrap(), 0);
+        assert_eq!(ports.first_free(|port| listen_at(port, 5204)).unwrap(), 5204);
+        assert_eq!(DataPorts::default().first_free(|port| listen_at(port, 0)).unwrap(), 0);
         assert!(ports.hold(5203) && ports.hold(5204) && !ports.hold(5205) && !DataPorts::default().hold(0));
-        let taken = ports.first_free(free(1)).unwrap_err().to_string();
+        let taken = ports.first_free(|port| listen_at(port, 1)).unwrap_err().to_string();
         assert!(taken.contains("port 5203-5204 is in use"), "{taken}");
         let refused = ports.first_free(|_| Err::<(), _>(io::ErrorKind::PermissionDenied.into()));
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    /// Stands for a system on which only one port is free.
+    fn listen_at(port: u16, free: u16) -> io::Result<u16> {
+        if port == free { Ok(port) } else { Err(io::ErrorKind::AddrInUse.into()) }
     }
 }

@@ -97,19 +97,12 @@ impl<'a> Sending<'a> {
             }
             _ => 0,
         };
-        let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
-        let share = |length: Length| match counted(spec, length) {
-            Length::Packets(packets) => {
-                Length::Packets(upto(group.end, packets) - upto(group.start, packets))
-            }
-            length => length,
-        };
         Ok(Sending {
             spec,
             pacing,
             offset_ns,
-            warmup: share(Length::Time(spec.probe.warmup_ns)),
-            length: share(spec.probe.length),
+            warmup: share_length(count_paced(spec, Length::Time(spec.probe.warmup_ns)), &group, all),
+            length: share_length(count_paced(spec, spec.probe.length), &group, all),
             tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
             done: Finished {
                 sent: Sent::default(),
@@ -256,13 +249,20 @@ fn no_flood_rate() -> io::Error {
 }
 
 /// A message count, if the kernel paces: accepted messages leave later, so send calls do not show when a phase ends.
-fn counted(spec: &TrialSpec, length: Length) -> Length {
+fn count_paced(spec: &TrialSpec, length: Length) -> Length {
     match (spec.kernel_paced(), length) {
         (Some(per_second), Length::Time(ns)) => {
             Length::Packets((per_second * ns as f64 / 1e9).round() as u64)
         }
         _ => length,
     }
+}
+
+/// The part that a group of all flows has of a length: it divides a count of messages.
+fn share_length(length: Length, group: &Range<usize>, all: u64) -> Length {
+    let Length::Packets(packets) = length else { return length };
+    let upto = |flow: usize| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
+    Length::Packets(upto(group.end) - upto(group.start))
 }
 
 /// Waits until all has left a socket, or for TCP is acknowledged. Returns whether that was before `until`.

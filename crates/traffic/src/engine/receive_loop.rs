@@ -29,11 +29,14 @@ pub(crate) trait Sink<H = Header> {
 /// processes remaining data first.
 pub(crate) fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
     let foreign = rx.foreign();
-    let read = |message: &[u8]| match foreign {
-        None => header_of(message, size, token),
-        Some(format) => format.read(message, token),
-    };
-    receive_headers(rx, read, sink)
+    receive_headers(
+        rx,
+        |message| match foreign {
+            None => header_of(message, size, token),
+            Some(format) => format.read(message, token),
+        },
+        sink,
+    )
 }
 
 /// Receives messages whose header `read` reads, until the sink stops it or the peer closes.

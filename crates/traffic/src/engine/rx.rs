@@ -363,15 +363,20 @@ mod tests {
     #[test]
     fn rests_grow_with_few_arrivals_and_shrink_with_many() {
         let mut coalescer = Coalescer::default();
-        let mut rests = |brought: &[usize]| -> Vec<u128> {
-            let after = brought.iter().map(|brought| {
-                coalescer.adapt(*brought, 16, 32);
-                coalescer.rest.as_micros()
-            });
-            after.collect()
-        };
-        assert_eq!(rests(&[0, 1, 1, 16, 1, 1]), [0, 50, 150, 350, 750, 1000]);
-        assert_eq!(rests(&[17, 31, 32, 64]), [1000, 1000, 500, 250]);
-        assert_eq!(rests(&[0]), [0], "what comes after nothing may be far away, and is waited for");
+        let few = [0, 1, 1, 16, 1, 1];
+        assert_eq!(list_rests(&mut coalescer, &few), [0, 50, 150, 350, 750, 1000]);
+        assert_eq!(list_rests(&mut coalescer, &[17, 31, 32, 64]), [1000, 1000, 500, 250]);
+        let after_nothing = list_rests(&mut coalescer, &[0]);
+        assert_eq!(after_nothing, [0], "what comes after nothing may be far away, and is waited for");
+    }
+
+    /// Microseconds of the rests after receives that brought this much.
+    fn list_rests(coalescer: &mut Coalescer, brought: &[usize]) -> Vec<u128> {
+        let mut rests = Vec::new();
+        for brought in brought {
+            coalescer.adapt(*brought, 16, 32);
+            rests.push(coalescer.rest.as_micros());
+        }
+        rests
     }
 }

@@ -65,7 +65,6 @@ impl Channel {
     }
 
     pub(crate) fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
-        let attempt = || format!("prepare a {} socket for {} I/O", spec.transport, spec.io);
         let message_bytes = spec.message_bytes as usize;
         let mut channel = Channel {
             socket,
@@ -84,7 +83,9 @@ impl Channel {
             foreign: None,
             opening: TcpInfo::default(),
         };
-        channel.prepare(spec).attempt(attempt)?;
+        channel
+            .prepare(spec)
+            .attempt(|| format!("prepare a {} socket for {} I/O", spec.transport, spec.io))?;
         Ok(channel)
     }
 
@@ -325,18 +326,22 @@ fn counters(info: &mut TcpInfo) -> [&mut Option<u64>; 5] {
 
 /// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
 pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
-    let info = |channel: &Channel| match channel.transport {
-        Transport::Tcp => channel.tcp_info().ok(),
-        Transport::Udp => None,
-    };
-    channels.into_iter().map(info).reduce(|total, info| {
-        let mut total = total?;
-        let mut info = info?;
+    let mut channels = channels.into_iter();
+    let mut total = read_tcp_info(channels.next()?)?;
+    for channel in channels {
+        let mut info = read_tcp_info(channel)?;
         for (sum, more) in counters(&mut total).into_iter().zip(counters(&mut info)) {
             *sum = sum.zip(*more).map(|(sum, more)| sum + more);
         }
         // The flows share a path, so the minimum over all flows is the path's minimum.
         total.min_rtt_us = total.min_rtt_us.into_iter().chain(info.min_rtt_us).min();
-        Some(total)
-    })?
+    }
+    Some(total)
+}
+
+fn read_tcp_info(channel: &Channel) -> Option<TcpInfo> {
+    match channel.transport {
+        Transport::Tcp => channel.tcp_info().ok(),
+        Transport::Udp => None,
+    }
 }

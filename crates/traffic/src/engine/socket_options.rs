@@ -121,14 +121,17 @@ fn label(spec: &TrialSpec) -> Option<u32> {
 
 pub(crate) fn read_back(socket: &Socket, family: Family, transport: Transport) -> SocketOptions {
     let is_tcp = transport == Transport::Tcp;
-    let bytes = |size: io::Result<usize>| size.ok().and_then(|size| u32::try_from(size).ok());
     SocketOptions {
         socket: Some(mapped::kind_of(socket)),
-        send_buffer: bytes(socket.send_buffer_size()),
-        receive_buffer: bytes(socket.recv_buffer_size()),
+        send_buffer: to_bytes(socket.send_buffer_size()),
+        receive_buffer: to_bytes(socket.recv_buffer_size()),
         nodelay: if is_tcp { socket.tcp_nodelay().ok() } else { None },
         ..sys::options(socket, family, is_tcp)
     }
+}
+
+fn to_bytes(size: io::Result<usize>) -> Option<u32> {
+    u32::try_from(size.ok()?).ok()
 }
 
 trait Named<T> {
@@ -236,16 +239,13 @@ mod tests {
     #[test]
     fn flow_label_0_is_none_and_not_the_kernels_choice() {
         let mut spec = spec(Family::Ipv6, Transport::Udp, Probe::Stream);
-        let label = |spec: &TrialSpec| {
+        for (asked, observed) in [(None, None), (Some(0), Some(0))] {
+            spec.tuning.flow_label = asked;
             let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
-            let sender = sender::run(spec, spec.family.loopback(), receiver.address).unwrap();
+            let sender = sender::run(&spec, spec.family.loopback(), receiver.address).unwrap();
             receiver.collect().unwrap();
-            sender.endpoint.options.flow_label
-        };
-        spec.tuning.flow_label = None;
-        assert_eq!(label(&spec), None);
-        spec.tuning.flow_label = Some(0);
-        assert_eq!(label(&spec), Some(0));
+            assert_eq!(sender.endpoint.options.flow_label, observed);
+        }
     }
 
     #[test]

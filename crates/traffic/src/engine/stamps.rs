@@ -149,11 +149,6 @@ impl<'a> InterfaceRtt<'a> {
         answer: RecvMeta,
         mut next: impl FnMut() -> io::Result<(u32, TxTimestamp)>,
     ) -> io::Result<()> {
-        let note = |trips: &mut FlowDelays, left: Nanos, arrived: Option<Nanos>| {
-            if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
-                trips.record(arrived.saturating_sub(left));
-            }
-        };
         let last = self.sent;
         self.sent = self.sent.wrapping_add(1);
         // The software timestamp comes first.
@@ -163,12 +158,12 @@ impl<'a> InterfaceRtt<'a> {
             match next() {
                 Ok((number, _)) if number != last => {}
                 Ok((_, TxTimestamp::Software(left))) => {
-                    note(&mut self.by_kernel, left, answer.software_rx_ns);
+                    record_trip(&mut self.by_kernel, phase, left, answer.software_rx_ns);
                     awaits_kernel = false;
                 }
                 Ok((_, TxTimestamp::Hardware(left))) => {
                     if let Some(trips) = &mut self.by_interface {
-                        note(trips, left, answer.hardware_rx_ns);
+                        record_trip(trips, phase, left, answer.hardware_rx_ns);
                     }
                     awaits_interface = false;
                 }
@@ -193,6 +188,12 @@ impl<'a> InterfaceRtt<'a> {
     }
 }
 
+fn record_trip(trips: &mut FlowDelays, phase: Phase, left: Nanos, arrived: Option<Nanos>) {
+    if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
+        trips.record(arrived.saturating_sub(left));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,13 +202,23 @@ mod tests {
     use crate::fixtures;
     use stacklab_model::{Family, HostReport, Length, Pacing, Point, Probe};
 
+    const HOUR_NS: i64 = 3600 * 1_000_000_000;
+    const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
+
+    fn stamp(arrived_ns: i64) -> Nanos {
+        (arrived_ns + OFFSET_NS) as Nanos
+    }
+
+    fn read_as(offset_ns: i64) -> RealtimeOffset {
+        RealtimeOffset { offset_ns, bound_ns: 20 }
+    }
+
+    fn begin() -> StampClock {
+        StampClock::of(1_000, read_as(OFFSET_NS))
+    }
+
     #[test]
     fn setting_the_realtime_clock_moves_no_arrival() {
-        const HOUR_NS: i64 = 3600 * 1_000_000_000;
-        const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
-        let stamp = |arrived_ns: i64| (arrived_ns + OFFSET_NS) as Nanos;
-        let reading = |offset_ns| move || RealtimeOffset { offset_ns, bound_ns: 20 };
-        let begin = || StampClock::of(1_000, reading(OFFSET_NS)());
         let mut clock = begin();
         // Readings are not exact, and one that was interrupted is not taken.
         let interrupted = RealtimeOffset { offset_ns: OFFSET_NS + 3_000_000, bound_ns: 3_000_000 };
@@ -220,17 +231,17 @@ mod tests {
             // A packet came at 15,000, and the clock was set before it was received, or before it came.
             for stamp_ns in [stamp(15_000), stamp(15_000 + hours * HOUR_NS)] {
                 clock = begin();
-                clock.read_by(20_000, &mut reading(OFFSET_NS + hours * HOUR_NS));
+                clock.read_by(20_000, &mut || read_as(OFFSET_NS + hours * HOUR_NS));
                 assert!(clock.moved());
                 assert_eq!(clock.arrival(stamp_ns), 20_000);
             }
             // The next ones are of the new time, but for one that has waited since.
-            clock.read_by(30_000, &mut reading(OFFSET_NS + hours * HOUR_NS));
+            clock.read_by(30_000, &mut || read_as(OFFSET_NS + hours * HOUR_NS));
             assert_eq!(clock.arrival(stamp(25_000 + hours * HOUR_NS)), 25_000);
             assert_eq!(clock.arrival(stamp(900)), 30_000);
             // Set to and fro while a packet waited: its timestamp is of a time that no reading has seen.
             let mut clock = begin();
-            clock.read_by(20_000, &mut reading(OFFSET_NS));
+            clock.read_by(20_000, &mut || read_as(OFFSET_NS));
             assert_eq!(clock.arrival(stamp(15_000 + hours * HOUR_NS)), 20_000);
         }
         // All readings after the setting were interrupted, and put packets before they were sent.
@@ -240,22 +251,22 @@ mod tests {
             clock.read_by(read_ns, &mut || inexact);
             assert_eq!(clock.arrival(stamp(read_ns as i64 - 1_000 + HOUR_NS)), read_ns);
         }
-        clock.read_by(90_000, &mut reading(OFFSET_NS + HOUR_NS));
+        clock.read_by(90_000, &mut || read_as(OFFSET_NS + HOUR_NS));
         assert_eq!(clock.arrival(stamp(85_000 + HOUR_NS)), 85_000);
         // To and fro, and some time was lost: a packet that came later has not arrived earlier.
         let mut clock = begin();
-        clock.read_by(500_000, &mut reading(OFFSET_NS - 300_000));
+        clock.read_by(500_000, &mut || read_as(OFFSET_NS - 300_000));
         assert_eq!(clock.arrival(stamp(450_000 - 300_000)), 450_000);
         // Nor if the reading after that was interrupted.
         let mut clock = begin();
         let mut readings =
-            std::iter::once(interrupted).chain(std::iter::repeat_with(reading(OFFSET_NS - 300_000)));
+            std::iter::once(interrupted).chain(std::iter::repeat_with(|| read_as(OFFSET_NS - 300_000)));
         clock.read_by(500_000, &mut || readings.next().unwrap());
         assert!(clock.moved());
         assert_eq!(clock.arrival(stamp(450_000 - 300_000)), 450_000);
     }
 
-    fn echoed(family: Family, transport: Transport, metric: Metric) -> HostReport {
+    fn run_echo(family: Family, transport: Transport, metric: Metric) -> HostReport {
         let mut spec = fixtures::spec(family, transport);
         spec.probe.probe = Probe::Echo;
         spec.probe.pacing = Pacing::Lockstep;
@@ -271,7 +282,7 @@ mod tests {
     #[test]
     fn interface_round_trip_is_within_that_of_the_program() {
         for family in Family::ALL.iter().copied() {
-            let side = echoed(family, Transport::Udp, Metric::RttInterface);
+            let side = run_echo(family, Transport::Udp, Metric::RttInterface);
             let program = side.delays.unwrap();
             let interface = side.interface_delays.unwrap();
             assert_eq!((program.buckets.count(), interface.buckets.count()), (200, 200));
@@ -293,46 +304,48 @@ mod tests {
     }
 
     /// Pairs transmit timestamps with the receive timestamps of their answers.
-    fn paired(stamps: &[(u32, TxTimestamp)], answers: &[RecvMeta]) -> (Delays, Point) {
+    fn pair_stamps(stamps: &[(u32, TxTimestamp)], answers: &[RecvMeta]) -> (Delays, Point) {
         let socket: Socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into();
         let mut watched = InterfaceRtt::new(&socket);
         let mut stamps = stamps.iter().copied();
         for answer in answers {
-            let next = || stamps.next().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock));
-            watched.pair(Phase::Measured, *answer, next).unwrap();
+            watched
+                .pair(Phase::Measured, *answer, || {
+                    stamps.next().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock))
+                })
+                .unwrap();
         }
         watched.finish().unwrap()
     }
 
+    fn stamp_answer(kernel_ns: Nanos, interface_ns: Option<Nanos>) -> RecvMeta {
+        RecvMeta { software_rx_ns: Some(kernel_ns), hardware_rx_ns: interface_ns, ..RecvMeta::default() }
+    }
+
     #[test]
     fn interface_times_are_taken_only_if_complete() {
-        let both = |kernel, interface| RecvMeta {
-            software_rx_ns: Some(kernel),
-            hardware_rx_ns: interface,
-            ..RecvMeta::default()
-        };
-        let answers = [both(1_000, Some(90)), both(2_000, Some(190))];
+        let answers = [stamp_answer(1_000, Some(90)), stamp_answer(2_000, Some(190))];
         let all = [
             (0, TxTimestamp::Software(500)),
             (0, TxTimestamp::Hardware(40)),
             (1, TxTimestamp::Software(1_500)),
             (1, TxTimestamp::Hardware(140)),
         ];
-        let (trips, point) = paired(&all, &answers);
+        let (trips, point) = pair_stamps(&all, &answers);
         assert_eq!(
             (trips.buckets.count(), trips.buckets.percentile(0.5), point),
             (2, Some(50), Point::Interface)
         );
         // The second message has no hardware timestamp; the last one has only a transmit timestamp.
-        let (trips, point) = paired(&[all[0], all[1], all[2]], &answers);
+        let (trips, point) = pair_stamps(&[all[0], all[1], all[2]], &answers);
         assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
-        let (trips, point) = paired(&all, &[answers[0], both(2_000, None)]);
+        let (trips, point) = pair_stamps(&all, &[answers[0], stamp_answer(2_000, None)]);
         assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
     }
 
     #[test]
     fn interface_time_is_taken_if_asked_and_for_datagrams() {
-        assert!(echoed(Family::Ipv4, Transport::Udp, Metric::Rtt).interface_delays.is_none());
-        assert!(echoed(Family::Ipv6, Transport::Tcp, Metric::RttInterface).interface_delays.is_none());
+        assert!(run_echo(Family::Ipv4, Transport::Udp, Metric::Rtt).interface_delays.is_none());
+        assert!(run_echo(Family::Ipv6, Transport::Tcp, Metric::RttInterface).interface_delays.is_none());
     }
 }

@@ -36,24 +36,30 @@ fn spec(
 /// Every probe over every transport and family that it supports.
 fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, HostReport, HostReport)) {
     for family in Family::ALL.iter().copied() {
-        let transports = Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport));
-        let ways = |transport| [Io::Send, Io::Sendmmsg, Io::Gso].map(|io| (transport, io));
-        for (transport, io) in transports.flat_map(ways) {
-            if (transport, io) == (Transport::Tcp, Io::Gso) {
-                continue;
+        for transport in Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport)) {
+            for io in [Io::Send, Io::Sendmmsg, Io::Gso] {
+                if (transport, io) == (Transport::Tcp, Io::Gso) {
+                    continue;
+                }
+                let [sender, receiver] = run(&spec(family, transport, io, probe, pacing, length));
+                check(transport, sender, receiver);
             }
-            let spec = spec(family, transport, io, probe, pacing, length);
-            let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
-            let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
-            let receiver = receiver.collect().unwrap();
-            for side in [&sender, &receiver] {
-                assert_eq!((side.endpoint.family, side.endpoint.transport), (family, transport));
-                assert_eq!(side.endpoint.local.ip(), family.loopback());
-            }
-            assert_eq!(sender.endpoint.local.ip(), receiver.endpoint.peer.ip());
-            check(transport, sender, receiver);
         }
     }
+}
+
+/// Both hosts' reports.
+fn run(spec: &TrialSpec) -> [HostReport; 2] {
+    let own = spec.family.loopback();
+    let receiver = Receiver::listen(spec.clone(), own).unwrap();
+    let sender = sender::run(spec, own, receiver.address).unwrap();
+    let receiver = receiver.collect().unwrap();
+    for side in [&sender, &receiver] {
+        assert_eq!((side.endpoint.family, side.endpoint.transport), (spec.family, spec.transport));
+        assert_eq!(side.endpoint.local.ip(), own);
+    }
+    assert_eq!(sender.endpoint.local.ip(), receiver.endpoint.peer.ip());
+    [sender, receiver]
 }
 
 #[test]
@@ -242,12 +248,12 @@ fn receiver_that_reads_nothing_prolongs_no_trial() {
         let began = Instant::now();
         let sent = thread::scope(|scope| {
             scope.spawn(|| {
-                let admit = |_| {
+                let mut streams = Vec::new();
+                for _ in 0..flows {
                     let mut stream = listener.accept().unwrap().0;
                     io::Write::write_all(&mut stream, &[1]).unwrap();
-                    stream
-                };
-                let _streams: Vec<_> = (0..flows).map(admit).collect();
+                    streams.push(stream);
+                }
                 while !ended.load(Ordering::Relaxed) {
                     thread::sleep(Duration::from_millis(10));
                 }

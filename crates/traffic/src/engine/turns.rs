@@ -79,16 +79,21 @@ fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
     let cycle = pair / arms as u64;
     let row = (pair % arms as u64) as usize;
     let mut random = seed ^ cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let names = drawn(arms, &mut random);
-    let shift = drawn(arms, &mut random)[row];
-    // 0, 1, n - 1, 2, n - 2, ..: each difference modulo n between neighbours once.
-    let in_row = |place: usize| if place % 2 == 1 { place.div_ceil(2) } else { (arms - place / 2) % arms };
-    let place = (0..arms).position(|place| names[(in_row(place) + shift) % arms] == arm).unwrap_or(arm);
+    let names = draw_order(arms, &mut random);
+    let shift = draw_order(arms, &mut random)[row];
+    let mut places = 0..arms;
+    let place = places.position(|place| names[(pick_from_row(place, arms) + shift) % arms] == arm);
+    let place = place.unwrap_or(arm);
     if is_second { arms - 1 - place } else { place }
 }
 
+/// The row 0, 1, n - 1, 2, n - 2, ..: it has each difference modulo n between neighbours once.
+fn pick_from_row(place: usize, arms: usize) -> usize {
+    if place % 2 == 1 { place.div_ceil(2) } else { (arms - place / 2) % arms }
+}
+
 /// The numbers below `count` in an order that is drawn.
-fn drawn(count: usize, random: &mut u64) -> [usize; ArmSchedule::MAX_ARMS] {
+fn draw_order(count: usize, random: &mut u64) -> [usize; ArmSchedule::MAX_ARMS] {
     let mut order: [usize; ArmSchedule::MAX_ARMS] = std::array::from_fn(|number| number);
     for last in (1..count).rev() {
         *random = SplitMix64::mix(*random);
@@ -273,15 +278,10 @@ mod tests {
             // The pairs of the second cycle.
             let first = 2 * arms as u64 - 1;
             for round in first..first + 2 * arms as u64 {
-                let order = |round| {
-                    let mut order: Vec<usize> = (0..arms).collect();
-                    order.sort_by_key(|arm| position(*arm, arms, round, 7));
-                    order
-                };
-                let this = order(round);
+                let this = sort_arms(arms, round);
                 this.windows(2).for_each(|pair| follows[pair[0]][pair[1]] += 1);
                 if round % 2 == 1 {
-                    assert!(this.iter().eq(order(round + 1).iter().rev()), "{arms} {round}");
+                    assert!(this.iter().eq(sort_arms(arms, round + 1).iter().rev()), "{arms} {round}");
                     itself[this[arms - 1]] += 1;
                 }
             }
@@ -293,6 +293,12 @@ mod tests {
                 );
             }
         }
+    }
+
+    fn sort_arms(arms: usize, round: u64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..arms).collect();
+        order.sort_by_key(|arm| position(*arm, arms, round, 7));
+        order
     }
 
     #[test]
@@ -318,27 +324,26 @@ mod tests {
 
     #[test]
     fn slots_of_all_arms_fill_each_round_without_overlap() {
-        const ARMS: u16 = 3;
-        let of = |arm| Timetable {
-            arms: ARMS,
+        let timetables: [Timetable; 3] = [0, 1, 2].map(|arm| Timetable {
+            arms: 3,
             arm,
             seed: 9,
             starts_ns: 1000,
             warmup_slot_ns: 50,
             slot_ns: 20,
             slice_ns: 15,
-        };
+        });
         for round in 0..50 {
-            let mut begin: Vec<Nanos> = (0..ARMS).map(|arm| begins_ns(&of(arm), round)).collect();
+            let mut begin = timetables.map(|timetable| begins_ns(&timetable, round));
             begin.sort_unstable();
             let first = if round == 0 { 1000 } else { 1000 + 150 + (round - 1) * 60 };
             let length = if round == 0 { 50 } else { 20 };
             assert_eq!(begin, [first, first + length, first + 2 * length], "{round}");
         }
         let orders: std::collections::HashSet<Nanos> =
-            (1..50).map(|round| begins_ns(&of(0), round) - (round - 1) * 60).collect();
+            (1..50).map(|round| begins_ns(&timetables[0], round) - (round - 1) * 60).collect();
         assert_eq!(orders.len(), 3, "an arm has every place of a round");
-        assert!(Turn::in_slots(Timetable { arm: 3, ..of(0) }).is_err());
+        assert!(Turn::in_slots(Timetable { arm: 3, ..timetables[0] }).is_err());
     }
 
     #[test]

@@ -268,11 +268,11 @@ impl<'a> TxBatch<'a> {
     }
 
     pub(crate) fn ends(&self) -> Vec<FlowEnd> {
-        let end = |flow: &Flow<'_>| FlowEnd {
-            rest: flow.rest.map_or(0, |(_, bytes)| bytes),
-            marker: flow.marker_bytes,
-        };
-        self.flows.iter().map(end).collect()
+        let ends = self
+            .flows
+            .iter()
+            .map(|flow| FlowEnd { rest: flow.rest.map_or(0, |(_, bytes)| bytes), marker: flow.marker_bytes });
+        ends.collect()
     }
 
     /// Zero-copy sends, and how many of them were copied anyway. Waits for completions until this time.

@@ -168,27 +168,18 @@ impl Stream {
         counts: &mut SentCounts,
     ) -> io::Result<()> {
         let mut tx = TxBatch::new(std::slice::from_ref(&self.channel), 0)?;
-        let phase = |phase, length, sent_before| SendPhase {
-            token: self.spec.token,
-            phase,
-            pacing: self.spec.probe.pacing,
-            length,
-            stamp: Stamp::Actual,
-            slice: 0,
-            min_messages: 0,
-            offset_ns: 0,
-            limit_ns: u64::MAX,
-            sent_before,
-            stop: Some(stop),
-        };
         if omit_ns > 0 {
-            send(&phase(Phase::Warmup, Length::Time(omit_ns), 0), &mut tx, |sequence| {
+            let omitted = self.plan(Phase::Warmup, Length::Time(omit_ns), stop);
+            send(&omitted, &mut tx, |sequence| {
                 counts.omitted = sequence + 1;
                 Ok(())
             })?;
         }
         counts.first_ns = sys::now_ns();
-        let measured = phase(Phase::Measured, self.spec.probe.length, counts.omitted);
+        let measured = SendPhase {
+            sent_before: counts.omitted,
+            ..self.plan(Phase::Measured, self.spec.probe.length, stop)
+        };
         let mut sent_ns = counts.first_ns;
         let mut longest_pause_ns = 0;
         let ended = send(&measured, &mut tx, |sequence| {
@@ -201,6 +192,22 @@ impl Stream {
         counts.longest_pause_ns = longest_pause_ns.max(sys::now_ns() - sent_ns);
         counts.refused = ended?.refused;
         Ok(())
+    }
+
+    fn plan<'a>(&self, phase: Phase, length: Length, stop: &'a AtomicBool) -> SendPhase<'a> {
+        SendPhase {
+            token: self.spec.token,
+            phase,
+            pacing: self.spec.probe.pacing,
+            length,
+            stamp: Stamp::Actual,
+            slice: 0,
+            min_messages: 0,
+            offset_ns: 0,
+            limit_ns: u64::MAX,
+            sent_before: 0,
+            stop: Some(stop),
+        }
     }
 
     /// Receives until the peer closes or `stop` is set; `progress` has the measured bytes so far, from `begin_ns` on,

@@ -87,9 +87,10 @@ impl CpuWindow {
 
     /// From the first opening of two threads of a host to the last closing.
     pub(crate) fn join(&mut self, other: CpuWindow) {
-        let both = |one: Option<Snapshot>, two: Option<Snapshot>| one.into_iter().chain(two);
-        self.opened = both(self.opened, other.opened).min_by_key(|snapshot| snapshot.at_ns);
-        self.closed = both(self.closed, other.closed).max_by_key(|snapshot| snapshot.at_ns);
+        let opened = self.opened.into_iter().chain(other.opened);
+        let closed = self.closed.into_iter().chain(other.closed);
+        self.opened = opened.min_by_key(|snapshot| snapshot.at_ns);
+        self.closed = closed.max_by_key(|snapshot| snapshot.at_ns);
     }
 
     /// The CPU time from opening to closing, or to now. `None` if the host counts none, or the window was not open.
@@ -263,15 +264,14 @@ mod tests {
         let pinned = std::thread::spawn(|| {
             sys::pin_thread(sys::allowed_processors().next().unwrap()).unwrap();
             let mut window = CpuWindow::new(CpuScope::Processors);
-            let clock = || sys::thread_cpu_ns().unwrap();
             window.open();
-            let began = clock();
+            let began = read_thread_clock();
             for _ in 0..4000 {
                 std::thread::sleep(std::time::Duration::from_micros(50));
-                let waking = clock();
-                while clock() - waking < 50_000 {}
+                let waking = read_thread_clock();
+                while read_thread_clock() - waking < 50_000 {}
             }
-            (clock() - began, window.finish().unwrap())
+            (read_thread_clock() - began, window.finish().unwrap())
         });
         let (worked_ns, time) = pinned.join().unwrap();
         assert!(worked_ns >= 200_000_000 && time.source != Some(CpuSource::Ticks), "{time:?}");
@@ -280,12 +280,17 @@ mod tests {
         assert!((least_ns..=time.window_ns).contains(&time.busy_ns()), "{worked_ns} of {time:?}");
     }
 
+    #[cfg(target_os = "linux")]
+    fn read_thread_clock() -> Nanos {
+        sys::thread_cpu_ns().unwrap()
+    }
+
     /// Computes until this thread has had 100 ms of a processor. Returns how long that took: on a busy machine longer.
     #[cfg(target_os = "linux")]
     fn compute() -> Nanos {
         let began_ns = sys::now_ns();
-        let had_ns = sys::thread_cpu_ns().unwrap();
-        while sys::thread_cpu_ns().unwrap() - had_ns < 100_000_000 {
+        let had_ns = read_thread_clock();
+        while read_thread_clock() - had_ns < 100_000_000 {
             spin_loop();
         }
         sys::now_ns() - began_ns
@@ -313,11 +318,11 @@ mod tests {
         windows.iter_mut().for_each(CpuWindow::open);
         windows.iter_mut().for_each(CpuWindow::close);
         let [mut one, two] = windows;
-        let ends = |window: &CpuWindow| (window.opened.unwrap().at_ns, window.closed.unwrap().at_ns);
-        let first = ends(&one).0;
-        let last = ends(&two).1;
+        let first = one.opened.unwrap().at_ns;
+        let last = two.closed.unwrap().at_ns;
         one.join(two);
-        assert_eq!(ends(&one), (first, last));
+        assert_eq!(one.opened.unwrap().at_ns, first);
+        assert_eq!(one.closed.unwrap().at_ns, last);
         let mut unopened = CpuWindow::new(CpuScope::Host);
         unopened.join(one);
         assert_eq!(unopened.finish().unwrap().window_ns, last - first);
@@ -357,9 +362,10 @@ mod tests {
 
     #[test]
     fn a_window_without_readings_has_no_time() {
-        let watch = || CpuWatch::begin().unwrap();
-        assert_eq!(watch().between(0, 1), None);
-        assert_eq!(watch().between(u64::MAX, 0), None);
+        for (from_ns, to_ns) in [(0, 1), (u64::MAX, 0)] {
+            let watch = CpuWatch::begin().unwrap();
+            assert_eq!(watch.between(from_ns, to_ns), None);
+        }
     }
 
     #[test]

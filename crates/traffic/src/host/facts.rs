@@ -118,7 +118,7 @@ fn hardware_stamps() -> io::Result<()> {
 }
 
 const READINGS: u64 = 100;
-const BATCHES: u64 = 101;
+const BATCHES: usize = 101;
 /// Minimum number of samples: a 99th percentile needs this many. The number of sleeps, and the minimum of round
 /// trips.
 const MIN_ROUND_TRIPS: usize = 100;
@@ -135,9 +135,11 @@ const MESSAGE: usize = 64;
 /// trial.
 pub(crate) fn floor() -> NoiseFloor {
     static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();
-    // On a separate thread, to set its timers like the engine's without changing other threads.
-    let measured = || thread::spawn(measure).join().expect("measuring the noise floor does not panic");
-    FLOOR.get_or_init(measured).clone()
+    let floor = FLOOR.get_or_init(|| {
+        // On a separate thread, to set its timers like the engine's without changing other threads.
+        thread::spawn(measure).join().expect("measuring the noise floor does not panic")
+    });
+    floor.clone()
 }
 
 fn measure() -> NoiseFloor {
@@ -162,7 +164,8 @@ fn measure() -> NoiseFloor {
 /// Median and minimum duration of a clock reading, and the smallest step between two readings.
 fn clock() -> (Nanos, Nanos, Nanos) {
     let mut step = Nanos::MAX;
-    let mut batch = || {
+    let mut batches = Vec::with_capacity(BATCHES);
+    while batches.len() < BATCHES {
         let start = sys::now_ns();
         let mut last = start;
         for _ in 0..READINGS {
@@ -172,9 +175,8 @@ fn clock() -> (Nanos, Nanos, Nanos) {
             }
             last = now;
         }
-        (last - start) / READINGS
-    };
-    let mut batches: Vec<Nanos> = (0..BATCHES).map(|_| batch()).collect();
+        batches.push((last - start) / READINGS);
+    }
     batches.sort_unstable();
     (batches[batches.len() / 2], batches[0], step)
 }

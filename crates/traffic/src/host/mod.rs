@@ -118,12 +118,7 @@ struct MemorySample {
 impl Rows {
     fn add(&mut self, at: Nanos, bytes: u64) {
         if self.0.len() == MAX_ROWS {
-            let join = |pair: &[MemorySample]| MemorySample {
-                first: pair[0].first,
-                last: pair[pair.len() - 1].last,
-                bytes: pair.iter().map(|row| row.bytes).max().unwrap_or(0),
-            };
-            self.0 = self.0.chunks(2).map(join).collect();
+            self.0 = self.0.chunks(2).map(join_samples).collect();
         }
         self.0.push(MemorySample { first: at, last: at, bytes });
     }
@@ -131,6 +126,14 @@ impl Rows {
     fn peak(&self, from: Nanos, to: Nanos) -> Option<u64> {
         let within = self.0.iter().filter(|row| row.last >= from && row.first <= to);
         within.map(|row| row.bytes).max()
+    }
+}
+
+fn join_samples(pair: &[MemorySample]) -> MemorySample {
+    MemorySample {
+        first: pair[0].first,
+        last: pair[pair.len() - 1].last,
+        bytes: pair.iter().map(|row| row.bytes).max().unwrap_or(0),
     }
 }
 

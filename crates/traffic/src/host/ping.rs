@@ -55,23 +55,24 @@ impl Ping {
     /// Opens a socket: an unprivileged one where the system allows it (`net.ipv4.ping_group_range`), else a raw one.
     /// Packets are never fragmented here, whatever the kernel remembers of the path.
     pub fn open(to: &ScopedAddr, identifier: u16) -> Result<Self, EngineError> {
-        let opened = || -> io::Result<Ping> {
-            let to = zone::socket_addr(to, 0)?;
-            let protocol = if to.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
-            let open = |kind| Socket::new(Domain::for_address(to), kind, Some(protocol));
-            let (socket, raw) = match open(Type::DGRAM) {
-                Ok(socket) => (socket, false),
-                Err(_) => (open(Type::from(libc::SOCK_RAW))?, true),
-            };
-            let family = Family::of(to.ip());
-            sys::never_fragment(&socket, family)?;
-            sys::enable_icmp_errors(&socket, family)?;
-            socket.connect(&SocketAddr::new(to.ip(), 0).into()).or_else(|_| socket.connect(&to.into()))?;
-            Ok(Ping { socket, family, raw, identifier, sequence: 0 })
-        };
-        opened().attempt(|| {
+        Ping::connect(to, identifier).attempt(|| {
             format!("send ICMP echoes to {to}: be root, or allow it (sysctl net.ipv4.ping_group_range)")
         })
+    }
+
+    fn connect(to: &ScopedAddr, identifier: u16) -> io::Result<Self> {
+        let to = zone::socket_addr(to, 0)?;
+        let protocol = if to.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
+        let open = |kind| Socket::new(Domain::for_address(to), kind, Some(protocol));
+        let (socket, raw) = match open(Type::DGRAM) {
+            Ok(socket) => (socket, false),
+            Err(_) => (open(Type::from(libc::SOCK_RAW))?, true),
+        };
+        let family = Family::of(to.ip());
+        sys::never_fragment(&socket, family)?;
+        sys::enable_icmp_errors(&socket, family)?;
+        socket.connect(&SocketAddr::new(to.ip(), 0).into()).or_else(|_| socket.connect(&to.into()))?;
+        Ok(Ping { socket, family, raw, identifier, sequence: 0 })
     }
 
     /// Sends an echo and waits for what becomes of it.

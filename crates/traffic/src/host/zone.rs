@@ -64,14 +64,18 @@ pub fn written_here(text: &str) -> Result<ScopedAddr, String> {
 /// The index of an interface, from its name or from an index. A number is an index: this is how kernels say zones.
 fn index(zone: &str) -> io::Result<u32> {
     let interfaces = sys::interface_indices()?;
-    let is_it = |(index, name): &&(u32, String)| match zone.parse::<u32>() {
-        Ok(number) => *index == number,
-        Err(_) => name == zone,
-    };
-    interfaces.iter().find(is_it).map(|(index, _)| *index).ok_or_else(|| {
-        let text = format!("this host has no interface {zone}; it has {}", names(&interfaces));
-        io::Error::new(io::ErrorKind::NotFound, text)
-    })
+    let number = zone.parse::<u32>();
+    for (index, name) in &interfaces {
+        let is_it = match number {
+            Ok(number) => *index == number,
+            Err(_) => name == zone,
+        };
+        if is_it {
+            return Ok(*index);
+        }
+    }
+    let text = format!("this host has no interface {zone}; it has {}", names(&interfaces));
+    Err(io::Error::new(io::ErrorKind::NotFound, text))
 }
 
 fn no_zone(address: &ScopedAddr) -> io::Error {
@@ -103,21 +107,7 @@ pub struct Route {
 
 /// The kernel's route to an address, from the address `from` if given. Nothing is sent.
 pub fn route_to(to: &ScopedAddr, from: Option<&ScopedAddr>) -> Result<Route, EngineError> {
-    /// A placeholder: a datagram socket is connected to it.
-    const NO_SERVICE: u16 = 9;
-    let seen = || -> io::Result<(Socket, SocketAddr)> {
-        let mut there = socket_addr(to, NO_SERVICE)?;
-        let socket = Socket::new(Domain::for_address(there), Type::DGRAM, None)?;
-        if let Some(from) = from {
-            let own;
-            (own, there) = ends(from, there)?;
-            socket.bind(&own.into())?;
-        }
-        socket.connect(&there.into())?;
-        let own = own_socket::local_addr(&socket)?;
-        Ok((socket, own))
-    };
-    let (socket, own) = seen().attempt(|| match from {
+    let (socket, own) = connect(to, from).attempt(|| match from {
         Some(from) => format!("find a route from {from} to {to}"),
         None => format!("find a way to {to}"),
     })?;
@@ -128,6 +118,22 @@ pub fn route_to(to: &ScopedAddr, from: Option<&ScopedAddr>) -> Result<Route, Eng
         None => own.into(),
     };
     Ok(Route { address, interface, mtu })
+}
+
+/// A socket that is connected to an address, and its own one.
+fn connect(to: &ScopedAddr, from: Option<&ScopedAddr>) -> io::Result<(Socket, SocketAddr)> {
+    /// A placeholder: a datagram socket is connected to it.
+    const NO_SERVICE: u16 = 9;
+    let mut there = socket_addr(to, NO_SERVICE)?;
+    let socket = Socket::new(Domain::for_address(there), Type::DGRAM, None)?;
+    if let Some(from) = from {
+        let own;
+        (own, there) = ends(from, there)?;
+        socket.bind(&own.into())?;
+    }
+    socket.connect(&there.into())?;
+    let own = own_socket::local_addr(&socket)?;
+    Ok((socket, own))
 }
 
 /// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
@@ -240,12 +246,16 @@ mod tests {
     fn both_ends_of_a_path_are_in_one_zone() {
         let (index, name) = sys::interface_indices().unwrap().remove(0);
         let own = scoped(&format!("fe80::1%{name}"));
-        let with = |scope| SocketAddr::from(SocketAddrV6::new("fe80::2".parse().unwrap(), 80, 0, scope));
+        let other = SocketAddrV6::new("fe80::2".parse().unwrap(), 80, 0, index);
         for said in [0, index] {
-            assert_eq!(ends(&own, with(said)).unwrap().1, with(index));
+            let mut to = other;
+            to.set_scope_id(said);
+            assert_eq!(ends(&own, to.into()).unwrap().1, other.into());
         }
-        assert!(ends(&own, with(index + 1)).is_err());
-        let global = ends(&scoped("2001:db8::1"), with(index)).unwrap_err().to_string();
+        let mut elsewhere = other;
+        elsewhere.set_scope_id(index + 1);
+        assert!(ends(&own, elsewhere.into()).is_err());
+        let global = ends(&scoped("2001:db8::1"), other.into()).unwrap_err().to_string();
         assert!(global.contains("2001:db8::1 is not in that of fe80::2"), "{global}");
         let plain = ends(&scoped("192.0.2.1"), "192.0.2.2:80".parse().unwrap()).unwrap();
         assert_eq!(plain, ("192.0.2.1:0".parse().unwrap(), "192.0.2.2:80".parse().unwrap()));
@@ -281,19 +291,21 @@ mod tests {
 
     const PORT: u16 = 5202;
 
+    fn read_place(text: &str) -> Result<(Option<ScopedAddr>, u16), String> {
+        let place: ListenAddress = text.parse()?;
+        Ok((place.address().cloned(), place.port_or(PORT)))
+    }
+
     #[test]
     fn places_are_read_as_they_are_written() {
-        let place = |text: &str| {
-            text.parse::<ListenAddress>().map(|place| (place.address().cloned(), place.port_or(PORT)))
-        };
         let [v4, v6] = ["127.0.0.1", "::1"].map(|text| Some(text.parse::<ScopedAddr>().unwrap()));
-        assert_eq!(place(""), Ok((None, PORT)));
-        assert_eq!(place(":7000"), Ok((None, 7000)));
-        assert_eq!(place("127.0.0.1"), Ok((v4.clone(), PORT)));
-        assert_eq!(place("127.0.0.1:7000"), Ok((v4, 7000)));
-        assert_eq!(place("::1"), Ok((v6.clone(), PORT)));
-        assert_eq!(place("[::1]"), Ok((v6.clone(), PORT)));
-        assert_eq!(place("[::1]:7000"), Ok((v6, 7000)));
+        assert_eq!(read_place(""), Ok((None, PORT)));
+        assert_eq!(read_place(":7000"), Ok((None, 7000)));
+        assert_eq!(read_place("127.0.0.1"), Ok((v4.clone(), PORT)));
+        assert_eq!(read_place("127.0.0.1:7000"), Ok((v4, 7000)));
+        assert_eq!(read_place("::1"), Ok((v6.clone(), PORT)));
+        assert_eq!(read_place("[::1]"), Ok((v6.clone(), PORT)));
+        assert_eq!(read_place("[::1]:7000"), Ok((v6, 7000)));
         for wrong in [
             "7000",
             "here",
@@ -308,7 +320,7 @@ mod tests {
             "::1]",
             "here:7000",
         ] {
-            assert!(place(wrong).is_err(), "{wrong}");
+            assert!(read_place(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -316,9 +328,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_link_local_place_has_a_zone_of_this_host() {
-        let place = |text: &str| text.parse::<ListenAddress>();
         for (text, port) in [("fe80::1%1", PORT), ("[fe80::1%1]", PORT), ("[fe80::1%1]:7000", 7000)] {
-            let place = place(text).unwrap().with_default(PORT);
+            let place = text.parse::<ListenAddress>().unwrap().with_default(PORT);
             assert_eq!(place.to_string(), format!("[fe80::1%1]:{port}"));
         }
         for (text, word) in [
@@ -329,7 +340,7 @@ mod tests {
             ("2001:db8::1%1", "leave out `%1`"),
             ("127.0.0.1%1:7000", "leave out `%1`"),
         ] {
-            let refused = place(text).unwrap_err();
+            let refused = text.parse::<ListenAddress>().unwrap_err();
             assert!(refused.contains(word), "{text}: {refused}");
         }
     }

@@ -166,14 +166,20 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
+    fn read_text(json: &str) -> String {
+        serde_json::from_str(&printable(json)).unwrap()
+    }
+
     #[test]
     fn no_control_character_is_left_in_a_text() {
-        let parsed = |json: &str| serde_json::from_str::<String>(&printable(json)).unwrap();
-        assert_eq!(parsed(r#""a\u001b]0;title\u0007\n\tb""#), "a\u{fffd}]0;title\u{fffd}\u{fffd}\u{fffd}b");
-        assert_eq!(parsed("\"a\u{9b}31mb\u{7f}\""), "a\u{fffd}31mb\u{fffd}");
-        assert_eq!(parsed(r#""C:\\new \"x\" \u00e4 \ud83d\ude00""#), "C:\\new \"x\" \u{e4} \u{1f600}");
-        assert_eq!(parsed(r#""lo\u202elive\u2028""#), "lo\u{fffd}live\u{fffd}");
-        assert_eq!(parsed("\"lo\u{202e}live\u{2066}\""), "lo\u{fffd}live\u{fffd}");
+        assert_eq!(
+            read_text(r#""a\u001b]0;title\u0007\n\tb""#),
+            "a\u{fffd}]0;title\u{fffd}\u{fffd}\u{fffd}b"
+        );
+        assert_eq!(read_text("\"a\u{9b}31mb\u{7f}\""), "a\u{fffd}31mb\u{fffd}");
+        assert_eq!(read_text(r#""C:\\new \"x\" \u00e4 \ud83d\ude00""#), "C:\\new \"x\" \u{e4} \u{1f600}");
+        assert_eq!(read_text(r#""lo\u202elive\u2028""#), "lo\u{fffd}live\u{fffd}");
+        assert_eq!(read_text("\"lo\u{202e}live\u{2066}\""), "lo\u{fffd}live\u{fffd}");
         assert!(matches!(printable("{\"id\":1}"), Cow::Borrowed(_)));
         assert_eq!(printable("\\"), "\\");
     }

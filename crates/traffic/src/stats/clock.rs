@@ -158,13 +158,14 @@ mod tests {
     /// skew.
     fn minima(skew: f64, wait_ns: f64) -> Vec<(u64, u64)> {
         let mut state = 11;
-        let point = |number: u64| {
+        let mut minima = Vec::new();
+        for number in 0..100_u64 {
             let time = number * 100_000_000;
             // Some messages do not wait.
             let wait = -chance(&mut state).max(1e-9).ln() * wait_ns * f64::from(!number.is_multiple_of(7));
-            (time, (2_000_000.0 + skew * time as f64 + wait) as u64)
-        };
-        (0..100).map(point).collect()
+            minima.push((time, (2_000_000.0 + skew * time as f64 + wait) as u64));
+        }
+        minima
     }
 
     #[test]

@@ -126,9 +126,14 @@ impl Series {
 
     /// The minimum delay of each row that has any, with the row's mid time.
     pub(crate) fn minima(&self) -> Vec<(u64, u64)> {
-        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.timed > 0);
-        let middle = |place: usize| place as u64 * self.interval_ns + self.interval_ns / 2;
-        rows.map(|(place, row)| (middle(place), row.delay_min_ns)).collect()
+        let mut minima = Vec::new();
+        for (place, row) in self.rows.iter().enumerate() {
+            if row.timed > 0 {
+                let middle_ns = place as u64 * self.interval_ns + self.interval_ns / 2;
+                minima.push((middle_ns, row.delay_min_ns));
+            }
+        }
+        minima
     }
 
     pub(crate) fn finish(&self) -> Vec<IntervalRow> {

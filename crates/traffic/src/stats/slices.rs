@@ -187,17 +187,16 @@ mod tests {
     #[test]
     fn an_unanswered_message_took_longer_than_any() {
         let mut counter = counter();
-        let mut slice = |round: u32, delays: &[u64], unanswered: usize| {
+        let slices: [(&[u64], usize); 5] =
+            [(&[30, 10, 20], 0), (&[30, 10, 20], 2), (&[30, 10, 20], 3), (&[], 1), (&[30, 10, 20, 40], 1)];
+        for (round, (delays, unanswered)) in (0..).zip(slices) {
             for (place, delay) in delays.iter().enumerate() {
                 counter.record(round as u8, 0, 1000 * u64::from(round) + place as u64, Some(*delay));
             }
-            (0..unanswered).for_each(|_| counter.unanswered(round));
-        };
-        slice(0, &[30, 10, 20], 0);
-        slice(1, &[30, 10, 20], 2);
-        slice(2, &[30, 10, 20], 3);
-        slice(3, &[], 1);
-        slice(4, &[30, 10, 20, 40], 1);
+            for _ in 0..unanswered {
+                counter.unanswered(round);
+            }
+        }
         // Too late for a row of its own: nothing of it is known any more.
         counter.unanswered(2);
         let rows = counter.finish();

@@ -31,6 +31,21 @@ fn send(to: &str, change: impl FnOnce(&mut TrialSpec)) -> Request {
     })
 }
 
+fn make_arm(family: Family, from: &str, to: &str) -> SendArm {
+    let spec = Box::new(fixtures::spec(family, Transport::Udp));
+    SendArm { spec, from: ip(from), to: to.parse().unwrap(), waiting: None }
+}
+
+fn send_in_slots(arm: SendArm) -> Request {
+    Request::SendInSlots { arm, timetable: timetable() }
+}
+
+/// The request as the agent does it, in its own addresses and zones.
+fn admit(permission: &Permission, request: Request) -> Result<Request, String> {
+    let request = permission.in_own_addresses(request);
+    permission.check(&request, 0.0).map(|()| request)
+}
+
 fn timetable() -> Timetable {
     Timetable {
         arms: 2,
@@ -60,21 +75,14 @@ fn agent_sends_only_to_its_coordinator_or_as_allowed() {
     wide.peers.networks.push("10.9.0.0/30".parse().unwrap());
     assert_eq!(refused(wide.clone(), &send("10.9.0.3", |_| {})), None);
     assert!(refused(wide, &send("10.9.0.4", |_| {})).is_some());
-    let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
-    let arm = |to: &str| SendArm {
-        waiting: None,
-        spec: spec.clone(),
-        from: ip("10.9.0.1"),
-        to: format!("{to}:9").parse().unwrap(),
-    };
-    let arms = Request::SendInTurns { arms: vec![arm("10.9.0.2"), arm("10.9.0.3")], seed: 1 };
+    let [good, bad] = ["10.9.0.2:9", "10.9.0.3:9"].map(|to| make_arm(Family::Ipv4, "10.9.0.1", to));
+    let arms = Request::SendInTurns { arms: vec![good.clone(), bad.clone()], seed: 1 };
     assert!(refused(limited(), &arms).is_some());
-    let in_slots = |to| Request::SendInSlots { arm: arm(to), timetable: timetable() };
-    assert_eq!(refused(limited(), &in_slots("10.9.0.2")), None);
-    assert!(refused(limited(), &in_slots("10.9.0.3")).unwrap().contains("--allow-target"));
-    let listen = |address: &str| Request::Listen { spec: spec.clone(), address: ip(address) };
-    assert_eq!(refused(limited(), &listen("2001:db8::1")), None);
-    assert!(refused(limited(), &listen("0.0.0.0")).unwrap().contains("only on 10.9.0.1"));
+    assert_eq!(refused(limited(), &send_in_slots(good)), None);
+    assert!(refused(limited(), &send_in_slots(bad)).unwrap().contains("--allow-target"));
+    let own = ip("10.9.0.1");
+    assert_eq!(refused(limited(), &listen(&ip("2001:db8::1"), &own)), None);
+    assert!(refused(limited(), &listen(&ip("0.0.0.0"), &own)).unwrap().contains("only on 10.9.0.1"));
     // Whoever started it on standard input and output may do anything.
     assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {}), 0.0), Ok(()));
 }
@@ -86,21 +94,16 @@ fn link_local_address_is_of_the_coordinators_zone() {
         Peers { addresses: vec![ip("fe80::2%3"), ip("10.9.0.2")], networks: vec!["::/0".parse().unwrap()] };
     let limits = Limits { own, peers, ..limited() };
     let permission = Permission { limits: Some(limits) };
-    let done = |request| {
-        let request = permission.in_own_addresses(request);
-        permission.check(&request, 0.0).map(|()| request)
-    };
-    let spec = Box::new(fixtures::spec(Family::Ipv6, Transport::Udp));
-    let listen = |address| Request::Listen { spec: spec.clone(), address: ip(address) };
-    assert_eq!(done(listen("fe80::1")), Ok(listen("fe80::1%3")));
-    assert_eq!(done(listen("fe80::1%3")), Ok(listen("fe80::1%3")));
+    let whole = listen_at("fe80::1%3");
+    assert_eq!(admit(&permission, listen_at("fe80::1")), Ok(whole.clone()));
+    assert_eq!(admit(&permission, whole.clone()), Ok(whole));
     for other in ["fe80::1%4", "fe80::1%eth0", "fe80::9", "fe80::9%3"] {
-        assert!(done(listen(other)).unwrap_err().contains("only on fe80::1%3, 10.9.0.1"), "{other}");
+        let refused = admit(&permission, listen_at(other)).unwrap_err();
+        assert!(refused.contains("only on fe80::1%3, 10.9.0.1"), "{other}");
     }
-    let send = |from, to: &str| {
-        Request::Send(SendArm { spec: spec.clone(), from: ip(from), to: to.parse().unwrap(), waiting: None })
-    };
-    assert_eq!(done(send("fe80::1", "[fe80::2]:9")), Ok(send("fe80::1%3", "[fe80::2]:9")));
+    let arm = make_arm(Family::Ipv6, "fe80::1", "[fe80::2]:9");
+    let whole = make_arm(Family::Ipv6, "fe80::1%3", "[fe80::2]:9");
+    assert_eq!(admit(&permission, Request::Send(arm.clone())), Ok(Request::Send(whole.clone())));
     for (from, to) in [
         ("fe80::1", "[fe80::9]:9"),
         ("fe80::1%4", "[fe80::2]:9"),
@@ -109,19 +112,22 @@ fn link_local_address_is_of_the_coordinators_zone() {
         ("10.9.0.1", "[fe80::2%3]:9"),
         ("2001:db8::1", "[fe80::2]:9"),
     ] {
-        let refused = done(send(from, to)).unwrap_err();
+        let request = Request::Send(make_arm(Family::Ipv6, from, to));
+        let refused = admit(&permission, request).unwrap_err();
         assert!(refused.contains("--allow-target"), "{from} {to}: {refused}");
     }
-    let arm = |from| SendArm {
-        spec: spec.clone(),
-        from: ip(from),
-        to: "[fe80::2]:9".parse().unwrap(),
-        waiting: None,
-    };
-    let turns = |from| Request::SendInTurns { arms: vec![arm(from)], seed: 1 };
-    assert_eq!(done(turns("fe80::1")), Ok(turns("fe80::1%3")));
+    let turns = Request::SendInTurns { arms: vec![arm], seed: 1 };
+    let whole = Request::SendInTurns { arms: vec![whole], seed: 1 };
+    assert_eq!(admit(&permission, turns), Ok(whole));
     // Whoever started it on standard input and output names zones of this host.
-    assert_eq!(Permission::default().in_own_addresses(listen("fe80::1%eth0")), listen("fe80::1%eth0"));
+    let named = listen_at("fe80::1%eth0");
+    assert_eq!(Permission::default().in_own_addresses(named.clone()), named);
+}
+
+/// A request to listen on a link-local address.
+fn listen_at(address: &str) -> Request {
+    let address = ip(address);
+    listen(&address, &address)
 }
 
 /// Limits with a rate of 10 Mbit/s.
@@ -168,12 +174,15 @@ fn all_streams_together_keep_to_the_rate() {
     assert!(refused(bounded(), &send_at_rate(1001.0)).unwrap().contains("10 Mbit/s"));
     // All flows of a stream keep one schedule, and arms in turns send one at a time.
     assert_eq!((takes(&send_at_rate(600.0)), takes(&in_turns([400.0, 600.0]))), (6e6, 6e6));
-    let beside = |request: &Request| {
-        Permission { limits: Some(bounded()) }.check(request, takes(&send_at_rate(600.0))).err()
-    };
-    assert_eq!(beside(&send_at_rate(400.0)), None);
-    assert!(beside(&send_at_rate(401.0)).unwrap().contains("of which 6 are taken by other streams"));
-    assert!(beside(&in_turns([400.0, 401.0])).is_some());
+    assert_eq!(refuse_beside_others(&send_at_rate(400.0)), None);
+    let reason = refuse_beside_others(&send_at_rate(401.0)).unwrap();
+    assert!(reason.contains("of which 6 are taken by other streams"));
+    assert!(refuse_beside_others(&in_turns([400.0, 401.0])).is_some());
+}
+
+fn refuse_beside_others(request: &Request) -> Option<String> {
+    let permission = Permission { limits: Some(bounded()) };
+    permission.check(request, takes(&send_at_rate(600.0))).err()
 }
 
 #[test]
@@ -227,8 +236,7 @@ fn the_number_of_flows_is_always_bounded() {
 
 #[test]
 fn a_timetable_ends_and_does_not_sleep_for_ever() {
-    let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
-    let arm = SendArm { spec, from: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap(), waiting: None };
+    let arm = make_arm(Family::Ipv4, "10.9.0.1", "10.9.0.2:9");
     let good = timetable();
     let check =
         |timetable| Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable }, 0.0);
@@ -271,7 +279,7 @@ fn a_request_ends_idleness() {
     thread::sleep(Duration::from_millis(2));
     let before = Instant::now();
     assert!(activity.passed(before, DAY, Duration::ZERO, Duration::from_millis(1)).is_some());
-    activity.asked();
+    activity.note_request();
     assert_eq!(activity.passed(before, DAY, Duration::ZERO, Duration::from_millis(1)), None);
 }
 
@@ -279,15 +287,15 @@ fn a_request_ends_idleness() {
 fn a_trial_by_itself_lasts_as_long_as_its_traffic() {
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
-    let listen = |spec: &TrialSpec| Request::Listen {
-        spec: Box::new(spec.clone()),
-        address: "198.18.0.2".parse().unwrap(),
-    };
-    assert_eq!(lasts(&listen(&spec)), Some(Duration::from_millis(2500)));
+    assert_eq!(lasts(&listen_for(&spec)), Some(Duration::from_millis(2500)));
     assert_eq!(lasts(&Request::Facts), None);
     // The other arms are not known here.
     spec.schedule = ArmSchedule::TokenPassing(None);
-    assert_eq!(lasts(&listen(&spec)), None);
+    assert_eq!(lasts(&listen_for(&spec)), None);
+}
+
+fn listen_for(spec: &TrialSpec) -> Request {
+    Request::Listen { spec: Box::new(spec.clone()), address: ip("198.18.0.2") }
 }
 
 #[test]
@@ -343,16 +351,15 @@ fn agent_behind_a_translator_uses_its_own_address() {
         let peers = Peers { addresses: vec![ip("fe80::2%3"), seen.clone()], networks: Vec::new() };
         let limits = Limits { own: vec![ip("fe80::1%3"), own.clone()], peers, ..limited() };
         let permission = Permission { limits: Some(limits) };
-        let done = |request| {
-            let request = permission.in_own_addresses(request);
-            permission.check(&request, 0.0).map(|()| request)
-        };
         let unnamed: ScopedAddr = Family::of(named.ip()).unspecified().into();
-        assert!(done(listen(&named, &named)).unwrap_err().contains("refused to listen"));
-        assert_eq!(done(listen(&unnamed, &named)), Ok(listen(&own, &own)));
-        assert_eq!(done(wait(&unnamed, &named)), Ok(wait(&own, &own)));
+        let refused = admit(&permission, listen(&named, &named)).unwrap_err();
+        assert!(refused.contains("refused to listen"));
+        assert_eq!(admit(&permission, listen(&unnamed, &named)), Ok(listen(&own, &own)));
+        assert_eq!(admit(&permission, wait(&unnamed, &named)), Ok(wait(&own, &own)));
         // Where the coordinator has opened the flows, and not otherwise.
-        assert_eq!(done(send_from(&named, &itself, Some(1))), Ok(send_from(&own, &seen, Some(1))));
-        assert!(done(send_from(&named, &itself, None)).unwrap_err().contains("--allow-target"));
+        let opened = send_from(&named, &itself, Some(1));
+        assert_eq!(admit(&permission, opened), Ok(send_from(&own, &seen, Some(1))));
+        let refused = admit(&permission, send_from(&named, &itself, None)).unwrap_err();
+        assert!(refused.contains("--allow-target"));
     }
 }

@@ -210,12 +210,13 @@ mod tests {
 
     #[test]
     fn one_disturbed_part_changes_nothing() {
-        let part = |messages, sent_ns, emptied_ns| WarmupPart { messages, sent_ns, emptied_ns };
-        let quiet = [part(100, 1000, 50), part(100, 1000, 50), part(100, 1000, 50), part(100, 1000, 50)];
-        let held_up = [part(2, 9000, 50), part(100, 1000, 40_000), part(100, 1000, 50), part(100, 1000, 50)];
-        for parts in [quiet, held_up] {
+        const USUAL: WarmupPart = WarmupPart { messages: 100, sent_ns: 1000, emptied_ns: 50 };
+        let sent_late = WarmupPart { messages: 2, sent_ns: 9000, ..USUAL };
+        let emptied_late = WarmupPart { emptied_ns: 40_000, ..USUAL };
+        for parts in [[USUAL, USUAL, USUAL, USUAL], [sent_late, emptied_late, USUAL, USUAL]] {
             assert_eq!((fastest_message(&parts), usual_emptying(&parts)), (10, 50));
         }
-        assert_eq!(fastest_message(&[part(0, 0, 0)]), 0);
+        let nothing = WarmupPart { messages: 0, sent_ns: 0, emptied_ns: 0 };
+        assert_eq!(fastest_message(&[nothing]), 0);
     }
 }

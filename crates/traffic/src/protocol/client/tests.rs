@@ -60,10 +60,9 @@ fn an_agent_that_says_too_much_waits() {
 
 #[test]
 fn an_answer_that_comes_twice_is_an_error() {
-    let answer = |id: u64| format!("{{\"id\":{id},\"body\":{{\"clock\":{{\"now_ns\":5}}}}}}\n");
-    for (said, taken) in [([1, 2, 2], true), ([1, 1, 2], false)] {
-        let said = io::Cursor::new(said.map(answer).concat());
-        let mut client = AgentClient::new("far", said, io::sink(), &NEVER);
+    for (ids, taken) in [([1, 2, 2], true), ([1, 1, 2], false)] {
+        let said = ids.map(|id| format!("{{\"id\":{id},\"body\":{{\"clock\":{{\"now_ns\":5}}}}}}\n"));
+        let mut client = AgentClient::new("far", io::Cursor::new(said.concat()), io::sink(), &NEVER);
         let [first, second] = [(); 2].map(|()| client.start(Request::Clock, "tell the time").unwrap());
         let second = client.finish(second, FACTS_LIMIT);
         assert_eq!(second.is_ok(), taken, "{second:?}");

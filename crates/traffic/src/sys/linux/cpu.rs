@@ -95,17 +95,15 @@ pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
         }
     }
     // user nice system idle iowait irq softirq steal; user and nice already include guest times.
-    let ns = |places: &[usize]| {
-        let ticks = places.iter().fold(0, |sum: u64, place| sum.saturating_add(fields[*place]));
-        ticks.saturating_mul(tick_ns())
-    };
+    let [user, nice, system, idle, iowait, irq, softirq, steal] =
+        fields.map(|ticks: u64| ticks.saturating_mul(tick_ns()));
     fields.iter().any(|field| *field > 0).then(|| CpuTimes {
-        user_ns: ns(&[0, 1]),
-        system_ns: ns(&[2]),
-        idle_ns: ns(&[3, 4]),
-        irq_ns: ns(&[5]),
-        softirq_ns: ns(&[6]),
-        steal_ns: ns(&[7]),
+        user_ns: user.saturating_add(nice),
+        system_ns: system,
+        idle_ns: idle.saturating_add(iowait),
+        irq_ns: irq,
+        softirq_ns: softirq,
+        steal_ns: steal,
         undivided: false,
         // With NO_HZ, which every distribution has, idle time is measured from its beginning to its end, interrupts
         // left out, and the period under way is in it. Each line is rounded down.
@@ -144,12 +142,14 @@ impl IdleStates {
     /// How long these processors have been in idle states so far, without the period under way; an empty list means
     /// all. `None` if there are no states, or one cannot be read.
     fn residency_ns(&self, processors: &[usize]) -> Option<Nanos> {
-        let wanted = |processor: &usize| processors.is_empty() || processors.contains(processor);
-        let mut files = self.0.iter().filter(|(processor, _)| wanted(processor)).peekable();
-        files.peek()?;
-        files
-            .map(|(_, file)| microseconds(file))
-            .try_fold(0, |sum: Nanos, us| Some(sum.saturating_add(us?.saturating_mul(1000))))
+        let mut total_ns: Option<Nanos> = None;
+        for (processor, file) in &self.0 {
+            if processors.is_empty() || processors.contains(processor) {
+                let read_ns = microseconds(file)?.saturating_mul(1000);
+                total_ns = Some(total_ns.unwrap_or(0).saturating_add(read_ns));
+            }
+        }
+        total_ns
     }
 }
 
@@ -197,8 +197,11 @@ pub(crate) fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
 
 fn usage(of: UsageWho) -> Option<(Nanos, Nanos)> {
     let usage = getrusage(of).ok()?;
-    let ns = |time: TimeVal| time.num_microseconds() as Nanos * 1000;
-    Some((ns(usage.user_time()), ns(usage.system_time())))
+    Some((to_ns(usage.user_time()), to_ns(usage.system_time())))
+}
+
+fn to_ns(time: TimeVal) -> Nanos {
+    time.num_microseconds() as Nanos * 1000
 }
 
 #[cfg(test)]
@@ -208,18 +211,18 @@ mod tests {
     #[test]
     fn the_times_are_those_of_the_processors_asked_for() {
         let stat = "cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 10 0 0 0\ncpu10 5\nintr 7 7\n";
-        let of = |processors: &[usize], lines: u64, ticks: [u64; 6]| {
-            let [user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns] = ticks.map(|n| n * tick_ns());
-            let processors = if processors.is_empty() { 3 } else { processors.len() as u32 };
-            let idle = MeasuredIdle { processors, step_ns: lines * tick_ns(), residency_ns: None };
-            let undivided = false;
-            let measured_idle = Some(idle);
-            CpuTimes { user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns, undivided, measured_idle }
-        };
-        assert_eq!(times(stat, &[]), Some(of(&[], 1, [11, 20, 304, 5, 6, 7])));
-        assert_eq!(times(stat, &[0, 1]), Some(of(&[0, 1], 2, [13, 3, 9, 6, 7, 8])));
+        assert_eq!(times(stat, &[]), Some(count_times(3, 1, [11, 20, 304, 5, 6, 7])));
+        assert_eq!(times(stat, &[0, 1]), Some(count_times(2, 2, [13, 3, 9, 6, 7, 8])));
         assert_eq!(times(stat, &[10]).unwrap().user_ns, 5 * tick_ns());
         assert_eq!(times(stat, &[2]), None);
+    }
+
+    fn count_times(processors: u32, lines: u64, ticks: [u64; 6]) -> CpuTimes {
+        let [user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns] = ticks.map(|n| n * tick_ns());
+        let idle = MeasuredIdle { processors, step_ns: lines * tick_ns(), residency_ns: None };
+        let undivided = false;
+        let measured_idle = Some(idle);
+        CpuTimes { user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns, undivided, measured_idle }
     }
 
     #[test]

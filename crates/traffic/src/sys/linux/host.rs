@@ -6,6 +6,7 @@ use nix::sys::utsname::uname;
 use nix::unistd::{SysconfVar, sysconf};
 use stacklab_model::{Counters, HostFacts};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -13,32 +14,41 @@ use std::path::Path;
 
 /// Properties of this host. What cannot be read is empty, absent or zero.
 pub(crate) fn host() -> HostFacts {
-    let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
-    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let memory = read("/proc/meminfo").unwrap_or_default();
+    let cpuinfo = read_trimmed("/proc/cpuinfo").unwrap_or_default();
+    let flags = find_field(&cpuinfo, "flags").unwrap_or_default();
+    let memory = read_trimmed("/proc/meminfo").unwrap_or_default();
     let memory_kib = memory.lines().next().and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     let name = uname().ok();
-    let text = |value: Option<&std::ffi::OsStr>| value.unwrap_or_default().to_string_lossy().into_owned();
     HostFacts {
-        os: text(name.as_ref().map(|name| name.sysname())),
-        kernel: text(name.as_ref().map(|name| name.release())),
-        machine: text(name.as_ref().map(|name| name.machine())),
-        cpu_model: field("model name").unwrap_or_default(),
+        os: to_text(name.as_ref().map(|name| name.sysname())),
+        kernel: to_text(name.as_ref().map(|name| name.release())),
+        machine: to_text(name.as_ref().map(|name| name.machine())),
+        cpu_model: find_field(&cpuinfo, "model name").unwrap_or_default().to_owned(),
         memory_kib: memory_kib.unwrap_or(0),
-        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        governor: read_trimmed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        clock_source: read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        boot_id: read_trimmed("/proc/sys/kernel/random/boot_id"),
         time_namespace: time_namespace(),
-        virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        virtualised: flags.split(' ').any(|flag| flag == "hypervisor"),
         cpu_quota: cpu_limit()
             .map(|limit| limit.quota)
             .filter(|quota| quota.processors() < f64::from(processors_online())),
         ..HostFacts::default()
     }
+}
+
+fn read_trimmed(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// The value in a line `NAME : VALUE`.
+fn find_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
+    let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim())
+}
+
+fn to_text(value: Option<&OsStr>) -> String {
+    value.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The time namespace. A kernel with namespaces but without those of time (CONFIG_TIME_NS) has one clock for all
@@ -68,15 +78,18 @@ pub fn clock_error_ns() -> Option<Nanos> {
 /// Counters of this host's network namespace, of its interface and of its control groups; a missing file gives none.
 pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
-    parse_dev(&read("/proc/net/dev"), interface, &mut counters);
-    parse_snmp(&read("/proc/net/snmp"), &mut counters);
-    parse_snmp6(&read("/proc/net/snmp6"), &mut counters);
+    parse_dev(&read_if_there("/proc/net/dev"), interface, &mut counters);
+    parse_snmp(&read_if_there("/proc/net/snmp"), &mut counters);
+    parse_snmp6(&read_if_there("/proc/net/snmp6"), &mut counters);
     if let Some(limit) = cpu_limit() {
         counters.insert(Counters::THROTTLED_US.to_owned(), limit.throttled_us);
         counters.insert("cgroup.throttled_periods".to_owned(), limit.throttled_periods);
     }
     counters
+}
+
+fn read_if_there(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 /// One interface's line of /proc/net/dev.
@@ -149,14 +162,15 @@ pub(crate) fn peak_rss_kib() -> Option<u64> {
 
 /// Pages of TCP and UDP sockets together; `None` if neither is reported.
 pub(crate) fn pages(sockstat: &str) -> Option<u64> {
-    let of = |protocol: &str| -> Option<u64> {
-        let line = sockstat.lines().find_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'))?;
-        line.split_whitespace().skip_while(|word| *word != "mem").nth(1)?.parse().ok()
-    };
-    match (of("TCP"), of("UDP")) {
+    match (find_pages(sockstat, "TCP"), find_pages(sockstat, "UDP")) {
         (None, None) => None,
         (tcp, udp) => Some(tcp.unwrap_or(0).saturating_add(udp.unwrap_or(0))),
     }
+}
+
+fn find_pages(sockstat: &str, protocol: &str) -> Option<u64> {
+    let line = sockstat.lines().find_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'))?;
+    line.split_whitespace().skip_while(|word| *word != "mem").nth(1)?.parse().ok()
 }
 
 /// Maximum number of files that a trial opens in addition to its sockets; up to 64 are processors' idle states.

@@ -202,28 +202,31 @@ mod tests {
     /// No test interface has hardware timestamps: this is what the kernel would write for one that does.
     #[test]
     fn hardware_timestamp_is_read_beside_the_software_one() {
-        #[repr(C)]
-        struct Control {
-            header: libc::cmsghdr,
-            stamps: Stamps,
-        }
-        let at = |seconds, nanoseconds| libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-        let meta = |stamps: Stamps| {
-            let length = size_of::<Control>();
-            let header = libc::cmsghdr {
-                cmsg_len: length as _,
-                cmsg_level: libc::SOL_SOCKET,
-                cmsg_type: libc::SCM_TIMESTAMPING,
-            };
-            let mut control = Control { header, stamps };
-            // SAFETY: `msghdr` is plain data, for which all zeros is valid.
-            let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-            (message.msg_control, message.msg_controllen) = ((&raw mut control).cast(), length as _);
-            // SAFETY: the header points to one control message of the stated length.
-            unsafe { parse_cmsg(&message) }
+        let nothing = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let software = libc::timespec { tv_sec: 5, tv_nsec: 6 };
+        let hardware = libc::timespec { tv_sec: 7, tv_nsec: 8 };
+        assert_eq!(parse_stamps([software, nothing, hardware]).hardware_rx_ns, Some(7_000_000_008));
+        assert_eq!(parse_stamps([software, nothing, nothing]).hardware_rx_ns, None);
+    }
+
+    #[repr(C)]
+    struct Control {
+        header: libc::cmsghdr,
+        stamps: Stamps,
+    }
+
+    fn parse_stamps(stamps: Stamps) -> RecvMeta {
+        let length = size_of::<Control>();
+        let header = libc::cmsghdr {
+            cmsg_len: length as _,
+            cmsg_level: libc::SOL_SOCKET,
+            cmsg_type: libc::SCM_TIMESTAMPING,
         };
-        let both = meta([at(5, 6), at(0, 0), at(7, 8)]);
-        assert_eq!(both.hardware_rx_ns, Some(7_000_000_008));
-        assert_eq!(meta([at(5, 6), at(0, 0), at(0, 0)]).hardware_rx_ns, None);
+        let mut control = Control { header, stamps };
+        // SAFETY: `msghdr` is plain data, for which all zeros is valid.
+        let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+        (message.msg_control, message.msg_controllen) = ((&raw mut control).cast(), length as _);
+        // SAFETY: the header points to one control message of the stated length.
+        unsafe { parse_cmsg(&message) }
     }
 }

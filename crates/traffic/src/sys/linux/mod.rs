@@ -60,11 +60,12 @@ pub(crate) fn now_ns() -> Nanos {
 
 /// Offset of the realtime clock from [`now_ns`] at this moment. Converts the kernel's packet timestamps to this clock.
 pub(crate) fn realtime_offset() -> RealtimeOffset {
-    let realtime = || {
-        let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
-        now.tv_sec() * 1_000_000_000 + now.tv_nsec()
-    };
-    RealtimeOffset::of(now_ns(), realtime(), now_ns())
+    RealtimeOffset::of(now_ns(), read_realtime_ns(), now_ns())
+}
+
+fn read_realtime_ns() -> i64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
+    now.tv_sec() * 1_000_000_000 + now.tv_nsec()
 }
 
 /// Sleeps for this time, plus tens of microseconds.

@@ -278,9 +278,11 @@ pub(super) fn socket_addr(storage: &SockaddrStorage) -> Option<SocketAddr> {
 /// holds all addresses of its networks, such as 127.0.0.2 (RFC 1122, section 3.2.1.3).
 pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     let address = ScopedAddr::from(address);
-    let holds = |held: &SockaddrStorage| socket_addr(held).map(ScopedAddr::from) == Some(address.clone());
     let interfaces: Vec<InterfaceAddress> = getifaddrs()?.collect();
-    let found = interfaces.iter().find(|entry| entry.address.as_ref().is_some_and(holds));
+    let found = interfaces.iter().find(|entry| {
+        let held = entry.address.as_ref().and_then(socket_addr);
+        held.is_some_and(|held| ScopedAddr::from(held) == address)
+    });
     let found = found.or_else(|| interfaces.iter().find(|entry| is_of_loopback(entry, address.ip())));
     Ok(found.map(|entry| entry.interface_name.clone()))
 }
@@ -363,23 +365,30 @@ unsafe fn ethtool<const WORDS: usize>(
 }
 
 pub(crate) fn offloads(socket: &Socket, interface: &str) -> Offloads {
-    const ETHTOOL_GTSO: u32 = 0x1e;
-    const ETHTOOL_GGSO: u32 = 0x23;
-    const ETHTOOL_GFLAGS: u32 = 0x25;
-    const ETHTOOL_GGRO: u32 = 0x2b;
     const ETH_FLAG_LRO: u32 = 1 << 15;
-    let ask = |command: u32| {
-        // struct ethtool_value { __u32 cmd; __u32 data; }
-        let mut value = [command, 0];
-        // SAFETY: for these commands the kernel reads and writes one `ethtool_value`.
-        unsafe { ethtool(socket, interface, &mut value) }.ok().map(|()| value[1])
-    };
     Offloads {
-        tso: ask(ETHTOOL_GTSO).map(|on| on != 0),
-        gso: ask(ETHTOOL_GGSO).map(|on| on != 0),
-        gro: ask(ETHTOOL_GGRO).map(|on| on != 0),
-        lro: ask(ETHTOOL_GFLAGS).map(|flags| flags & ETH_FLAG_LRO != 0),
+        tso: ask_driver(socket, interface, Question::Tso).map(|on| on != 0),
+        gso: ask_driver(socket, interface, Question::Gso).map(|on| on != 0),
+        gro: ask_driver(socket, interface, Question::Gro).map(|on| on != 0),
+        lro: ask_driver(socket, interface, Question::Flags).map(|flags| flags & ETH_FLAG_LRO != 0),
     }
+}
+
+/// Commands for which the kernel reads and writes one `ethtool_value` (linux/ethtool.h).
+#[repr(u32)]
+enum Question {
+    Tso = 0x1e,
+    Gso = 0x23,
+    Flags = 0x25,
+    Gro = 0x2b,
+}
+
+fn ask_driver(socket: &Socket, interface: &str, question: Question) -> Option<u32> {
+    // struct ethtool_value { __u32 cmd; __u32 data; }
+    let mut value = [question as u32, 0];
+    // SAFETY: for these commands the kernel reads and writes one `ethtool_value`.
+    unsafe { ethtool(socket, interface, &mut value) }.ok()?;
+    Some(value[1])
 }
 
 /// Whether an interface supports hardware timestamps in both directions.

@@ -47,29 +47,29 @@ pub struct Service {
 impl Service {
     /// Binds it to an address of one family only; answers leave with this TTL, or hop limit.
     pub fn bind(address: SocketAddr, ttl: u8) -> Result<Self, EngineError> {
-        let bound = || -> io::Result<Service> {
-            let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-            socket.set_read_timeout(Some(RECEIVE_TICK))?;
-            setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-            if address.is_ipv6() {
-                socket.set_only_v6(true)?;
-                socket.set_unicast_hops_v6(ttl.into())?;
-                socket.set_recv_hoplimit_v6(true)?;
-                socket.set_recv_tclass_v6(true)?;
-                setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
-            } else {
-                socket.set_ttl_v4(ttl.into())?;
-                setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
-                socket.set_recv_tos_v4(true)?;
-                setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
-            }
-            socket.bind(&address.into())?;
-            let address =
-                socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
-            let control = cmsg_space!(libc::timespec, libc::c_int, libc::c_int, libc::in6_pktinfo);
-            Ok(Service { socket, address, control })
-        };
-        bound().attempt(|| format!("wait for datagrams on {address}"))
+        Service::open(address, ttl).attempt(|| format!("wait for datagrams on {address}"))
+    }
+
+    fn open(address: SocketAddr, ttl: u8) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_read_timeout(Some(RECEIVE_TICK))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+            socket.set_unicast_hops_v6(ttl.into())?;
+            socket.set_recv_hoplimit_v6(true)?;
+            socket.set_recv_tclass_v6(true)?;
+            setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
+        } else {
+            socket.set_ttl_v4(ttl.into())?;
+            setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
+            socket.set_recv_tos_v4(true)?;
+            setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
+        }
+        socket.bind(&address.into())?;
+        let address = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
+        let control = cmsg_space!(libc::timespec, libc::c_int, libc::c_int, libc::in6_pktinfo);
+        Ok(Service { socket, address, control })
     }
 
     /// Where it is bound.

@@ -122,8 +122,11 @@ pub(crate) fn now_ns() -> Nanos {
 }
 
 pub(crate) fn realtime_offset() -> RealtimeOffset {
-    let realtime = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
-    RealtimeOffset::of(now_ns(), realtime(), now_ns())
+    RealtimeOffset::of(now_ns(), read_realtime_ns(), now_ns())
+}
+
+fn read_realtime_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64
 }
 
 /// Sets this process's timer resolution to one millisecond instead of a tick of 15.6 ms.

@@ -180,10 +180,9 @@ pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
 pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     let info = ask(socket)?;
     let mss = u64::from(info.Mss);
-    let some = |value: u32| (value > 0).then_some(u64::from(value));
     Ok(TcpInfo {
-        snd_mss: some(info.Mss),
-        rtt_us: some(info.RttUs),
+        snd_mss: omit_zero(info.Mss),
+        rtt_us: omit_zero(info.RttUs),
         // Bytes, converted to full segments.
         snd_cwnd: u64::from(info.Cwnd).checked_div(mss),
         total_retrans: None,
@@ -192,9 +191,13 @@ pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
         bytes_sent: Some(info.BytesOut),
         bytes_retrans: Some(info.BytesRetrans.into()),
         // The maximum value means that the connection has no measurement.
-        min_rtt_us: some(info.MinRttUs).filter(|rtt| *rtt < u32::MAX.into()),
+        min_rtt_us: omit_zero(info.MinRttUs).filter(|rtt| *rtt < u32::MAX.into()),
         srtt_mean_us: None,
     })
+}
+
+fn omit_zero(value: u32) -> Option<u64> {
+    (value > 0).then_some(u64::from(value))
 }
 
 /// The options that Windows reports; of the buffers, what [`Socket`] reads on every system.
