@@ -7,12 +7,12 @@ use std::path::Path;
 
 /// A record as [`Record::read`] opens it.
 pub fn read(bytes: &[u8]) -> Result<Record, StoreError> {
-    opened(bytes, Work::Checked)?.verify_format()?.check_integrity()
+    open(bytes, Work::Checked)?.verify_format()?.check_integrity()
 }
 
 /// A record as [`Record::open_unchecked`] opens it.
 pub fn open_unchecked(bytes: &[u8]) -> Result<Record, StoreError> {
-    opened(bytes, Work::Unchecked)?.verify_format()
+    open(bytes, Work::Unchecked)?.verify_format()
 }
 
 /// A packed column with this JSON.
@@ -20,7 +20,7 @@ pub fn pack(json: &str) -> Vec<u8> {
     packed::compress(json)
 }
 
-fn opened(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
+fn open(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
     let path = Path::new("record.stacklab");
     match connect(bytes) {
         Ok(connection) => Record::of(connection, path, None).limited(bytes.len() as u64, work),
