@@ -54,8 +54,11 @@ impl<'a> Counter<'a> {
             Source::Commit(repository, commit) => self.count_commit(repository, commit)?,
             Source::Kernel(source) => {
                 let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
-                let mut step = |what: &str| (self.step)(&format!("{name}: {what}"));
-                let kernel = source.kernel(folder.path(), &mut step, self.interrupted)?;
+                let kernel = source.kernel(
+                    folder.path(),
+                    &mut |what| (self.step)(&format!("{name}: {what}")),
+                    self.interrupted,
+                )?;
                 self.built += u32::from(matches!(source, KernelSource::Tree(_)));
                 self.boot(name, &kernel)?
             }

@@ -5,6 +5,7 @@
 use crate::RegressError;
 use stacklab_explain::KernelSource;
 use stacklab_guests::kernel::{MAKEFILE, built_in, first_error, run_interruptibly};
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -119,11 +120,7 @@ impl Repository {
         interrupted: &AtomicBool,
     ) -> Result<PathBuf, RegressError> {
         let tree = self.folder.join("tree");
-        let failed = |reason: &dyn std::fmt::Display| {
-            let place = tree.display();
-            RegressError::Machine(format!("cannot check out {} in {place}: {reason}", commit.short()))
-        };
-        fs::create_dir_all(&tree).map_err(|reason| failed(&reason))?;
+        fs::create_dir_all(&tree).map_err(|reason| fail_to_check_out(commit, &tree, &reason))?;
         let index = self.folder.join("index");
         // A killed git has left it; the caller holds the folder's lock.
         let _ = fs::remove_file(self.folder.join("index.lock"));
@@ -133,9 +130,9 @@ impl Repository {
         let messages = self.folder.join("messages");
         match run_interruptibly(command, &messages, interrupted, &mut |_| {}) {
             Ok(Some(true)) => Ok(tree),
-            Ok(Some(false)) => Err(failed(&first_error(&messages))),
+            Ok(Some(false)) => Err(fail_to_check_out(commit, &tree, &first_error(&messages))),
             Ok(None) => Err(RegressError::Interrupted),
-            Err(reason) => Err(failed(&reason)),
+            Err(reason) => Err(fail_to_check_out(commit, &tree, &reason)),
         }
     }
 
@@ -150,6 +147,11 @@ impl Repository {
         command.args(words);
         run(command)
     }
+}
+
+fn fail_to_check_out(commit: &Commit, tree: &Path, reason: &dyn Display) -> RegressError {
+    let place = tree.display();
+    RegressError::Machine(format!("cannot check out {} in {place}: {reason}", commit.short()))
 }
 
 /// Asks git for a path of the repository whose files are in this folder.
@@ -236,18 +238,26 @@ pub(crate) mod tests {
 
     /// A repository with a commit for each text of a file.
     pub(crate) fn repository(folder: &Path, texts: &[&str]) -> Repository {
-        let git = |words: &[&str]| {
-            let mut command = git();
-            command.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
-            run(command).unwrap()
-        };
-        git(&["init", "-q"]);
+        run_git(folder, &["init", "-q"]);
         for text in texts {
             fs::write(folder.join("file"), text).unwrap();
-            git(&["add", "file"]);
-            git(&["commit", "-q", "-m", &format!("Write {text}"), "-m", "Body"]);
+            run_git(folder, &["add", "file"]);
+            run_git(folder, &["commit", "-q", "-m", &format!("Write {text}"), "-m", "Body"]);
         }
         Repository { folder: folder.join(".git/cache"), ..Repository::of(folder).unwrap() }
+    }
+
+    fn run_git(folder: &Path, words: &[&str]) {
+        let mut command = git();
+        command.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+        run(command).unwrap();
+    }
+
+    /// The text of the file of a commit that is checked out.
+    fn check_out_text(repository: &Repository, name: &str) -> String {
+        let never = AtomicBool::new(false);
+        let tree = repository.check_out(&repository.commit(name).unwrap(), &never).unwrap();
+        fs::read_to_string(tree.join("file")).unwrap()
     }
 
     #[test]
@@ -259,14 +269,11 @@ pub(crate) mod tests {
         assert!(repository.has(&head, "file") && !repository.has(&head, "other"));
         fs::write(folder.path().join("file"), "mine").unwrap();
         assert_eq!(Repository::unchanged(folder.path()), None);
-        let never = AtomicBool::new(false);
-        let text = |name: &str| {
-            let tree = repository.check_out(&repository.commit(name).unwrap(), &never).unwrap();
-            fs::read_to_string(tree.join("file")).unwrap()
-        };
-        assert_eq!([text("HEAD~2"), text("HEAD"), text("HEAD^")], ["one", "three", "two"]);
+        for (name, text) in [("HEAD~2", "one"), ("HEAD", "three"), ("HEAD^", "two")] {
+            assert_eq!(check_out_text(&repository, name), text);
+        }
         fs::write(repository.folder.join("tree/file"), "disturbed").unwrap();
-        assert_eq!(text("HEAD^"), "two");
+        assert_eq!(check_out_text(&repository, "HEAD^"), "two");
         assert_eq!(fs::read_to_string(folder.path().join("file")).unwrap(), "mine");
         let status = repository.ask(&["log", "--format=%s", "HEAD"]).unwrap();
         assert_eq!(status, "Write three\nWrite two\nWrite one");
@@ -279,14 +286,14 @@ pub(crate) mod tests {
     fn suspects_are_halved_and_end_with_the_bad_commit() {
         let folder = tempfile::tempdir().unwrap();
         let repository = repository(folder.path(), &["0", "1", "2", "3", "4"]);
-        let commit = |name: &str| repository.commit(name).unwrap();
-        let [good, bad] = [commit("HEAD~4"), commit("HEAD")];
+        let [good, middle, parent, bad] =
+            ["HEAD~4", "HEAD~2", "HEAD~1", "HEAD"].map(|name| repository.commit(name).unwrap());
         assert!(repository.is_ancestor(&good, &bad) && !repository.is_ancestor(&bad, &good));
         assert_eq!(repository.parent(&bad).unwrap().subject, "Write 3");
         let suspects = repository.suspects(&bad, std::slice::from_ref(&good)).unwrap();
         assert_eq!(suspects.len(), 4);
-        assert_eq!((&suspects[0], &suspects[3]), (&commit("HEAD~2").hash, &bad.hash));
-        assert_eq!(repository.suspects(&bad, &[good, commit("HEAD~1")]).unwrap(), [bad.hash]);
+        assert_eq!((&suspects[0], &suspects[3]), (&middle.hash, &bad.hash));
+        assert_eq!(repository.suspects(&bad, &[good, parent]).unwrap(), [bad.hash]);
         assert!(repository.commit("nothing").unwrap_err().to_string().contains("is not a commit in"));
         let elsewhere = Repository::of(Path::new("/")).unwrap_err().to_string();
         assert!(elsewhere.starts_with("/ is not in a git repository"), "{elsewhere}");

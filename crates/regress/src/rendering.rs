@@ -282,18 +282,17 @@ mod tests {
         assert_eq!(format_signed(-0.04, 1), "+0.0");
     }
 
+    fn make_commit(subject: &str) -> Commit {
+        Commit { hash: format!("{subject:0>40}"), tree: String::new(), subject: subject.to_owned() }
+    }
+
     #[test]
     fn a_search_has_the_commit_its_share_and_the_builds() {
-        let commit = |subject: &str| Commit {
-            hash: format!("{subject:0>40}"),
-            tree: String::new(),
-            subject: subject.to_owned(),
-        };
         let found = Bisection {
             conditions: vec!["udp/128 ipv6 > 25".to_owned()],
             ends: compared(),
-            found: Found::Commit(commit("slow"), Some(Box::new(compared()))),
-            steps: vec![(commit("fine"), Some(false)), (commit("broken"), None)],
+            found: Found::Commit(make_commit("slow"), Some(Box::new(compared()))),
+            steps: vec![(make_commit("fine"), Some(false)), (make_commit("broken"), None)],
             built: [2, 5],
             known: 1,
         };
