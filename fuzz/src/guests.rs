@@ -78,8 +78,12 @@ pub fn exact_counts(data: &[u8]) {
     match exact_cell(&data[..at], data.get(at + 1..).unwrap_or_default()) {
         Ok(cell) => {
             for rows in [&cell.stages, &cell.functions] {
-                let sum = |family: usize| rows.iter().map(|row| row.instructions[family]).sum::<u64>();
-                assert_eq!([sum(0), sum(1)], cell.total);
+                let mut sums = [0_u64; 2];
+                for row in rows {
+                    sums[0] += row.instructions[0];
+                    sums[1] += row.instructions[1];
+                }
+                assert_eq!(sums, cell.total);
             }
         }
         Err(reason) => assert!(!reason.is_empty() && reason.len() <= data.len() + 500, "{reason}"),

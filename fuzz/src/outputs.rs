@@ -57,18 +57,18 @@ fn printed(error: Box<dyn Error>) -> String {
 
 fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let record = || fuzzing::read(bytes);
-    let data = |page: &Page| serde_json::to_vec(page).expect("names and finite numbers become JSON");
     Ok(match output {
         Output::Report(OutputFormat::Html) => {
             let document = document(&record()?, ROOM)?;
-            html(&document).ok().map(String::into_bytes).into_iter().chain([data(&document)]).collect()
+            let page = html(&document).ok().map(String::into_bytes);
+            page.into_iter().chain([to_json(&document)]).collect()
         }
         Output::Report(OutputFormat::Latex) => {
             let findings = conclude(&record()?)?;
             vec![paper(&findings, Difference::Symmetric, OutputFormat::Latex, WIDTH).into_bytes()]
         }
         Output::Report(format) => vec![render(&conclude(&record()?)?, format, WIDTH).into_bytes()],
-        Output::Served => vec![data(&document(&fuzzing::open_unchecked(bytes)?, ROOM)?)],
+        Output::Served => vec![to_json(&document(&fuzzing::open_unchecked(bytes)?, ROOM)?)],
         Output::Figures(format) => {
             let page = document(&record()?, 0)?;
             let all = figures(&page).into_iter();
@@ -77,6 +77,10 @@ fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         Output::Runs(format) => vec![tidy(&record()?.runs()?, format)],
         Output::Slices(format) => vec![tidy_slices(&whole_runs(&record()?)?, format)],
     })
+}
+
+fn to_json(page: &Page) -> Vec<u8> {
+    serde_json::to_vec(page).expect("names and finite numbers become JSON")
 }
 
 /// Reads all that a record has.
@@ -105,6 +109,9 @@ fn all_of(record: &Record) -> Result<(), Box<dyn Error>> {
 
 /// The runs with their host reports.
 fn whole_runs(record: &Record) -> Result<Vec<RunRecord>, Box<dyn Error>> {
-    let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
-    record.runs()?.into_iter().map(whole).collect()
+    let mut runs = record.runs()?;
+    for run in &mut runs {
+        run.host_reports = record.host_reports(&run.trial)?;
+    }
+    Ok(runs)
 }

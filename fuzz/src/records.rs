@@ -92,9 +92,11 @@ fn write_again(from: &Path, to: &Path) -> Result<(), StoreError> {
 fn reduce(connection: &Connection, [transport, probe]: [&str; 2]) -> rusqlite::Result<()> {
     let text: String = connection.query_row("SELECT study_text FROM campaign", [], |row| row.get(0))?;
     let text = text.replace("[\"udp\", \"tcp\"]", &format!("[\"{transport}\"]"));
-    let is_asked =
-        |part: &&str| !part.starts_with("[probe.") || part.starts_with(&format!("[probe.{probe}]"));
-    let parts: Vec<&str> = text.split("\n\n").filter(is_asked).collect();
+    let heading = format!("[probe.{probe}]");
+    let parts: Vec<&str> = text
+        .split("\n\n")
+        .filter(|part| !part.starts_with("[probe.") || part.starts_with(&heading))
+        .collect();
     connection.execute("UPDATE campaign SET study_text = ?", [parts.join("\n\n")])?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.execute("DELETE FROM run WHERE transport <> ? OR probe <> ?", [transport, probe])?;
@@ -231,34 +233,39 @@ pub fn reports(data: &[u8]) {
 
 fn holds(record: &[u8], output: Output) {
     let Some(files) = printable(output_of(record, output)) else { return };
-    let json = |file: &[u8]| serde_json::from_slice::<Value>(file).expect("it is JSON");
-    let plain = |file: &[u8]| {
-        let text = std::str::from_utf8(file).expect("it is text");
-        assert!(is_plain(text), "{text:?}");
-    };
-    let rows = |file: &[u8]| {
-        let mut rows = csv::Reader::from_reader(file);
-        assert!(rows.records().all(|row| row.is_ok()), "all rows have the same columns");
-    };
     match (output, &files[..]) {
-        (Output::Report(Format::Json | Format::Html) | Output::Served, [file]) => drop(json(file)),
+        (Output::Report(Format::Json | Format::Html) | Output::Served, [file]) => drop(parse_json(file)),
         (Output::Report(Format::Html), [page, document]) => {
             let page = std::str::from_utf8(page).expect("it is text");
             let (_, data) =
                 page.split_once("<script type=\"application/json\" id=\"document\">").expect("a document");
             let (data, _) = data.split_once('<').expect("the document ends");
-            assert_eq!(json(data.as_bytes()), json(document));
+            assert_eq!(parse_json(data.as_bytes()), parse_json(document));
         }
         (Output::Report(Format::Csv), [file]) => {
-            plain(file);
-            rows(file);
+            check_plain(file);
+            check_rows(file);
         }
-        (Output::Report(Format::Text | Format::Markdown | Format::Latex), [file]) => plain(file),
-        (Output::Report(Format::RawCsv) | Output::Runs(_) | Output::Slices(_), [file]) => rows(file),
-        (Output::Figures(Format::Svg), files) => files.iter().for_each(|file| plain(file)),
+        (Output::Report(Format::Text | Format::Markdown | Format::Latex), [file]) => check_plain(file),
+        (Output::Report(Format::RawCsv) | Output::Runs(_) | Output::Slices(_), [file]) => check_rows(file),
+        (Output::Figures(Format::Svg), files) => files.iter().for_each(|file| check_plain(file)),
         (Output::Figures(_), files) => assert!(files.iter().all(|file| file.starts_with(b"%PDF-"))),
         (_, files) => panic!("{output:?} has {} files", files.len()),
     }
+}
+
+fn parse_json(file: &[u8]) -> Value {
+    serde_json::from_slice(file).expect("it is JSON")
+}
+
+fn check_plain(file: &[u8]) {
+    let text = std::str::from_utf8(file).expect("it is text");
+    assert!(is_plain(text), "{text:?}");
+}
+
+fn check_rows(file: &[u8]) {
+    let mut rows = csv::Reader::from_reader(file);
+    assert!(rows.records().all(|row| row.is_ok()), "all rows have the same columns");
 }
 
 /// What was made; `None` for a reason, which changes no terminal.
@@ -342,14 +349,15 @@ mod tests {
         }
     }
 
+    fn read_version(kept: &Kept) -> i64 {
+        let open = kept.open.lock().unwrap();
+        open.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
+
     #[test]
     fn records_have_the_present_format_but_for_one() {
-        let version = |kept: &Kept| -> i64 {
-            let open = kept.open.lock().unwrap();
-            open.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
-        };
-        assert_eq!(SMALL.each_ref().map(version), [8, 7, 8, 8]);
-        assert_eq!(WHOLE.each_ref().map(version), [8, 8]);
+        assert_eq!(SMALL.each_ref().map(read_version), [8, 7, 8, 8]);
+        assert_eq!(WHOLE.each_ref().map(read_version), [8, 8]);
     }
 
     #[test]
@@ -368,10 +376,12 @@ mod tests {
         // Of the column `settings` of the first row, a text of two bytes that is no JSON.
         let change = [&[4, 0, 3, 0, 2][..], b"no"].concat();
         for kept in SMALL.iter() {
-            let changed = |data: &[u8]| with_values(kept, Bytes(data)).expect("SQLite takes the change");
-            assert!(changed(&[]) == kept.file);
-            read_all(&changed(&change)).unwrap_err();
-            assert!(changed(&[]) == kept.file);
+            let unchanged = with_values(kept, Bytes(&[])).expect("SQLite takes the change");
+            assert!(unchanged == kept.file);
+            let changed = with_values(kept, Bytes(&change)).expect("SQLite takes the change");
+            read_all(&changed).unwrap_err();
+            let unchanged = with_values(kept, Bytes(&[])).expect("SQLite takes the change");
+            assert!(unchanged == kept.file);
         }
     }
 }

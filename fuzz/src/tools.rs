@@ -21,7 +21,6 @@ pub fn import(data: &[u8]) {
             return;
         }
     };
-    let is_figure = |value: &Value| value.measured().is_none_or(f64::is_finite);
     if let Content::Tests(tests) = &file.content {
         for test in tests {
             assert!(test.values.values().all(is_figure), "{test:?}");
@@ -39,6 +38,10 @@ pub fn import(data: &[u8]) {
         trials.dedup();
         assert_eq!(trials.len(), runs.len(), "a record has each block and position once");
     }
+}
+
+fn is_figure(value: &Value) -> bool {
+    value.measured().is_none_or(f64::is_finite)
 }
 
 /// The first byte chooses a generator, its transport and its probe; then what the sender's end, the receiver's and the
