@@ -71,6 +71,6 @@ impl CampaignError {
 }
 
 pub(crate) fn own_program() -> Result<PathBuf, CampaignError> {
-    let failed = |reason| CampaignError::System { attempted: "find this program's executable", reason };
-    std::env::current_exe().map_err(failed)
+    let attempted = "find this program's executable";
+    std::env::current_exe().map_err(|reason| CampaignError::System { attempted, reason })
 }

@@ -43,27 +43,46 @@ impl LiveChart {
 
     /// The lines: `throughput  TCP IPv4  ▁▃▅█  12.3 to 92.8 Mbit/s at 128 to 1408 B`, all bars on one scale from zero.
     pub(crate) fn draw(&self) -> String {
-        let mean = |(sum, n): &(f64, u32)| sum / f64::from((*n).max(1));
-        let most = self.lines.values().flat_map(BTreeMap::values).map(mean).fold(0.0, f64::max);
+        let mut most = 0.0;
+        for figures in self.lines.values().flat_map(BTreeMap::values) {
+            most = f64::max(most, average(figures));
+        }
         let widest = self.lines.keys().map(|line| line.chars().count()).max().unwrap_or(0);
-        let draw = |(name, sizes): (&String, &BTreeMap<u32, (f64, u32)>)| {
-            let means: Vec<f64> = sizes.values().map(mean).collect();
-            let bars: String = means.iter().map(|mean| bar(*mean, most)).collect();
-            let (low, high) = means.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), m| (l.min(*m), h.max(*m)));
-            let [low, high] = [low, high].map(|figure| figure_text(self.metric, figure));
-            let range = if low == high { low } else { format!("{low} to {high}") };
-            let sizes = match (sizes.keys().min(), sizes.keys().max()) {
-                (Some(small), Some(large)) if small < large => format!(" at {small} to {large} B"),
-                _ => String::new(),
-            };
-            format!("{}  {name:<widest$}  {bars}  {range}{sizes}", self.metric.label())
-        };
-        let mut drawn: Vec<String> = self.lines.iter().take(LINES).map(draw).collect();
+        let mut drawn = Vec::new();
+        for (name, sizes) in self.lines.iter().take(LINES) {
+            let about = self.draw_sizes(sizes, most);
+            drawn.push(format!("{}  {name:<widest$}  {about}", self.metric.label()));
+        }
         if self.lines.len() > LINES {
             drawn.push(format!("and {} more", self.lines.len() - LINES));
         }
         drawn.join("\n")
     }
+
+    /// `▁▃▅█  12.3 to 92.8 Mbit/s at 128 to 1408 B`
+    fn draw_sizes(&self, sizes: &BTreeMap<u32, (f64, u32)>, most: f64) -> String {
+        let mut bars = String::new();
+        let mut low = f64::INFINITY;
+        let mut high = 0.0_f64;
+        for mean in sizes.values().map(average) {
+            bars.push(bar(mean, most));
+            low = low.min(mean);
+            high = high.max(mean);
+        }
+        let [low, high] = [low, high].map(|figure| figure_text(self.metric, figure));
+        let range = if low == high { low } else { format!("{low} to {high}") };
+        let sizes = match (sizes.keys().min(), sizes.keys().max()) {
+            (Some(small), Some(large)) if small < large => format!(" at {small} to {large} B"),
+            _ => String::new(),
+        };
+        format!("{bars}  {range}{sizes}")
+    }
+}
+
+/// The mean of figures, from their sum and their number.
+fn average(figures: &(f64, u32)) -> f64 {
+    let (sum, n) = figures;
+    sum / f64::from((*n).max(1))
 }
 
 fn bar(figure: f64, most: f64) -> char {

@@ -16,8 +16,13 @@ const PARTS: f64 = 1000.0;
 
 /// How much of a campaign is over, 0 to 1: by trials or by the budget, whichever ends it sooner.
 fn share(passed: u64, at_most: u64, spent_ns: u64, budget_ns: Option<u64>) -> f64 {
-    let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-    of(passed, at_most).max(budget_ns.map_or(0.0, |budget| of(spent_ns, budget))).min(1.0)
+    let of_trials = divide(passed, at_most);
+    let of_budget = budget_ns.map_or(0.0, |budget_ns| divide(spent_ns, budget_ns));
+    of_trials.max(of_budget).min(1.0)
+}
+
+fn divide(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
 }
 
 /// Shows the progress of a campaign.

@@ -40,11 +40,10 @@ pub fn study_of(campaign: &Campaign) -> Result<Study, CampaignError> {
 pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
     let mut kept: Vec<Explanation> = Vec::new();
     for new in all {
-        let is_same = |old: &Explanation| {
+        kept.retain(|old| {
             (old.probe, old.factor, &old.baseline, &old.candidate)
-                == (new.probe, new.factor, &new.baseline, &new.candidate)
-        };
-        kept.retain(|old| !is_same(old));
+                != (new.probe, new.factor, &new.baseline, &new.candidate)
+        });
         kept.push(new);
     }
     kept
@@ -242,8 +241,8 @@ impl ImportedStudy {
 
     fn study(&self, runs: &[RunRecord]) -> Study {
         let Description { title, margin, metrics } = self.imported.clone();
-        let own = |run: &&RunRecord| !SELF_ARMS.contains(&run.trial.cell.replica.as_str());
-        let cells: Vec<Cell> = once_each(runs.iter().filter(own).map(|run| run.trial.cell.clone()));
+        let own = runs.iter().filter(|run| !SELF_ARMS.contains(&run.trial.cell.replica.as_str()));
+        let cells: Vec<Cell> = once_each(own.map(|run| run.trial.cell.clone()));
         let families: BTreeSet<Family> = cells.iter().map(|cell| cell.family).collect();
         let measured: BTreeSet<Metric> = runs.iter().flat_map(|run| figures(run, &metrics)).collect();
         let compared = measured.into_iter().filter(|metric| metric.is_compared()).collect();
@@ -275,8 +274,8 @@ impl ImportedStudy {
 /// program has more, such as the delays of a flood, which mean nothing.
 fn figures<'a>(run: &'a RunRecord, asked: &'a [Metric]) -> impl Iterator<Item = Metric> + 'a {
     let measured = run.values.iter().filter(|(_, value)| matches!(value, Value::Measured(_)));
-    let named = |metric: &Metric| run.spec.probe.metrics.contains(metric) || asked.contains(metric);
-    measured.map(|(metric, _)| *metric).filter(named)
+    let metrics = measured.map(|(metric, _)| *metric);
+    metrics.filter(|metric| run.spec.probe.metrics.contains(metric) || asked.contains(metric))
 }
 
 /// Each probe, with the metrics of which any of its runs has a figure.
@@ -284,8 +283,10 @@ fn probes(runs: &[RunRecord], asked: &[Metric]) -> Vec<ProbeSpec> {
     let mut probes: BTreeMap<Probe, (ProbeSpec, BTreeSet<Metric>)> = BTreeMap::new();
     for run in runs {
         let probe = run.trial.probe;
-        let first = || (ProbeSpec { probe, ..(*run.spec.probe).clone() }, BTreeSet::new());
-        probes.entry(probe).or_insert_with(first).1.extend(figures(run, asked));
+        let (_, metrics) = probes
+            .entry(probe)
+            .or_insert_with(|| (ProbeSpec { probe, ..(*run.spec.probe).clone() }, BTreeSet::new()));
+        metrics.extend(figures(run, asked));
     }
     probes
         .into_values()

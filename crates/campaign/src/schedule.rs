@@ -151,18 +151,14 @@ impl<'a> Schedule<'a> {
     /// Stops questions about events of which none was seen, where everything else that their trials measure is settled:
     /// more trials would only make the bound smaller, and would take the time of what is open.
     fn stop_none_seen(&mut self) {
-        let arms = |question: &Question| -> [(Cell, Probe); 2] {
-            let probe = self.study.probe_of(question.metric);
-            [&question.baseline, &question.candidate].map(|cell| (cell.clone(), probe))
-        };
         let mut open = HashSet::new();
         let mut settled = HashSet::new();
         let mut none_seen = Vec::new();
         for (number, question) in self.questions.iter().enumerate() {
             match (self.stop_reasons[number], self.running[number].none_seen()) {
-                (Some(_), _) => settled.extend(arms(question)),
-                (None, Some(is_bounded)) => none_seen.push((number, is_bounded, arms(question))),
-                (None, None) => open.extend(arms(question)),
+                (Some(_), _) => settled.extend(self.list_arms(question)),
+                (None, Some(is_bounded)) => none_seen.push((number, is_bounded, self.list_arms(question))),
+                (None, None) => open.extend(self.list_arms(question)),
             }
         }
         for (number, is_bounded, arms) in none_seen {
@@ -173,6 +169,11 @@ impl<'a> Schedule<'a> {
                 }
             }
         }
+    }
+
+    fn list_arms(&self, question: &Question) -> [(Cell, Probe); 2] {
+        let probe = self.study.probe_of(question.metric);
+        [&question.baseline, &question.candidate].map(|cell| (cell.clone(), probe))
     }
 
     /// Stops questions whose interval was as narrow as the target some blocks ago.
@@ -347,17 +348,18 @@ mod tests {
 
     /// Runs of a study whose families differ by a tenth in each figure but counts, of which there are none.
     fn measured(trials: Vec<Trial>) -> Vec<RunRecord> {
-        let of = |trial: Trial| {
-            let metrics = Metric::ALL.iter().filter(|metric| metric.probe() == trial.probe);
+        let mut runs = Vec::new();
+        for trial in trials {
             let wanders = 1.0 + 0.001 * f64::from((7 * trial.block + 3 * trial.position) % 5);
             let six = if trial.cell.family == Family::Ipv6 { 0.9 } else { 1.0 };
-            let figure = |metric: &Metric| match metric.scale() {
-                Scale::Ratio => (*metric, Value::Measured(100.0 * six * wanders)),
-                Scale::Difference => (*metric, Value::Measured(0.0)),
-            };
-            RunRecord { values: metrics.map(figure).collect(), trial, ..run(0, 0) }
-        };
-        trials.into_iter().map(of).collect()
+            let mut values = Vec::new();
+            for metric in Metric::ALL.iter().filter(|metric| metric.probe() == trial.probe) {
+                let figure = if metric.scale() == Scale::Ratio { 100.0 * six * wanders } else { 0.0 };
+                values.push((*metric, Value::Measured(figure)));
+            }
+            runs.push(RunRecord { trial, values: values.into_iter().collect(), ..run(0, 0) });
+        }
+        runs
     }
 
     #[test]

@@ -137,16 +137,7 @@ pub fn plan(
             1.0 / per_second
         )));
     }
-    let asked = |metric: &Metric| match metric {
-        Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
-        // The sampler would compete with a sender that spins to keep a schedule.
-        Metric::MemorySockets => false,
-        metric if metric.is_generator_error() => false,
-        // On a schedule, one-way delays cost nothing.
-        metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
-        _ => true,
-    };
-    let metrics = Metric::ALL.iter().copied().filter(asked);
+    let metrics = Metric::ALL.iter().copied().filter(|metric| wants_metric(request, pacing, *metric));
     let probe_spec = ProbeSpec {
         probe,
         pacing,
@@ -164,6 +155,18 @@ pub fn plan(
     spec.tuning = request.tuning.clone().into();
     cell.settings = settings(&spec, direction).into();
     Ok((Trial { block: 0, position: 0, cell, probe }, spec))
+}
+
+fn wants_metric(request: &MeasureRequest, pacing: Pacing, metric: Metric) -> bool {
+    match metric {
+        Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
+        // The sampler would compete with a sender that spins to keep a schedule.
+        Metric::MemorySockets => false,
+        metric if metric.is_generator_error() => false,
+        // On a schedule, one-way delays cost nothing.
+        metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
+        _ => true,
+    }
 }
 
 /// Bytes of a message if the user names none.
@@ -290,10 +293,13 @@ pub fn trials_in_turns(
     let buffer = (transport == Transport::Tcp)
         .then(|| shown.iter().map(PathSample::send_buffer).fold(MIN_BUFFER, f64::max));
     let smaller = buffer.map_or(1.0, |buffer| buffer / f64::from(SAMPLE_BUFFER));
-    let besides = |path: &PathSample| (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
-    let besides_each_ns = shown.iter().map(besides).sum::<u64>();
-    let messages_ns = |path: &PathSample| MIN_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
-    let least_ns = shown.iter().map(messages_ns).fold(MIN_NS as f64, f64::max) as u64;
+    let mut besides_each_ns = 0;
+    let mut least_ns = MIN_NS as f64;
+    for path in shown {
+        besides_each_ns += (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
+        least_ns = least_ns.max(MIN_MESSAGES * path.message_bits / path.bits_per_second * 1e9);
+    }
+    let least_ns = least_ns as u64;
     let blocks = u64::from(BLOCKS);
     let left_ns = time_ns.saturating_sub(looked_ns + blocks * besides_each_ns);
     let trial_ns = (left_ns / (2 * blocks)).max(least_ns);

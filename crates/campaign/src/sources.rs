@@ -67,11 +67,10 @@ impl StudySource {
         if let (Some((name, text)), false) = (preset, asked.is_some_and(Path::is_file)) {
             return Ok(StudySource { name: format!("{name}.toml"), text: (*text).to_owned() });
         }
-        let unreadable = |reason: std::io::Error| {
+        let text = read_text_file(path).map_err(|reason| {
             let advice = if reason.kind() == ErrorKind::NotFound { near(path) } else { String::new() };
             CampaignError::Usage(format!("could not read the study {}: {reason}{advice}", path.display()))
-        };
-        let text = read_text_file(path).map_err(unreadable)?;
+        })?;
         Ok(StudySource { name: path.display().to_string(), text })
     }
 
@@ -110,21 +109,21 @@ pub fn new_record(study: &str) -> PathBuf {
 
 /// The newest record in this folder, of any study or of the named one.
 pub fn newest_record(study: Option<&Path>) -> Result<PathBuf, CampaignError> {
-    let nothing = |reason: String| {
-        CampaignError::Usage(format!("there is nothing to resume: {reason}; name the record with --out"))
-    };
-    let files =
-        std::fs::read_dir(".").map_err(|error| nothing(format!("this folder cannot be read: {error}")))?;
+    let files = std::fs::read_dir(".")
+        .map_err(|error| refuse_to_resume(&format!("this folder cannot be read: {error}")))?;
     let prefix = study.map(|study| format!("{}-", stem(&study.display().to_string())));
     let records = files.flatten().map(|file| PathBuf::from(file.file_name())).filter(|path| {
         let name = path.display().to_string();
         path.extension().is_some_and(|ending| ending == ENDING)
             && prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix.as_str()))
     });
-    let modified = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
     records
-        .max_by_key(modified)
-        .ok_or_else(|| nothing(format!("this folder holds no *.{ENDING} file of that study")))
+        .max_by_key(|path| path.metadata().and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH))
+        .ok_or_else(|| refuse_to_resume(&format!("this folder holds no *.{ENDING} file of that study")))
+}
+
+fn refuse_to_resume(reason: &str) -> CampaignError {
+    CampaignError::Usage(format!("there is nothing to resume: {reason}; name the record with --out"))
 }
 
 fn stem(study: &str) -> String {
@@ -165,13 +164,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn unknown_study_name_is_answered_with_known_ones() {
-        let error = |name: &str| match StudySource::read(Some(Path::new(name))) {
+    fn fail_to_read(name: &str) -> String {
+        match StudySource::read(Some(Path::new(name))) {
             Err(failure) => failure.to_string(),
             Ok(source) => panic!("{}", source.name),
-        };
-        assert!(error("mechanism").ends_with("; did you mean the built-in study `mechanisms`?"));
-        assert!(error("no-such.toml").contains("quickstart, stacks, mechanisms"));
+        }
+    }
+
+    #[test]
+    fn unknown_study_name_is_answered_with_known_ones() {
+        assert!(fail_to_read("mechanism").ends_with("; did you mean the built-in study `mechanisms`?"));
+        assert!(fail_to_read("no-such.toml").contains("quickstart, stacks, mechanisms"));
     }
 }

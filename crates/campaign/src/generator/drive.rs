@@ -72,24 +72,26 @@ pub(super) fn drive(
     if stop() {
         return Err(CampaignError::Agent(stacklab_traffic::protocol::AgentError::Interrupted));
     }
-    let printed = |end: &Running| end.printed(MAX_OUTPUT_BYTES);
-    let [sent, received] = [sender.as_ref().map(printed).unwrap_or_default(), printed(&receiver)];
+    let sent = sender.as_ref().map(|sender| sender.printed(MAX_OUTPUT_BYTES)).unwrap_or_default();
+    let received = receiver.printed(MAX_OUTPUT_BYTES);
     let figures = match driven {
         Ok(()) => tool
             .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
             .map_err(|reason| format!("{generator}: {reason}")),
         Err(ended) => Err(ended.into_reason()?),
     };
-    let report = |line: &CommandLine, output: String| ToolReport {
+    let cpu = [sender.as_ref().and_then(Running::cpu), receiver.cpu()];
+    let by_sender = sender.is_some().then(|| report_tool(version, &lines[0], &sent));
+    let by_receiver = report_tool(version, &lines[1], &(received + &decoded));
+    Ok(Driven { reports: [by_sender, Some(by_receiver)], cpu, figures })
+}
+
+fn report_tool(version: &str, line: &CommandLine, output: &str) -> ToolReport {
+    ToolReport {
         version: version.to_owned(),
         command: format!("{} {}", line.program, line.arguments.join(" ")),
-        output: kept(&output),
-    };
-    let cpu = [sender.as_ref().and_then(Running::cpu), receiver.cpu()];
-    let [sent_by, received_by] = &lines;
-    let reports =
-        [sender.is_some().then(|| report(sent_by, sent)), Some(report(received_by, received + &decoded))];
-    Ok(Driven { reports, cpu, figures })
+        output: kept(output),
+    }
 }
 
 struct Ends<'a, S> {

@@ -33,18 +33,22 @@ pub struct Programs {
 impl Programs {
     /// Finds every program that a study needs.
     pub fn of(study: &Study) -> Result<Self, CampaignError> {
-        let of = |cell: &Cell| (Generator::of(cell), cell.settings.programs.clone());
-        let generators = once_each(study.cells.iter().map(of));
-        let found = generators.into_iter().filter(|(generator, _)| generator.is_other());
-        let found = found.map(|(generator, folder)| {
+        let used = study.cells.iter().map(|cell| (Generator::of(cell), cell.settings.programs.as_deref()));
+        let mut generators = Vec::new();
+        for (generator, folder) in once_each(used) {
+            if !generator.is_other() {
+                continue;
+            }
             let about = generator.definition();
-            let folder = folder.as_deref();
-            let mut programs = about.programs.iter();
-            programs.try_for_each(|program| find_in(folder, program, about.remedy).map(drop))?;
+            for program in about.programs {
+                find_in(folder, program, about.remedy)?;
+            }
             let version = version(generator, folder)?;
-            Ok(folder.map_or_else(|| version.clone(), |folder| format!("{version} of {folder}")))
-        });
-        let generators = found.collect::<Result<Vec<_>, CampaignError>>()?;
+            generators.push(match folder {
+                Some(folder) => format!("{version} of {folder}"),
+                None => version,
+            });
+        }
         let own = study.programs.iter().map(|program| program.name.clone()).collect();
         Ok(Programs { generators, own })
     }
@@ -180,45 +184,52 @@ fn values(
     own: &ToolFigures,
     Ends { sender: sent, receiver: received }: &Ends<HostReport>,
 ) -> BTreeMap<Metric, Value> {
-    let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
-    let figure = |metric: Metric| {
-        use Metric::*;
-        let seconds =
-            own.received_bytes.zip(own.bits_per_second).map(|(bytes, rate)| bytes as f64 * 8.0 / rate);
-        let each = |count: u64| count as f64 / sent.sent.of_trial() as f64;
-        let both = |counters: &Counters, name: &str| {
-            each(counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}")))
+    let mut values = BTreeMap::new();
+    for metric in Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe) {
+        let figure = find_figure(metric, own, sent, received).filter(|figure| figure.is_finite());
+        let value = match figure {
+            _ if !metric.applies_to(spec.transport) => Value::Missing(format!(
+                "{} does not apply to {}",
+                metric.label(),
+                Factor::Transport.level_label(spec.transport.name())
+            )),
+            Some(figure) => Value::Measured(figure),
+            None => Value::Missing(format!("{generator} does not report it")),
         };
-        match metric {
-            Throughput => own.bits_per_second.map(|bits| bits / 1e6),
-            MessageRate => Some(own.received_messages? as f64 / seconds?),
-            Loss => own.loss,
-            Jitter => own.jitter_ms,
-            JitterRfc3550 => own.jitter_rfc3550_ms,
-            OneWayDelayMean => own.delay_mean_ms,
-            SenderCpuPerMessage => Some(sent.cpu.as_ref()?.busy_ns() as f64 / sent.sent.of_trial() as f64),
-            ReceiverCpuPerMessage => {
-                Some(received.cpu.as_ref()?.busy_ns() as f64 / received.received.measured as f64)
-            }
-            Retransmits => own.retransmits.map(each),
-            IpFragCreates => Some(both(&sent.counters, "FragCreates")),
-            IpReasmOks => Some(both(&received.counters, "ReasmOKs")),
-            Rtt => own.round_trip_ms.map(|[median, ..]| median),
-            RttMean => own.round_trip_ms.map(|[_, mean, _]| mean),
-            RttP99 => own.round_trip_ms.map(|[.., high]| high),
-            _ => None,
+        values.insert(metric, value);
+    }
+    values
+}
+
+fn find_figure(metric: Metric, own: &ToolFigures, sent: &HostReport, received: &HostReport) -> Option<f64> {
+    use Metric::*;
+    let messages = sent.sent.of_trial() as f64;
+    match metric {
+        Throughput => own.bits_per_second.map(|bits| bits / 1e6),
+        MessageRate => {
+            let seconds = own.received_bytes? as f64 * 8.0 / own.bits_per_second?;
+            Some(own.received_messages? as f64 / seconds)
         }
-    };
-    let value = |metric: Metric| match figure(metric).filter(|figure| figure.is_finite()) {
-        _ if !metric.applies_to(spec.transport) => Value::Missing(format!(
-            "{} does not apply to {}",
-            metric.label(),
-            Factor::Transport.level_label(spec.transport.name())
-        )),
-        Some(figure) => Value::Measured(figure),
-        None => Value::Missing(format!("{generator} does not report it")),
-    };
-    metrics.map(|metric| (metric, value(metric))).collect()
+        Loss => own.loss,
+        Jitter => own.jitter_ms,
+        JitterRfc3550 => own.jitter_rfc3550_ms,
+        OneWayDelayMean => own.delay_mean_ms,
+        SenderCpuPerMessage => Some(sent.cpu.as_ref()?.busy_ns() as f64 / messages),
+        ReceiverCpuPerMessage => {
+            Some(received.cpu.as_ref()?.busy_ns() as f64 / received.received.measured as f64)
+        }
+        Retransmits => own.retransmits.map(|count| count as f64 / messages),
+        IpFragCreates => Some(count_both_families(&sent.counters, "FragCreates") as f64 / messages),
+        IpReasmOks => Some(count_both_families(&received.counters, "ReasmOKs") as f64 / messages),
+        Rtt => own.round_trip_ms.map(|[median, ..]| median),
+        RttMean => own.round_trip_ms.map(|[_, mean, _]| mean),
+        RttP99 => own.round_trip_ms.map(|[.., high]| high),
+        _ => None,
+    }
+}
+
+fn count_both_families(counters: &Counters, name: &str) -> u64 {
+    counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}"))
 }
 
 /// Adds the bias of the generator that drove a trial: how far its own count of payload is from what the interfaces
@@ -228,17 +239,14 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         return made;
     }
     let [sender, receiver] = &made.host_reports[..] else { return made };
-    let bytes = |tool: bool, bytes: u64, messages: u64| match (tool, bytes) {
-        (true, 0) => None,
-        (true, bytes) => Some(bytes),
-        // Warm-up and end markers are on the interface too.
-        (false, _) => Some(messages * u64::from(spec.message_bytes)),
-    };
     let sent = &sender.sent;
     let received = &receiver.received;
+    // Warm-up and end markers are on the interface too.
+    let all_sent = sent.warmup + sent.measured + sent.markers;
+    let all_received = received.warmup + received.measured;
     let reported = [
-        bytes(sender.tool.is_some(), sent.bytes, sent.warmup + sent.measured + sent.markers),
-        bytes(receiver.tool.is_some(), received.bytes, received.warmup + received.measured),
+        find_reported_bytes(sender, sent.bytes, all_sent, spec),
+        find_reported_bytes(receiver, received.bytes, all_received, spec),
     ];
     let dropped = drops_of(&receiver.counters) as f64 * f64::from(spec.message_bytes);
     let mtu = path.path_mtus()[0];
@@ -261,6 +269,15 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         made.values.insert(metric, value);
     }
     made
+}
+
+/// The payload that an end reports: in the word of its program, if it has one, otherwise that of its messages.
+fn find_reported_bytes(report: &HostReport, bytes: u64, messages: u64, spec: &TrialSpec) -> Option<u64> {
+    match (&report.tool, bytes) {
+        (Some(_), 0) => None,
+        (Some(_), bytes) => Some(bytes),
+        (None, _) => Some(messages * u64::from(spec.message_bytes)),
+    }
 }
 
 /// Datagrams that a host's kernel dropped for want of room in a socket.

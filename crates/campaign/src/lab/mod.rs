@@ -68,14 +68,15 @@ pub fn hold(
 
 fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
     let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
-    let host = |host: &Host| {
-        let location = RunningProcess::of(host.pid()).map(HostLocation::Process)?;
-        Ok(RunningHost::new(host.node(), location, &host.addresses()))
-    };
-    let hosts = testbed.hosts().iter().map(host).collect();
+    let hosts = testbed.hosts().iter().map(locate_host).collect();
     let receiver = testbed.hosts().iter().find(|host| host.node() == Node::Receiver);
     let destination = receiver.map(|receiver| receiver.addresses()[0]);
     Ok((RunningTestbed::new(testbed.describe(), hosts, true, destination)?, Box::new(testbed)))
+}
+
+fn locate_host(host: &Host) -> io::Result<RunningHost> {
+    let location = RunningProcess::of(host.pid()).map(HostLocation::Process)?;
+    Ok(RunningHost::new(host.node(), location, &host.addresses()))
 }
 
 fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
@@ -133,15 +134,19 @@ fn list_interfaces(plan: &RoutedSpec, node: Node) -> Vec<RouterInterface> {
 
 /// A host's own addresses, each with the address that the other end uses, if that differs.
 fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
-    let all = Family::ALL.iter().filter_map(|family| ends(mechanism, *family));
-    let pair = |own: IpAddr, called: IpAddr| [Some(own), Some(called).filter(|called| *called != own)];
-    all.flat_map(|ends| match node {
-        Node::Sender => pair(ends.sender, ends.source),
-        Node::Receiver => pair(ends.receiver, ends.destination),
-        Node::Router1 | Node::Router2 | Node::AccessPoint | Node::Station(_) => [None, None],
-    })
-    .flatten()
-    .collect()
+    let mut addresses = Vec::new();
+    for ends in Family::ALL.iter().filter_map(|family| ends(mechanism, *family)) {
+        let [own, called] = match node {
+            Node::Sender => [ends.sender, ends.source],
+            Node::Receiver => [ends.receiver, ends.destination],
+            Node::Router1 | Node::Router2 | Node::AccessPoint | Node::Station(_) => continue,
+        };
+        addresses.push(own);
+        if called != own {
+            addresses.push(called);
+        }
+    }
+    addresses
 }
 
 /// The routed testbed of a study with routers that is built: the first one, or that of the mechanism. An error if the

@@ -120,8 +120,9 @@ impl Claim {
         let made = match create() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // A file that another process is about to write is empty and new.
-                let fresh = |made: std::time::SystemTime| made.elapsed().is_ok_and(|age| age < CLAIMED);
-                if std::fs::metadata(&path).and_then(|file| file.modified()).is_ok_and(fresh) {
+                let modified = std::fs::metadata(&path).and_then(|file| file.modified());
+                let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+                if age.is_some_and(|age| age < CLAIMED) {
                     return Err(CampaignError::Usage("another testbed is just being built".to_owned()));
                 }
                 // A leftover of a testbed that was killed.

@@ -95,16 +95,19 @@ fn run(system: &System, script: &str, attempted: &str) -> Result<String, Campaig
 /// The interface with one of these addresses. `None` also if a shell could take its name for something else.
 fn interface_of(listed: &str, addresses: &[IpAddr]) -> Option<String> {
     let (name, _) = read_addresses(listed).into_iter().find(|(_, address)| addresses.contains(address))?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    name.bytes().all(plain).then(|| name.to_owned())
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    is_plain.then(|| name.to_owned())
 }
 
 /// How a study reaches a machine: the address at this end, and the machine's own. SSH_CONNECTION is `CLIENT PORT SERVER
 /// PORT`; a link-local address has a zone.
 fn control(output: &str) -> Option<[IpAddr; 2]> {
     let words: Vec<&str> = output.split_whitespace().collect();
-    let address = |place: usize| words.get(place)?.split('%').next()?.parse().ok();
-    Some([address(0)?, address(2)?])
+    Some([parse_address(words.first()?)?, parse_address(words.get(2)?)?])
+}
+
+fn parse_address(word: &str) -> Option<IpAddr> {
+    word.split('%').next()?.parse().ok()
 }
 
 fn device(route: &str) -> Option<&str> {
@@ -116,29 +119,31 @@ fn device(route: &str) -> Option<&str> {
 /// it is not associated.
 fn read(output: &str) -> Option<Station> {
     let line = |prefix: &str| output.lines().find_map(|line| line.trim().strip_prefix(prefix));
-    let text = |value: &str| printable_text(value.trim()).chars().take(MAX_LENGTH).collect::<String>();
     // channel 1 (2412 MHz), width: 40 MHz, center1: 2422 MHz
     let channel = line("channel ")?;
     let after = |name: &str| channel.split_once(name)?.1.split_whitespace().next()?.parse().ok();
-    let unknown = || "unknown".to_owned();
     Some(Station {
-        ssid: text(line("SSID: ").unwrap_or_default()),
-        bssid: text(line("Connected to ")?.split_whitespace().next()?),
-        cipher: line("pairwise_cipher=").map_or_else(unknown, text),
-        key_management: line("key_mgmt=").map_or_else(unknown, text),
-        management_cipher: line("mgmt_group_cipher=").map(text),
+        ssid: shorten(line("SSID: ").unwrap_or_default()),
+        bssid: shorten(line("Connected to ")?.split_whitespace().next()?),
+        cipher: shorten(line("pairwise_cipher=").unwrap_or("unknown")),
+        key_management: shorten(line("key_mgmt=").unwrap_or("unknown")),
+        management_cipher: line("mgmt_group_cipher=").map(shorten),
         power_save: line("Power save: ").map(|state| state.trim() == "on"),
         frequency: after("(")?,
         width: after("width: ").unwrap_or(20),
         center: after("center1: ").unwrap_or(after("(")?),
         signal_dbm: line("signal: ").and_then(|signal| signal.split_whitespace().next()?.parse().ok()),
-        tx_bitrate: line("tx bitrate: ").map(text),
+        tx_bitrate: line("tx bitrate: ").map(shorten),
         frames: Vec::new(),
     })
 }
 
 /// How much of a machine's text is kept, characters.
 const MAX_LENGTH: usize = 100;
+
+fn shorten(text: &str) -> String {
+    printable_text(text.trim()).chars().take(MAX_LENGTH).collect()
+}
 
 /// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
 /// afterwards, makes the run invalid. Signal and bit rate may change.
@@ -176,7 +181,7 @@ fn describe(station: &Station) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::fixtures::{join_reasons, received, stream_of};
     use crate::trial::source::report_sources;
     use stacklab_model::{Direction, RunStatus};
 
@@ -211,10 +216,15 @@ mod tests {
         let listed = "1: lo    inet 127.0.0.1/8 scope host lo\n\
             3: wlan0    inet 192.0.2.7/24 brd 192.0.2.255 scope global wlan0\\  valid_lft\n\
             3: wlan0    inet6 fe80::7/64 scope link \\ x\n4: a;b    inet 192.0.2.9/24 scope global a;b\n";
-        let of = |text: &str| interface_of(listed, &[text.parse().unwrap()]);
-        assert_eq!(of("192.0.2.7").as_deref(), Some("wlan0"));
-        assert_eq!(of("fe80::7").as_deref(), Some("wlan0"));
-        assert_eq!((of("192.0.2.8"), of("192.0.2.9")), (None, None));
+        for (address, interface) in [
+            ("192.0.2.7", Some("wlan0")),
+            ("fe80::7", Some("wlan0")),
+            ("192.0.2.8", None),
+            ("192.0.2.9", None),
+        ] {
+            let found = interface_of(listed, &[address.parse().unwrap()]);
+            assert_eq!(found.as_deref(), interface, "{address}");
+        }
     }
 
     #[test]
@@ -259,18 +269,14 @@ mod tests {
 
     #[test]
     fn an_association_that_changed_makes_the_run_invalid() {
-        let reasons = |made: Figures| match made.status {
-            RunStatus::Invalid(reasons) => reasons.join("; "),
-            RunStatus::Valid => "valid".to_owned(),
-        };
-        let said = reasons(of([Ok(station(80, -50)), Ok(station(40, -50))]));
+        let said = join_reasons(of([Ok(station(80, -50)), Ok(station(40, -50))]));
         assert!(
             said.contains("width 80 MHz") && said.contains("and is") && said.contains("width 40 MHz"),
             "{said}"
         );
-        let gone = || Err("wlan0 of ssh:lab is not associated".to_owned());
-        let said = reasons(of([Ok(station(80, -50)), gone()]));
+        let gone = Err("wlan0 of ssh:lab is not associated".to_owned());
+        let said = join_reasons(of([Ok(station(80, -50)), gone.clone()]));
         assert_eq!(said, "after the trial, wlan0 of ssh:lab is not associated");
-        assert!(reasons(of([gone(), gone()])).starts_with("before the trial, wlan0"));
+        assert!(join_reasons(of([gone.clone(), gone])).starts_with("before the trial, wlan0"));
     }
 }

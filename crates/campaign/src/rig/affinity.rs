@@ -28,21 +28,24 @@ impl CpuAffinity {
     /// acknowledgements: data that they let go would else leave from the receiver's processor, and overtake what the
     /// sender's processor sends.
     pub(crate) fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
-        let unset = || match (probe, steers) {
-            (Probe::Stream | Probe::Paced | Probe::Search, Steers::Both) => [true; 2],
-            (Probe::Stream | Probe::Paced | Probe::Search, Steers::Senders)
-                if cell.transport == Transport::Tcp =>
-            {
-                [0, 1].map(|host| Direction::of(cell).senders().contains(&host))
-            }
-            _ => [false; 2],
-        };
         match cell.settings.pinning {
             Some(Pinning::Steered) => CpuAffinity { divided: true, steered: [true; 2] },
             Some(Pinning::Halves) => CpuAffinity { divided: true, steered: [false; 2] },
             Some(Pinning::None) => CpuAffinity { divided: false, steered: [false; 2] },
-            None => CpuAffinity { divided: divides, steered: unset() },
+            None => CpuAffinity { divided: divides, steered: steer_by_default(cell, probe, steers) },
         }
+    }
+}
+
+fn steer_by_default(cell: &Cell, probe: Probe, steers: Steers) -> [bool; 2] {
+    match (probe, steers) {
+        (Probe::Stream | Probe::Paced | Probe::Search, Steers::Both) => [true; 2],
+        (Probe::Stream | Probe::Paced | Probe::Search, Steers::Senders)
+            if cell.transport == Transport::Tcp =>
+        {
+            [0, 1].map(|host| Direction::of(cell).senders().contains(&host))
+        }
+        _ => [false; 2],
     }
 }
 
@@ -62,31 +65,33 @@ mod tests {
         Cell { settings: settings.into(), ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
     }
 
+    fn pin_cell(cell: &Cell, probe: Probe, steers: Steers) -> (bool, [bool; 2]) {
+        let CpuAffinity { divided, steered } = CpuAffinity::of(cell, probe, true, steers);
+        (divided, steered)
+    }
+
+    fn pin(pinning: Option<Pinning>, probe: Probe, steers: Steers) -> (bool, [bool; 2]) {
+        pin_cell(&cell(CellSettings { pinning, ..CellSettings::default() }), probe, steers)
+    }
+
     #[test]
     fn pinning_is_as_asked_or_what_the_testbed_can() {
-        let in_cell = |cell: &Cell, probe, steers| {
-            let CpuAffinity { divided, steered } = CpuAffinity::of(cell, probe, true, steers);
-            (divided, steered)
-        };
-        let of = |pinning, probe, steers| {
-            in_cell(&cell(CellSettings { pinning, ..CellSettings::default() }), probe, steers)
-        };
         let none = [false; 2];
         let all = [true; 2];
-        assert_eq!(of(None, Probe::Stream, Steers::Both), (true, all));
-        assert_eq!(of(None, Probe::Echo, Steers::Both), (true, none));
-        assert_eq!(of(Some(Pinning::Halves), Probe::Stream, Steers::Both), (true, none));
-        assert_eq!(of(Some(Pinning::Steered), Probe::Echo, Steers::None), (true, all));
-        assert_eq!(of(Some(Pinning::None), Probe::Stream, Steers::Both), (false, none));
+        assert_eq!(pin(None, Probe::Stream, Steers::Both), (true, all));
+        assert_eq!(pin(None, Probe::Echo, Steers::Both), (true, none));
+        assert_eq!(pin(Some(Pinning::Halves), Probe::Stream, Steers::Both), (true, none));
+        assert_eq!(pin(Some(Pinning::Steered), Probe::Echo, Steers::None), (true, all));
+        assert_eq!(pin(Some(Pinning::None), Probe::Stream, Steers::Both), (false, none));
         // Datagrams have no acknowledgements.
-        assert_eq!(of(None, Probe::Stream, Steers::Senders), (true, none));
+        assert_eq!(pin(None, Probe::Stream, Steers::Senders), (true, none));
         let mut tcp = Cell { transport: Transport::Tcp, ..cell(CellSettings::default()) };
-        assert_eq!(in_cell(&tcp, Probe::Stream, Steers::None), (true, none));
+        assert_eq!(pin_cell(&tcp, Probe::Stream, Steers::None), (true, none));
         for (direction, steered) in
             [(Direction::Forward, [true, false]), (Direction::Reverse, [false, true]), (Direction::Both, all)]
         {
             tcp.settings.direction = Some(direction);
-            assert_eq!(in_cell(&tcp, Probe::Stream, Steers::Senders), (true, steered));
+            assert_eq!(pin_cell(&tcp, Probe::Stream, Steers::Senders), (true, steered));
         }
     }
 }

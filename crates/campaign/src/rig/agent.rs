@@ -59,9 +59,8 @@ const COPY: &str = concat!("\"$HOME/.cache/stacklab/bin/stacklab-", env!("CARGO_
 /// Unless that is `allowed`, the user is asked.
 pub(super) fn agent_on(host: &str, allowed: bool) -> Result<&'static str, CampaignError> {
     let system = System::Ssh(host.to_owned());
-    let failed = |reason| CampaignError::System { attempted: "read this program", reason };
     let program = crate::own_program()?;
-    let own = sha256(&program).map_err(failed)?;
+    let own = sha256(&program).map_err(explain_unread)?;
     let look = format!(
         "stacklab --version 2>/dev/null; if [ -e {COPY} ]; then echo \"copy $(sha256sum < {COPY} 2>/dev/null)\"; fi; true"
     );
@@ -74,7 +73,7 @@ pub(super) fn agent_on(host: &str, allowed: bool) -> Result<&'static str, Campai
             "no agent of this version ({OWN_VERSION}) is on {system}: {missing}; copy it with --copy-agent, or install it"
         )));
     }
-    let program = File::open(program).map_err(failed)?;
+    let program = File::open(program).map_err(explain_unread)?;
     // Under a temporary name until it is complete.
     let take = format!(
         "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > {COPY}.part && chmod 700 {COPY}.part && mv {COPY}.part {COPY}"
@@ -87,6 +86,10 @@ pub(super) fn agent_on(host: &str, allowed: bool) -> Result<&'static str, Campai
     Err(CampaignError::Unreachable(format!(
         "the program copied to {system} does not run there: check its architecture and C library"
     )))
+}
+
+fn explain_unread(reason: io::Error) -> CampaignError {
+    CampaignError::System { attempted: "read this program", reason }
 }
 
 /// The command by what the machine found: the version of a program, and `copy` with its digest; or why there is none.

@@ -40,9 +40,10 @@ impl HostPair {
         [sender, receiver]: [Streams; 2],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, AgentError> {
-        let client =
-            |name: &String, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
-        let agents = [client(&names[0], sender), client(&names[1], receiver)];
+        let agents = [
+            AgentClient::new(&names[0], sender.0, sender.1, interrupted),
+            AgentClient::new(&names[1], receiver.0, receiver.1, interrupted),
+        ];
         HostPair::handshake(systems.clone(), names, kinds, agents)
     }
 
@@ -105,8 +106,13 @@ impl HostPair {
     /// How late a sleeping program wakes up, nanoseconds: the 99th percentile of the host with the coarser timers, as
     /// far as it was measured.
     pub(crate) fn wake_up_ns(&self) -> u64 {
-        let late = |facts: &HostFacts| Some(facts.noise.as_ref()?.timer_late?.p99_ns);
-        self.facts.iter().filter_map(late).max().unwrap_or(0)
+        let mut latest_ns = 0;
+        for noise in self.facts.iter().filter_map(|facts| facts.noise.as_ref()) {
+            if let Some(late) = noise.timer_late {
+                latest_ns = late.p99_ns.max(latest_ns);
+            }
+        }
+        latest_ns
     }
 
     pub(crate) fn agents(&mut self) -> [&mut AgentClient; 2] {
@@ -149,12 +155,18 @@ pub(super) fn planned_path(
 /// Names of the two end hosts in the record, sender first.
 pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
     let [sender, receiver] = &systems.0;
-    let name = |role: Role, system: &System, part: &str| match (system, services.is_empty()) {
+    [
+        name_host(Role::Sender, sender, "client", services),
+        name_host(Role::Receiver, receiver, "server", services),
+    ]
+}
+
+fn name_host(role: Role, system: &System, part: &str, services: &Services) -> String {
+    match (system, services.is_empty()) {
         (System::Namespace, true) => role.name().to_owned(),
         (System::Namespace, false) => format!("{role} ({part} of {services})"),
         (system, _) => format!("{role} ({system})"),
-    };
-    [name(Role::Sender, sender, "client"), name(Role::Receiver, receiver, "server")]
+    }
 }
 
 /// Name of a router.

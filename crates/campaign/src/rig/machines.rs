@@ -111,9 +111,9 @@ impl Remote {
 
 impl Network for Remote {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
-        let address = |machine: &Machine| machine.addresses.get(&cell.family).cloned();
         let addresses = self.machines.each_ref().map(|machine| {
-            address(machine).expect("a checked study's machines have addresses of its families")
+            let address = machine.addresses.get(&cell.family).cloned();
+            address.expect("a checked study's machines have addresses of its families")
         });
         planned_path(addresses, link_config, cell)
     }

@@ -151,9 +151,11 @@ impl Rigs {
 
     /// The rigs of cells that are measured together: that of all of them, or one for each in their order.
     fn of(&mut self, cells: &[&Cell]) -> Vec<&mut Rig> {
-        let place = |cell: &&Cell| self.rigs.iter().position(|rig| rig.is_for(cell));
-        let places: Option<Vec<usize>> = cells.iter().map(place).collect();
-        let mut places = places.expect("a rig was built for each of the study's cells");
+        let mut places = Vec::new();
+        for cell in cells {
+            let place = self.rigs.iter().position(|rig| rig.is_for(cell));
+            places.push(place.expect("a rig was built for each of the study's cells"));
+        }
         if places.iter().all(|place| *place == places[0]) {
             places.truncate(1);
         }

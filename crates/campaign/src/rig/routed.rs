@@ -8,8 +8,8 @@ use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
-    Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, RouterQueue, RuleForm, Rules, Services,
-    System, Systems, Tables, Topology, Tracking, once_each,
+    Cell, Counters, LinkConfig, Links, Mechanism, OwnLink, Role, RoutedKind, RouterQueue, RuleForm, Rules,
+    Services, System, Systems, Tables, Topology, Tracking, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
@@ -78,8 +78,7 @@ pub(super) fn rig(
     let kind = source.plan.kind.clone();
     let RoutedKind { mechanism, clients, routers, .. } = &kind;
     let client = |node: Node, system: &System, (output, input): Streams| {
-        let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
-        AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
+        AgentClient::new(name_agent(node, system, *mechanism), output, input, interrupted)
     };
     let mut routers = [client(Node::Router1, &routers.0[0], near), client(Node::Router2, &routers.0[1], far)];
     routers.iter_mut().try_for_each(AgentClient::hello)?;
@@ -102,6 +101,13 @@ pub(super) fn rig(
     };
     let description = describe(&source, link_config);
     Ok(Rig::new(ends, is, description, RoutedNetwork { source, routers, before: None }))
+}
+
+fn name_agent(node: Node, system: &System, mechanism: Mechanism) -> String {
+    if *system == System::Namespace {
+        return format!("{node} ({mechanism})");
+    }
+    format!("{node} ({system}, {mechanism})")
 }
 
 impl RoutedNetwork {
@@ -271,11 +277,12 @@ fn kinds(source: &RoutedSource) -> [String; 4] {
     let RoutedKind { mechanism, clients, routers, .. } = &plan.kind;
     let inside = inside.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
     let [[sender, receiver], [near, far]] = source.guests();
-    let of = |system: &System, guest: Option<String>| match guest {
+    let ordered =
+        [(&clients.0[0], sender), (&routers.0[0], near), (&routers.0[1], far), (&clients.0[1], receiver)];
+    ordered.map(|(system, guest)| match guest {
         Some(guest) => format!("{}: {guest}, {mechanism}", system.kind()),
         None => format!("namespace{inside}, {mechanism}"),
-    };
-    [of(&clients.0[0], sender), of(&routers.0[0], near), of(&routers.0[1], far), of(&clients.0[1], receiver)]
+    })
 }
 
 /// What changes addresses at the routers, for a sentence; empty where nothing does.
@@ -314,42 +321,46 @@ fn describe_tables(tables: Tables) -> String {
 
 /// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.
 fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String, &'static str) {
-    let pair = |guests: &[Option<String>; 2], names: [&str; 3]| match guests {
+    if [clients, routers].iter().all(|guests| **guests == [None, None]) {
+        return (format!(" in four namespaces{place}"), "");
+    }
+    let seen_by = if *clients == [None, None] { "" } else { " while the clients were namespaces" };
+    let clients = describe_pair(clients, ["client", "sender", "receiver"]);
+    let routers = describe_pair(routers, ["router", "near router", "far router"]);
+    (format!(", {clients}, {routers}"), seen_by)
+}
+
+fn describe_pair(guests: &[Option<String>; 2], names: [&str; 3]) -> String {
+    match guests {
         [None, None] => format!("the {}s namespaces", names[0]),
         [Some(one), Some(other)] if one == other => format!("both {}s {one}", names[0]),
         ends => {
             let [near, far] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
             format!("the {} {near}, the {} {far}", names[1], names[2])
         }
-    };
-    if [clients, routers].iter().all(|guests| **guests == [None, None]) {
-        return (format!(" in four namespaces{place}"), "");
     }
-    let seen_by = if *clients == [None, None] { "" } else { " while the clients were namespaces" };
-    let clients = pair(clients, ["client", "sender", "receiver"]);
-    let routers = pair(routers, ["router", "near router", "far router"]);
-    (format!(", {clients}, {routers}"), seen_by)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn describe_hosts(guests: [[Option<&str>; 2]; 2]) -> (String, &'static str) {
+        hosts("", &guests.map(|pair| pair.map(|guest| guest.map(str::to_owned))))
+    }
+
     #[test]
     fn the_sentence_says_what_the_hosts_are() {
-        let said = |guests: [[Option<&str>; 2]; 2]| {
-            hosts("", &guests.map(|pair| pair.map(|guest| guest.map(str::to_owned))))
-        };
         let none = [None, None];
         assert_eq!(hosts(" inside a guest", &Default::default()).0, " in four namespaces inside a guest");
-        let (both, seen_by) = said([[Some("UML 7"), Some("UML 7")], none]);
+        let (both, seen_by) = describe_hosts([[Some("UML 7"), Some("UML 7")], none]);
         assert_eq!(both, ", both clients UML 7, the routers namespaces");
         assert_eq!(seen_by, " while the clients were namespaces");
-        let (mixed, _) = said([[None, Some("UML 7")], [Some("UML 6"), None]]);
+        let (mixed, _) = describe_hosts([[None, Some("UML 7")], [Some("UML 6"), None]]);
         let expected =
             ", the sender a namespace, the receiver UML 7, the near router UML 6, the far router a namespace";
         assert_eq!(mixed, expected);
-        let (routers, seen_by) = said([none, [Some("UML 7"), Some("UML 7")]]);
+        let (routers, seen_by) = describe_hosts([none, [Some("UML 7"), Some("UML 7")]]);
         assert_eq!(routers, ", the clients namespaces, both routers UML 7");
         assert_eq!(seen_by, "");
     }

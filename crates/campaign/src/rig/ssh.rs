@@ -147,8 +147,13 @@ fn start_of(stream: Option<impl Read>) -> String {
 
 /// A machine's text for this terminal: its last lines, each marked as the machine's if there are several.
 pub(crate) fn shown(text: &str) -> String {
-    let line = |line: &str| printable_text(line.trim()).chars().take(MAX_LINE_LENGTH as usize).collect();
-    let lines: Vec<String> = text.lines().map(line).filter(|line: &String| !line.is_empty()).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let line = printable_text(line.trim()).chars().take(MAX_LINE_LENGTH as usize).collect::<String>();
+        if !line.is_empty() {
+            lines.push(line);
+        }
+    }
     match &lines[lines.len().saturating_sub(MAX_LINES)..] {
         [one] => one.clone(),
         several => several.iter().map(|line| format!("\n  | {line}")).collect(),

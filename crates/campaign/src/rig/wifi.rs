@@ -83,11 +83,11 @@ pub(super) fn rig(
 }
 
 fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
-    let passphrase = || Passphrase::try_from(PASSPHRASE.to_owned()).expect("it has 17 characters");
+    let passphrase = Passphrase::try_from(PASSPHRASE.to_owned()).expect("it has 17 characters");
     let security = match network.security {
         Security::Open => network::Security::Open,
-        Security::Wpa2 => network::Security::Wpa2(passphrase()),
-        Security::Wpa3 => network::Security::Wpa3(passphrase()),
+        Security::Wpa2 => network::Security::Wpa2(passphrase),
+        Security::Wpa3 => network::Security::Wpa3(passphrase),
     };
     let mut settings = network.settings.clone();
     settings.seed = seed;

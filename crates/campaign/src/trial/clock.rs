@@ -233,15 +233,16 @@ mod tests {
     fn interleaved_joint_figure_and_slices_are_corrected() {
         let gained = 20_000.0;
         let mut report = received(5_000_000_000, gained);
-        let slice = |second: u32| Slice {
-            round: second,
-            messages: 100,
-            first_ns: report.received.first_ns + u64::from(second) * 1_000_000_000,
-            delay_ns: Some(1_000_000 + (gained * (f64::from(second) + 1.0)) as u64),
-            jitter_ns: Some(5.0),
-            ..Slice::default()
-        };
-        report.slices = (0..10).map(slice).collect();
+        for second in 0..10_u32 {
+            report.slices.push(Slice {
+                round: second,
+                messages: 100,
+                first_ns: report.received.first_ns + u64::from(second) * 1_000_000_000,
+                delay_ns: Some(1_000_000 + (gained * (f64::from(second) + 1.0)) as u64),
+                jitter_ns: Some(5.0),
+                ..Slice::default()
+            });
+        }
         let run = figures_of(report.clone(), 240_000, 10_000);
         // The joint figure was 1 ms; the clock had gained 20 us a second for 1 s before and 5 s of the window.
         let delay = run.values[&Metric::OneWayDelay].measured().unwrap();
@@ -252,19 +253,24 @@ mod tests {
         let (_, made) = stream_of(vec![received(0, 0.0), report]);
         let unknown = ClockSync::Unknown("nobody answered".to_owned());
         let run = corrected(made, &report_sources(Direction::Forward), &unknown);
-        let is_empty = |slice: &Slice| slice.delay_ns.is_none() && slice.jitter_ns.is_none();
-        assert!(run.host_reports[1].slices.iter().all(is_empty));
+        for slice in &run.host_reports[1].slices {
+            assert_eq!((slice.delay_ns, slice.jitter_ns), (None, None));
+        }
+    }
+
+    #[track_caller]
+    fn explain_missing(run: &Figures, metric: Metric) -> &str {
+        match &run.values[&metric] {
+            Value::Missing(reason) => reason,
+            other => panic!("{metric}: {other:?}"),
+        }
     }
 
     #[test]
     fn what_is_smaller_than_the_clocks_bound_is_missing() {
-        let missing = |run: &Figures, metric| match &run.values[&metric] {
-            Value::Missing(reason) => reason.clone(),
-            other => panic!("{metric}: {other:?}"),
-        };
         let run = figures_of(received(5_000_000_000, 0.0), 0, 1_100_000);
         for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
-            assert!(missing(&run, metric).starts_with("clock: "), "{metric}");
+            assert!(explain_missing(&run, metric).starts_with("clock: "), "{metric}");
         }
         // Two successive messages differ by far less than the clocks could drift between them.
         assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
@@ -274,19 +280,22 @@ mod tests {
         assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
         // Delays cut off at 0 by a slow clock, and an agent that applied no offset.
         let cut = figures_of(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
-        assert!(missing(&cut, Metric::OneWayDelay).contains("more than the delays"));
+        assert!(explain_missing(&cut, Metric::OneWayDelay).contains("more than the delays"));
         let older = figures_of(received(0, 0.0), 0, 10_000);
-        assert!(missing(&older, Metric::Jitter).contains("older"));
+        assert!(explain_missing(&older, Metric::Jitter).contains("older"));
+    }
+
+    fn make_offset(offset_ns: i64) -> Offset {
+        Offset { offset_ns, bound_ns: 40, at_ns: 9 }
     }
 
     #[test]
     fn clocks_are_one_on_one_machine_without_a_difference() {
-        let offset = |offset_ns| Offset { offset_ns, bound_ns: 40, at_ns: 9 };
-        assert_eq!(ClockSync::of(true, Ok(offset(-40))), ClockSync::Same);
-        assert_eq!(ClockSync::of(true, Ok(offset(41))).offset_ns(), 41);
-        assert_eq!(ClockSync::of(false, Ok(offset(-40))).offset_ns(), -40);
+        assert_eq!(ClockSync::of(true, Ok(make_offset(-40))), ClockSync::Same);
+        assert_eq!(ClockSync::of(true, Ok(make_offset(41))).offset_ns(), 41);
+        assert_eq!(ClockSync::of(false, Ok(make_offset(-40))).offset_ns(), -40);
         // 0 would mean that the hosts share a clock.
-        assert_eq!(ClockSync::of(false, Ok(offset(0))).offset_ns(), 1);
+        assert_eq!(ClockSync::of(false, Ok(make_offset(0))).offset_ns(), 1);
         assert_eq!(ClockSync::of(true, Err("no".to_owned())), ClockSync::Same);
         assert_eq!(ClockSync::of(false, Err("no".to_owned())), ClockSync::Unknown("no".to_owned()));
     }

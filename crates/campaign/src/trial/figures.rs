@@ -149,12 +149,8 @@ pub(crate) fn busy_ns(ticks: Ticks) -> u64 {
 
 /// `reported` is the guest's own CPU time; the agent's own part is taken from it.
 fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
-    let ns = |read: fn(Ticks) -> u64| {
-        let ticks = read(after).saturating_sub(read(before));
-        ticks.saturating_mul(results::tick_ns()).min(MAX_NUMBER)
-    };
-    let user_ns = ns(|ticks| ticks.user);
-    let system_ns = ns(|ticks| ticks.system);
+    let user_ns = count_ns(before.user, after.user);
+    let system_ns = count_ns(before.system, after.system);
     CpuTime {
         idle_ns: wall_ns.saturating_sub(user_ns).saturating_sub(system_ns),
         own_user_ns: reported.map_or(0, |reported| reported.own_user_ns),
@@ -162,6 +158,11 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -
         undivided: true,
         ..CpuTime::of_processes((CpuScope::Outside, CpuSource::Ticks), wall_ns, [user_ns, system_ns])
     }
+}
+
+fn count_ns(ticks_before: u64, ticks_after: u64) -> u64 {
+    let ticks = ticks_after.saturating_sub(ticks_before);
+    ticks.saturating_mul(results::tick_ns()).min(MAX_NUMBER)
 }
 
 #[cfg(test)]
@@ -189,15 +190,16 @@ mod tests {
         assert_eq!(codes, ["services"]);
     }
 
+    fn throttle(throttled_us: u64) -> Option<Warning> {
+        let (_, mut made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
+        made.host_reports[1].counters.0.insert(Counters::THROTTLED_US.to_owned(), throttled_us);
+        warn_of_quota(&made, 1_000_000_000)
+    }
+
     #[test]
     fn throttled_trial_is_advised_to_raise_its_quota() {
-        let warning = |throttled_us: u64| {
-            let (_, mut made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
-            made.host_reports[1].counters.0.insert(Counters::THROTTLED_US.to_owned(), throttled_us);
-            warn_of_quota(&made, 1_000_000_000)
-        };
-        assert_eq!(warning(50_000), None);
-        let warning = warning(412_000).unwrap();
+        assert_eq!(throttle(50_000), None);
+        let warning = throttle(412_000).unwrap();
         assert_eq!(warning.code, "cpu_quota");
         assert_eq!(warning.text, "the container's CPU quota held it back for 0.41 s");
         assert_eq!(warning.advice, "raise the container's CPU quota");
@@ -289,10 +291,9 @@ mod tests {
 
     #[test]
     fn a_service_that_is_silent_is_told_of() {
-        let of = |asked, answered| unanswered(Service::Dns, Asked { asked, answered });
-        assert_eq!(of(3, 3), None);
-        assert_eq!(of(0, 0), None);
-        let some = of(3, 1).unwrap();
+        assert_eq!(unanswered(Service::Dns, Asked { asked: 3, answered: 3 }), None);
+        assert_eq!(unanswered(Service::Dns, Asked { asked: 0, answered: 0 }), None);
+        let some = unanswered(Service::Dns, Asked { asked: 3, answered: 1 }).unwrap();
         assert_eq!((some.code.as_str(), some.text.as_str()), ("services", "dns answered 1 of 3 queries"));
     }
 }

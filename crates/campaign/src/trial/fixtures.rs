@@ -13,16 +13,19 @@ pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
     let probe = Probe::Stream;
     let transport = Transport::Udp;
     let cell = Cell::new(Family::Ipv6, transport, SizeOf::Payload, 1400);
-    let asked = |metric: &Metric| {
-        metric.probe() == probe && metric.applies_to(transport) && !metric.is_generator_error()
-    };
+    let mut metrics = Vec::new();
+    for metric in Metric::ALL {
+        if metric.probe() == probe && metric.applies_to(transport) && !metric.is_generator_error() {
+            metrics.push(*metric);
+        }
+    }
     let probe_spec = ProbeSpec {
         probe,
         pacing: Pacing::Schedule(100.0),
         length: Length::Time(10_000_000_000),
         warmup_ns: 0,
         interval_ns: 1_000_000_000,
-        metrics: Metric::ALL.iter().copied().filter(asked).collect(),
+        metrics,
     };
     let spec = TrialSpec::new(7, &cell, probe_spec);
     (Trial { block: 0, position: 0, cell, probe }, spec)
@@ -49,18 +52,26 @@ pub(crate) fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
     (spec, Figures { status, values, drops, warnings, host_reports })
 }
 
+pub(crate) fn join_reasons(made: Figures) -> String {
+    match made.status {
+        RunStatus::Invalid(reasons) => reasons.join("; "),
+        RunStatus::Valid => "valid".to_owned(),
+    }
+}
+
 /// A receiver's report over ten seconds from its time 21 s on: delays of 1 ms, measured with a clock that gains.
 pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
     let address = "[2001:2::1]:5000".parse().unwrap();
     let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
-    let row = |second: u64| IntervalRow {
-        start_ns: second * 1_000_000_000,
-        messages: 100,
-        bytes: 100,
-        delay_mean_ns: Some(looks(second) as f64),
-    };
+    let mut series = Vec::new();
+    let mut least_delays = Vec::new();
+    for second in 0..10 {
+        let start_ns = second * 1_000_000_000;
+        let delay_mean_ns = Some(looks(second) as f64);
+        series.push(IntervalRow { start_ns, messages: 100, bytes: 100, delay_mean_ns });
+        least_delays.push((start_ns + 500_000_000, looks(second)));
+    }
     let compared = Some(Compared { offset_ns, bound_ns: 0, skew_ns_per_s: 0 });
-    let of = |second: u64| (second * 1_000_000_000 + 500_000_000, looks(second));
     let endpoint = Endpoint {
         family: Family::Ipv6,
         transport: Transport::Udp,
@@ -78,7 +89,7 @@ pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
             measured: 1000,
             first_ns: 21_000_000_000,
             last_ns: 31_000_000_000,
-            least_delays: (0..10).map(of).collect(),
+            least_delays,
             ..Received::default()
         },
         delays: Some(Delays {
@@ -88,7 +99,7 @@ pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
             jitter_rfc3550_ns: None,
         }),
         delay_points: Some(DelayPoints { compared, ..DelayPoints::between(Point::Call, Point::Kernel) }),
-        series: (0..10).map(row).collect(),
+        series,
         ..HostReport::new(Role::Receiver, endpoint)
     }
 }

@@ -137,19 +137,19 @@ impl LoadSample {
         let share = |ticks: f64| (ticks / TICKS / seconds).max(0.0);
         let roots: BTreeSet<u32> = peers.iter().copied().chain([std::process::id()]).collect();
         let own = own(&later.processes, &roots);
-        let is_other = |pid: u32, process: &Process| {
-            !own.contains(&pid) && pid != KTHREADD && process.parent != KTHREADD
-        };
         let mut processes = Vec::new();
-        for (pid, process) in later.processes.iter().filter(|(pid, process)| is_other(**pid, process)) {
-            let before = self.processes.get(pid);
-            let grown = |of: fn(&Process) -> f64| of(process) - before.map_or(0.0, of);
+        for (&pid, process) in &later.processes {
+            if own.contains(&pid) || pid == KTHREADD || process.parent == KTHREADD {
+                continue;
+            }
+            let before = self.processes.get(&pid);
+            let own_before = before.map_or(0.0, |before| before.own);
+            let children_before = before.map_or(0.0, |before| before.children);
             // Not every child that ends is waited for.
-            let ended = self.ended_below(*pid, later, DEEPEST);
-            let children = (grown(|process| process.children) - ended).max(0.0);
-            let had = share(grown(|process| process.own) + children);
+            let ended = self.ended_below(pid, later, DEEPEST);
+            let children = (process.children - children_before - ended).max(0.0);
+            let had = share(process.own - own_before + children);
             if had > 0.0 {
-                let pid = *pid;
                 let name = process.name.clone();
                 let ran_before = before.is_some();
                 processes.push(OtherProcess { pid, name, share: had, ran_before });
@@ -183,20 +183,31 @@ impl LoadSample {
 
 /// Processes, their descendants, and members of their process groups: a guest's helpers may have lost their parents.
 fn own(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>) -> BTreeSet<u32> {
-    let descends = |mut pid: u32| {
-        for _ in 0..DEEPEST {
-            let Some(process) = processes.get(&pid) else { return false };
-            if roots.contains(&pid) {
-                return true;
-            }
-            pid = process.parent;
+    let mut descendants = BTreeSet::new();
+    for pid in processes.keys() {
+        if descends(processes, roots, *pid) {
+            descendants.insert(*pid);
         }
-        false
-    };
-    let descendants: BTreeSet<u32> = processes.keys().copied().filter(|pid| descends(*pid)).collect();
-    let is_own =
-        |pid: &u32, process: &Process| descendants.contains(pid) || descendants.contains(&process.group);
-    processes.iter().filter(|(pid, process)| is_own(pid, process)).map(|(pid, _)| *pid).collect()
+    }
+    let mut own = BTreeSet::new();
+    for (pid, process) in processes {
+        if descendants.contains(pid) || descendants.contains(&process.group) {
+            own.insert(*pid);
+        }
+    }
+    own
+}
+
+/// Whether a process is one of these roots, or a descendant of one.
+fn descends(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>, mut pid: u32) -> bool {
+    for _ in 0..DEEPEST {
+        let Some(process) = processes.get(&pid) else { return false };
+        if roots.contains(&pid) {
+            return true;
+        }
+        pid = process.parent;
+    }
+    false
 }
 
 /// The warning of a trial during which other load used much of the CPUs, with its parts. `held_up` are slices of an
@@ -206,17 +217,18 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
     if load.stolen <= MAX_STOLEN && others <= MAX_OF_OTHERS {
         return None;
     }
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let mut what = Vec::new();
     if load.stolen > 0.0 {
-        what.push(format!("steal {}", percent(load.stolen)));
+        what.push(format!("steal {}", print_percent(load.stolen)));
     }
-    let named = load.processes.iter().filter(|process| process.share >= MAX_OF_OTHERS / 2.0).take(NAMED);
-    what.extend(named.map(|process| format!("{} used {} of one", process.name, percent(process.share))));
-    let mut text = format!("other load used {} of the CPUs ({})", percent(load.taken()), what.join(", "));
+    for process in load.processes.iter().filter(|process| process.share >= MAX_OF_OTHERS / 2.0).take(NAMED) {
+        what.push(format!("{} used {} of one", process.name, print_percent(process.share)));
+    }
+    let taken = print_percent(load.taken());
+    let mut text = format!("other load used {taken} of the CPUs ({})", what.join(", "));
     let [some, all] = held_up;
     if some > 0 {
-        let most = percent(Slice::MAX_WAITED);
+        let most = print_percent(Slice::MAX_WAITED);
         text += &format!("; {some} of {all} slices waited for a processor for over {most}");
     }
     Some(Warning {
@@ -226,16 +238,27 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
     })
 }
 
+fn print_percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
 /// Other load between two listings of /proc, for the fuzz targets: the first line of each is that
 /// of `/proc/stat`, the others are of `/proc/PID/stat`.
 pub fn between([before, after]: [&str; 2]) -> OtherLoad {
-    let sample = |listed: &str| {
-        let (stat, processes) = listed.split_once('\n').unwrap_or((listed, ""));
-        let pid = |line: &str| line.split(' ').next()?.parse().ok();
-        LoadSample::of(stat, processes.lines().filter_map(|line| Some((pid(line)?, line.to_owned()))))
-    };
-    let before = sample(before);
-    before.compare(&sample(after), &BTreeSet::new())
+    let before = read_listing(before);
+    before.compare(&read_listing(after), &BTreeSet::new())
+}
+
+fn read_listing(listed: &str) -> LoadSample {
+    let (stat, lines) = listed.split_once('\n').unwrap_or((listed, ""));
+    let mut processes = Vec::new();
+    for line in lines.lines() {
+        let first = line.split(' ').next().unwrap_or_default();
+        if let Ok(pid) = first.parse() {
+            processes.push((pid, line.to_owned()));
+        }
+    }
+    LoadSample::of(stat, processes.into_iter())
 }
 
 #[cfg(test)]
@@ -268,27 +291,24 @@ mod tests {
         assert!(load.seconds > 0.1 && load.processors >= 1, "{load:?}");
     }
 
+    /// A sample of processes with their parents and times.
+    fn make_sample(seconds: u64, listed: &[(u32, u32, [f64; 2])]) -> LoadSample {
+        let mut processes = BTreeMap::new();
+        for &(pid, parent, [own, children]) in listed {
+            processes.insert(pid, Process { name: "sh".to_owned(), parent, group: pid, own, children });
+        }
+        let at = Instant::now() + Duration::from_secs(seconds);
+        LoadSample { at, machine: Machine { processors: 2, ..Machine::default() }, processes }
+    }
+
     #[test]
     fn time_of_ended_processes_is_not_counted_twice() {
-        let sample = |seconds, processes: &[(u32, u32, [f64; 2])]| LoadSample {
-            at: Instant::now() + Duration::from_secs(seconds),
-            machine: Machine { processors: 2, ..Machine::default() },
-            processes: processes
-                .iter()
-                .map(|(pid, parent, [own, children])| {
-                    let name = "sh".to_owned();
-                    let parent = *parent;
-                    let own = *own;
-                    let children = *children;
-                    (*pid, Process { name, parent, group: *pid, own, children })
-                })
-                .collect(),
-        };
         // A shell, its child with 500 ticks of grandchildren of before, and a grandchild that runs.
-        let before = sample(0, &[(10, 1, [3.0, 0.0]), (11, 10, [0.0, 500.0]), (12, 11, [80.0, 0.0])]);
+        let before = make_sample(0, &[(10, 1, [3.0, 0.0]), (11, 10, [0.0, 500.0]), (12, 11, [80.0, 0.0])]);
         // Waited for, or not.
         for children in [500.0 + 80.0 + 30.0, 0.0] {
-            let load = before.compare(&sample(1, &[(10, 1, [3.0 + 10.0, children])]), &BTreeSet::new());
+            let later = make_sample(1, &[(10, 1, [3.0 + 10.0, children])]);
+            let load = before.compare(&later, &BTreeSet::new());
             let [only] = &load.processes[..] else { panic!("{load:?}") };
             let share = if children > 0.0 { 0.4 } else { 0.1 };
             assert!(only.pid == 10 && (only.share - share).abs() < 0.01, "{load:?}");
@@ -314,32 +334,23 @@ mod tests {
         assert_eq!(own(&all, &BTreeSet::from([7, 8])), BTreeSet::from([7, 8]));
     }
 
-    fn load(stolen: f64, processes: &[(&str, f64)]) -> OtherLoad {
-        let of = |(name, share): &(&str, f64)| OtherProcess {
-            pid: 7,
-            name: (*name).to_owned(),
-            share: *share,
-            ran_before: true,
-        };
-        OtherLoad {
-            seconds: 1.0,
-            processors: 2,
-            busy: 0.5,
-            stolen,
-            processes: processes.iter().map(of).collect(),
+    fn load(stolen: f64, listed: &[(&str, f64)]) -> OtherLoad {
+        let mut processes = Vec::new();
+        for &(name, share) in listed {
+            processes.push(OtherProcess { pid: 7, name: name.to_owned(), share, ran_before: true });
         }
+        OtherLoad { seconds: 1.0, processors: 2, busy: 0.5, stolen, processes }
     }
 
     #[test]
     fn what_had_the_processors_is_named_where_it_was_much() {
         assert_eq!(warning(&load(0.05, &[("cron", 0.04), ("sshd", 0.05)]), [9, 9]), None);
-        let said = |load| warning(&load, [0, 9]).unwrap().text;
         assert_eq!(
-            said(load(0.12, &[("cc1", 0.5), ("sshd", 0.01)])),
+            warning(&load(0.12, &[("cc1", 0.5), ("sshd", 0.01)]), [0, 9]).unwrap().text,
             "other load used 38 % of the CPUs (steal 12 %, cc1 used 50 % of one)"
         );
         assert_eq!(
-            said(load(0.0, &[("cc1", 0.2)])),
+            warning(&load(0.0, &[("cc1", 0.2)]), [0, 9]).unwrap().text,
             "other load used 10 % of the CPUs (cc1 used 20 % of one)"
         );
         assert_eq!(

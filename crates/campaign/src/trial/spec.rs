@@ -21,7 +21,6 @@ pub(super) fn spec(study: &Study, seed: u64, trial: &Trial, rig: &Rig, affinity:
     let cell = &trial.cell;
     let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
     let mut io = io(&study.link_config, cell, &probe);
-    let has_gso = |system: &System| matches!(system, System::Namespace | System::Localhost | System::Ssh(_));
     let is_asked = matches!(cell.settings.io, Some(IoChoice::Path(_)));
     if io == Io::Gso && !is_asked && !rig.ends.systems.0.iter().all(has_gso) {
         // A guest may report GSO but not support it.
@@ -46,6 +45,10 @@ pub(super) fn spec(study: &Study, seed: u64, trial: &Trial, rig: &Rig, affinity:
     }
     spec.poll_ns = if trial.probe == Probe::Echo && affinity.divided { POLL_NS } else { 0 };
     spec
+}
+
+fn has_gso(system: &System) -> bool {
+    matches!(system, System::Namespace | System::Localhost | System::Ssh(_))
 }
 
 /// The seed of a trial's path, below 2^53: that of the campaign, the block and the position.
@@ -106,6 +109,10 @@ mod tests {
         Cell { settings: settings.into(), ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
     }
 
+    fn choose_io(choice: IoChoice) -> Cell {
+        cell(CellSettings { io: Some(choice), ..CellSettings::default() })
+    }
+
     #[test]
     fn io_path_is_as_asked_or_the_nearest_for_the_link() {
         let flood = ProbeSpec {
@@ -116,16 +123,15 @@ mod tests {
             interval_ns: 1,
             metrics: Vec::new(),
         };
-        let link_config = |rate| LinkConfig { rate, mtu: 1500, offloads: false };
-        let shaped = link_config(Some(Rate(1_000_000)));
+        let unshaped = LinkConfig { rate: None, mtu: 1500, offloads: false };
+        let shaped = LinkConfig { rate: Some(Rate(1_000_000)), ..unshaped.clone() };
         let plain = CellSettings::default();
-        let asked = |choice| cell(CellSettings { io: Some(choice), ..plain.clone() });
         assert_eq!(io(&shaped, &cell(plain.clone()), &flood), Io::Gso);
-        assert_eq!(io(&shaped, &asked(IoChoice::Auto), &flood), Io::Gso);
-        assert_eq!(io(&shaped, &asked(IoChoice::Path(Io::Send)), &flood), Io::Send);
+        assert_eq!(io(&shaped, &choose_io(IoChoice::Auto), &flood), Io::Gso);
+        assert_eq!(io(&shaped, &choose_io(IoChoice::Path(Io::Send)), &flood), Io::Send);
         // 1400 bytes take two packets with an MTU of 1280.
         let narrow = cell(CellSettings { mtu: Some(1280), ..plain.clone() });
         assert_eq!(io(&shaped, &narrow, &flood), Io::Sendmmsg);
-        assert_eq!(io(&link_config(None), &cell(plain), &flood), Io::Sendmmsg);
+        assert_eq!(io(&unshaped, &cell(plain), &flood), Io::Sendmmsg);
     }
 }

@@ -159,15 +159,14 @@ pub(super) fn with_channel(mut made: Figures, spec: &TrialSpec) -> Figures {
 }
 
 fn value(metric: Metric, used: &ChannelUse) -> Value {
-    let drops = |node| (used.drop_share(node), "it had no frame to send");
     let (figure, without) = match metric {
         Metric::Airtime => (used.airtime_share(), "the window was empty"),
         Metric::GroupAirtime => (used.group_share(), "the window was empty"),
         Metric::FrameRetries => (used.retry_share(), "no frame was sent"),
         Metric::Collisions => (used.collision_share(), "no frame was sent"),
-        Metric::QueueDropsSender => drops(SENDER),
-        Metric::QueueDropsAccessPoint => drops(ACCESS_POINT),
-        Metric::QueueDropsReceiver => drops(RECEIVER),
+        Metric::QueueDropsSender => (used.drop_share(SENDER), "it had no frame to send"),
+        Metric::QueueDropsAccessPoint => (used.drop_share(ACCESS_POINT), "it had no frame to send"),
+        Metric::QueueDropsReceiver => (used.drop_share(RECEIVER), "it had no frame to send"),
         _ => (used.mean_aggregate(), "no frame was sent"),
     };
     figure.map_or_else(|| Value::Missing(without.to_owned()), Value::Measured)
@@ -176,7 +175,7 @@ fn value(metric: Metric, used: &ChannelUse) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::fixtures::{join_reasons, received, stream_of};
     use crate::trial::source::report_sources;
     use stacklab_model::wifi::{Airtime, NodeAirtime};
     use stacklab_model::{Direction, HostReport};
@@ -227,21 +226,22 @@ mod tests {
 
     #[test]
     fn missed_real_time_gives_no_times_or_tcp_throughput() {
-        let missing = |transport, late_exchanges| {
+        for (transport, late_exchanges, expected) in [
+            (Transport::Udp, 9, [false, false]),
+            (Transport::Tcp, 9, [false, false]),
+            (Transport::Udp, 10, [true, false]),
+            (Transport::Tcp, 10, [true, true]),
+        ] {
             let made = of_transport(transport, false, Ok(late(0, 0)), Ok(late(late_exchanges, 1000)));
             assert_eq!(made.status, RunStatus::Valid);
             let warned = made.warnings.iter().any(|warning| warning.code == "late_exchanges");
             assert_eq!(warned, late_exchanges >= 10);
-            let missing = |metric: &Metric| match &made.values[metric] {
+            let missing = [Metric::Jitter, Metric::Throughput].map(|metric| match &made.values[&metric] {
                 Value::Missing(reason) => reason.contains("real time did not hold"),
                 _ => false,
-            };
-            [Metric::Jitter, Metric::Throughput].map(|metric| missing(&metric))
-        };
-        assert_eq!(missing(Transport::Udp, 9), [false, false]);
-        assert_eq!(missing(Transport::Tcp, 9), [false, false]);
-        assert_eq!(missing(Transport::Udp, 10), [true, false]);
-        assert_eq!(missing(Transport::Tcp, 10), [true, true]);
+            });
+            assert_eq!(missing, expected, "{transport} {late_exchanges}");
+        }
     }
 
     #[test]
@@ -257,12 +257,9 @@ mod tests {
 
     #[test]
     fn a_receiver_on_a_wire_has_no_station() {
-        let wired = || {
-            let mut state = state(40);
-            state.stations[1] = None;
-            Ok(state)
-        };
-        let made = of(true, wired(), wired());
+        let mut wired = state(40);
+        wired.stations[1] = None;
+        let made = of(true, Ok(wired.clone()), Ok(wired));
         assert_eq!(made.status, RunStatus::Valid);
         let stations = made.host_reports.iter().map(|report| report.station.is_some());
         assert_eq!(stations.collect::<Vec<_>>(), [true, false]);
@@ -270,18 +267,12 @@ mod tests {
 
     #[test]
     fn unplanned_network_state_invalidates_the_run() {
-        let reasons = |made: Figures| match made.status {
-            RunStatus::Invalid(reasons) => reasons.join("; "),
-            RunStatus::Valid => "valid".to_owned(),
-        };
-        let gone = || Err("the receiver is not associated".to_owned());
-        assert_eq!(
-            reasons(of(true, Ok(state(40)), gone())),
-            "after the trial, the receiver is not associated"
-        );
-        let said = reasons(of(true, gone(), Ok(state(40))));
+        let gone = Err("the receiver is not associated".to_owned());
+        let said = join_reasons(of(true, Ok(state(40)), gone.clone()));
+        assert_eq!(said, "after the trial, the receiver is not associated");
+        let said = join_reasons(of(true, gone, Ok(state(40))));
         assert_eq!(said, "before the trial, the receiver is not associated");
-        let changed = reasons(of(true, Ok(state(40)), Ok(state(20))));
+        let changed = join_reasons(of(true, Ok(state(40)), Ok(state(20))));
         assert!(changed.starts_with("the Wi-Fi network changed during the trial"), "{changed}");
     }
 
