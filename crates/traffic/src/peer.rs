@@ -193,8 +193,7 @@ fn send_and_count(
             Ok::<_, io::Error>(rx.recv_meta().ttl)
         });
         let sending = TxBatch::new(channels, 0).and_then(|tx| {
-            let write = &|header: &Header, message: &mut [u8]| packets.write(header, message);
-            send(phase, &mut tx.with_header(write), |sequence| {
+            send(phase, &mut tx.with_header(&|header, message| packets.write(header, message)), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
                 Ok(())
             })
