@@ -12,14 +12,13 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");
     println!("cargo:rerun-if-changed=build.rs");
-    let set = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
-    let plugin = Path::new(&set("OUT_DIR")).join("plugin.so");
+    let plugin = Path::new(&read_variable("OUT_DIR")).join("plugin.so");
     fs::write(&plugin, "").expect("cargo's own folder can be written to");
-    if [set("CARGO_CFG_TARGET_ARCH"), set("CARGO_CFG_TARGET_OS")] != ["x86_64", "linux"] {
+    if [read_variable("CARGO_CFG_TARGET_ARCH"), read_variable("CARGO_CFG_TARGET_OS")] != ["x86_64", "linux"] {
         return;
     }
-    let is_target = set("TARGET") == TARGET;
-    let mut rustc = Command::new(set("RUSTC"));
+    let is_target = read_variable("TARGET") == TARGET;
+    let mut rustc = Command::new(read_variable("RUSTC"));
     rustc.args(["--edition", "2024", "--crate-name", "stacklab_plugin", "--crate-type", "cdylib"]);
     rustc.args(["-C", "opt-level=2", "-C", "panic=abort", "-C", "strip=symbols", "--target", TARGET]);
     if let Some(linker) = env::var("RUSTC_LINKER").ok().filter(|_| is_target) {
@@ -32,4 +31,8 @@ fn main() {
             "cargo:warning=explain --exact will not work: rustc cannot build the plugin for QEMU for {TARGET}"
         );
     }
+}
+
+fn read_variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
 }

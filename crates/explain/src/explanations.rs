@@ -54,8 +54,8 @@ pub fn explanations(
     let mut all = Vec::new();
     for [baseline, candidate] in pairs {
         for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
-            let of = |cell: &Cell| slices.get(&(probe, cell.clone()));
-            let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
+            let Some(a) = slices.get(&(probe, baseline.clone())) else { continue };
+            let Some(b) = slices.get(&(probe, candidate.clone())) else { continue };
             let reason = if a.is_empty() || b.is_empty() { NO_CLOCK } else { TOO_FEW };
             let baseline = baseline.clone();
             let candidate = candidate.clone();
@@ -74,12 +74,9 @@ pub fn explanations(
 
 /// The slices of a run, with the CPU time of the hosts that count it. A block has one trial of a pair by each probe.
 fn slices_of(block: u32, reports: &[HostReport]) -> Vec<ArmSlice> {
-    let of = |role| {
-        let reports = reports.iter().filter(move |report| report.role == role);
-        reports.flat_map(|report| &report.slices)
-    };
-    let received: HashMap<u32, &Slice> = of(Role::Receiver).map(|slice| (slice.round, slice)).collect();
-    let both = of(Role::Sender).filter_map(|sent| {
+    let received: HashMap<u32, &Slice> =
+        list_slices(reports, Role::Receiver).map(|slice| (slice.round, slice)).collect();
+    let both = list_slices(reports, Role::Sender).filter_map(|sent| {
         let received = received.get(&sent.round);
         Some(ArmSlice {
             trial: block,
@@ -92,6 +89,10 @@ fn slices_of(block: u32, reports: &[HostReport]) -> Vec<ArmSlice> {
         })
     });
     both.collect()
+}
+
+fn list_slices(reports: &[HostReport], role: Role) -> impl Iterator<Item = &Slice> {
+    reports.iter().filter(move |report| report.role == role).flat_map(|report| &report.slices)
 }
 
 /// Metrics of what a message costs, and of rates and times that follow from it.
@@ -121,7 +122,7 @@ pub fn explain_verdicts(
     let recorded = Recorded::read(record)?;
     let study = &recorded.study;
     let Findings { comparisons, explanations, .. } = findings(&recorded.campaign());
-    let wanted = wanted(&comparisons, &explanations, &study.probes);
+    let wanted = find_wanted(&comparisons, &explanations, &study.probes);
     if wanted.is_empty() {
         say!(
             "stacklab: why: nothing to explain: no comparison of cost or rate found an arm better, or each is explained"
@@ -136,7 +137,7 @@ pub fn explain_verdicts(
             .and_then(|part| check_study(&part, &recorded.request.study_name, inside).map(|()| part))
             .and_then(|part| match is_over {
                 true => Ok(Why::Unknown(format!("the time for it was over; --explain={all_s}s is enough"))),
-                false => sampled(&part, pair, inside, interrupted),
+                false => sample_part(&part, pair, inside, interrupted),
             });
         let why = match why {
             Err(ExplainError::Campaign(error)) if error.is_interruption() => return Err(error.into()),
@@ -156,17 +157,12 @@ fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -
 
 /// The pairs that differ by a `better` verdict and are not explained: one of each factor, levels, probe and transport,
 /// then another one of each, those that differ most first.
-fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Explanation> {
-    let is_known = |pair: &Explanation| {
-        let mut explained = known.iter().filter(|known| known.costs().is_some());
-        explained.any(|known| Explanation { why: pair.why.clone(), ..known.clone() } == *pair)
-    };
+fn find_wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Explanation> {
     let mut better: Vec<&Comparison> = comparisons
         .iter()
         .filter(|one| matches!(one.verdict, Verdict::Better(_)) && METRICS.contains(&one.question.metric))
         .collect();
-    let effect = |one: &Comparison| one.effect.as_ref().map_or(0.0, |effect| effect.estimate.ln().abs());
-    better.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
+    better.sort_by(|a, b| measure_effect(b).total_cmp(&measure_effect(a)));
     type PairGroup = (Factor, String, String, Probe, Transport);
     let mut groups: Vec<(PairGroup, Vec<Explanation>)> = Vec::new();
     for Comparison { question, .. } in better {
@@ -175,7 +171,7 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
         let pair = pair(took.map_or(question.metric.probe(), |probe| probe.probe), question);
         let [baseline, candidate] = pair.arms();
         let group = (pair.factor, baseline, candidate, pair.probe, pair.baseline.transport);
-        if is_known(&pair) {
+        if is_explained(&pair, known) {
             continue;
         }
         match groups.iter_mut().find(|(known, _)| *known == group) {
@@ -185,8 +181,22 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
         }
     }
     let most = groups.iter().map(|(_, pairs)| pairs.len()).max().unwrap_or(0);
-    let of_each = |place| groups.iter().filter_map(move |(_, pairs)| pairs.get(place).cloned());
-    (0..most).flat_map(of_each).collect()
+    let mut wanted = Vec::new();
+    for place in 0..most {
+        for (_, pairs) in &groups {
+            wanted.extend(pairs.get(place).cloned());
+        }
+    }
+    wanted
+}
+
+fn is_explained(pair: &Explanation, known: &[Explanation]) -> bool {
+    let mut explained = known.iter().filter(|known| known.costs().is_some());
+    explained.any(|known| Explanation { why: pair.why.clone(), ..known.clone() } == *pair)
+}
+
+fn measure_effect(comparison: &Comparison) -> f64 {
+    comparison.effect.as_ref().map_or(0.0, |effect| effect.estimate.ln().abs())
 }
 
 /// The part of a study that measures a pair, in slices.
@@ -214,7 +224,7 @@ fn part_of(study: &Study, pair: &Explanation) -> Result<Study, ExplainError> {
 }
 
 /// Measures the part while the processors are sampled.
-fn sampled(
+fn sample_part(
     part: &Study,
     pair: &Explanation,
     inside: &Placement,
@@ -238,8 +248,8 @@ fn sampled(
     };
     let mut runs = Record::create(&folder.path().join("why.stacklab"), &campaign)?;
     let sampler = Sampler::start(Timing { period_ns: PERIOD_NS, is_fixed: false, seed })?;
-    let run = |arms: &[Trial]| rigs.run(part, &plan, arms);
-    let measured = measure(part, &plan, run, &mut runs, Progress::new(false));
+    let measured =
+        measure(part, &plan, |arms: &[Trial]| rigs.run(part, &plan, arms), &mut runs, Progress::new(false));
     let profile = sampler.finish()?;
     measured?;
     let cells = [pair.baseline.clone(), pair.candidate.clone()];
@@ -260,7 +270,7 @@ mod tests {
     }
 
     /// A comparison of families: the metric, transport, size, ratio, and whether ipv4 is better.
-    fn compared(metric: Metric, transport: Transport, size: u32, ratio: f64, is_better: bool) -> Comparison {
+    fn compare(metric: Metric, transport: Transport, size: u32, ratio: f64, is_better: bool) -> Comparison {
         let cell = |family| Cell::new(family, transport, SizeOf::Payload, size);
         let interval = Interval { low: ratio, high: ratio };
         Comparison {
@@ -300,33 +310,31 @@ mod tests {
         use Metric::{Loss, ReceiverCpuPerMessage, Rtt, Throughput};
         use Transport::{Tcp, Udp};
         let comparisons = [
-            compared(Throughput, Udp, 128, 0.95, true),
-            compared(ReceiverCpuPerMessage, Udp, 128, 1.05, true),
-            compared(Throughput, Udp, 512, 0.90, true),
-            compared(Throughput, Tcp, 128, 0.98, true),
-            compared(Throughput, Tcp, 512, 0.80, false),
-            compared(Rtt, Udp, 128, 1.01, true),
-            compared(Loss, Udp, 1408, 1.5, true),
+            compare(Throughput, Udp, 128, 0.95, true),
+            compare(ReceiverCpuPerMessage, Udp, 128, 1.05, true),
+            compare(Throughput, Udp, 512, 0.90, true),
+            compare(Throughput, Tcp, 128, 0.98, true),
+            compare(Throughput, Tcp, 512, 0.80, false),
+            compare(Rtt, Udp, 128, 1.01, true),
+            compare(Loss, Udp, 1408, 1.5, true),
         ];
-        let of = |known: &[Explanation]| -> Vec<String> {
-            let found = wanted(&comparisons, known, &quickstart().probes);
-            found
-                .iter()
-                .map(|pair| format!("{} {} {}", pair.probe, pair.baseline.transport, pair.baseline.size))
-                .collect()
-        };
-        assert_eq!(of(&[]), ["stream udp 512", "stream tcp 128", "echo udp 128", "stream udp 128"]);
+        let mut found = find_wanted(&comparisons, &[], &quickstart().probes);
+        let texts: Vec<String> = found
+            .iter()
+            .map(|pair| format!("{} {} {}", pair.probe, pair.baseline.transport, pair.baseline.size))
+            .collect();
+        assert_eq!(texts, ["stream udp 512", "stream tcp 128", "echo udp 128", "stream udp 128"]);
         // One that had no time is wanted again.
-        let known = wanted(&comparisons, &[], &quickstart().probes).remove(0);
-        assert_eq!(of(&[known]).len(), 4);
+        let known = found.remove(0);
+        assert_eq!(find_wanted(&comparisons, &[known], &quickstart().probes).len(), 4);
     }
 
     #[test]
     fn a_part_measures_its_pair_in_slices_or_says_why_not() {
         let study = quickstart();
         let [baseline, candidate] = [Family::Ipv4, Family::Ipv6].map(|family| {
-            let of = |cell: &&Cell| cell.family == family && cell.transport == Transport::Tcp;
-            study.cells.iter().find(of).unwrap().clone()
+            let mut cells = study.cells.iter();
+            cells.find(|cell| cell.family == family && cell.transport == Transport::Tcp).unwrap().clone()
         });
         let why = Why::Unknown(String::new());
         let pair = Explanation {

@@ -45,7 +45,6 @@ pub fn sampled_study(
     let arm_ns = time_ns.div_ceil(ARMS * trials).max(MIN_ARM_NS);
     // A translator carries one family.
     let family = if factor.is_of_testbeds() { Family::Ipv6 } else { Family::Ipv4 };
-    let us = |ns: u64| format!("{}us", ns / 1000);
     let mut study = Study::builder(format!("CPU time of {name}"))
         .set("testbed.offloads", false)
         .level(Factor::Family, Some(family.name()))
@@ -54,17 +53,21 @@ pub fn sampled_study(
         .level(Factor::Size, Some(size))
         .levels(factor, levels.clone())
         .set(&format!("probe.{probe}.metrics"), vec![metric])
-        .set(&format!("probe.{probe}.length.time"), us(arm_ns))
-        .set(&format!("probe.{probe}.warmup"), us(WARMUP_NS))
+        .set(&format!("probe.{probe}.length.time"), print_us(arm_ns))
+        .set(&format!("probe.{probe}.warmup"), print_us(WARMUP_NS))
         .set("blocks.min", trials as i64)
         .set("blocks.max", trials as i64)
         .set("blocks.schedule", "interleaved")
-        .set("blocks.slice", us(SLICE_NS))
+        .set("blocks.slice", print_us(SLICE_NS))
         .compare(factor, levels, None);
     if factor.is_of_routers() {
         study = study.set("testbed.topology", "routed");
     }
     Ok(study.text())
+}
+
+fn print_us(ns: u64) -> String {
+    format!("{}us", ns / 1000)
 }
 
 /// The factor to explain, and the cells that are compared by it.
@@ -80,16 +83,14 @@ pub fn compared_cells(
             "the study has no [[comparison]]{what}: add one, with baseline and candidate"
         )));
     };
-    let with = |level: &str| {
-        let cells = study.cells.iter().filter(|cell| cell.level(*factor) == *level);
-        cells.collect::<Vec<&Cell>>()
-    };
-    let candidates = with(candidate);
-    let pairs = with(baseline).into_iter().filter_map(|cell| {
-        let other = candidates.iter().find(|other| other.same_but(cell, *factor))?;
-        Some([cell.clone(), (*other).clone()])
-    });
-    Ok((*factor, pairs.collect()))
+    let mut pairs = Vec::new();
+    for cell in study.cells.iter().filter(|cell| cell.level(*factor) == *baseline) {
+        let mut candidates = study.cells.iter().filter(|cell| cell.level(*factor) == *candidate);
+        if let Some(other) = candidates.find(|other| other.same_but(cell, *factor)) {
+            pairs.push([cell.clone(), other.clone()]);
+        }
+    }
+    Ok((*factor, pairs))
 }
 
 /// Kernels on which a software clock that samples can hang the machine.

@@ -23,7 +23,7 @@ impl Sampled {
         others.0.iter().for_each(|(stack, (samples, ns))| self.add(*stack, *samples, *ns));
     }
 
-    pub(super) fn scaled(mut self, factor: f64) -> Self {
+    pub(super) fn scale(mut self, factor: f64) -> Self {
         self.0.values_mut().for_each(|(_, ns)| *ns *= factor);
         self
     }
@@ -42,9 +42,14 @@ impl Cost {
             self.ns[arm] += other.ns[arm];
         }
     }
+
+    /// Whether this has a share of the time in one of the arms.
+    fn has_share(&self, share: f64, whole: &Cost) -> bool {
+        self.ns.iter().zip(whole.ns).any(|(ns, all)| *ns >= share * all)
+    }
 }
 
-pub(super) fn folded(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
+pub(super) fn fold_stacks(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
     let mut all: BTreeMap<Vec<&str>, Cost> = BTreeMap::new();
     for (arm, sampled) in arms.iter().enumerate() {
         for (stack, (samples, ns)) in &sampled.0 {
@@ -60,12 +65,12 @@ pub(super) fn folded(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
         all = without_small(&all, share);
         share *= 2.0;
     }
-    let stack = |(names, cost): (Vec<&str>, Cost)| StackCost {
-        functions: names.into_iter().map(str::to_owned).collect(),
-        samples: cost.samples,
-        ns: cost.ns,
-    };
-    all.into_iter().map(stack).collect()
+    let mut stacks = Vec::new();
+    for (names, cost) in all {
+        let functions = names.into_iter().map(str::to_owned).collect();
+        stacks.push(StackCost { functions, samples: cost.samples, ns: cost.ns });
+    }
+    stacks
 }
 
 /// Chains cut where a function with its callers has less than a share of the time in both arms.
@@ -74,23 +79,24 @@ fn without_small<'a>(all: &BTreeMap<Vec<&'a str>, Cost>, share: f64) -> BTreeMap
     let mut by_prefix: BTreeMap<&[&str], Cost> = BTreeMap::new();
     for (names, cost) in all {
         whole.add(cost);
-        (1..=names.len()).for_each(|depth| by_prefix.entry(&names[..depth]).or_default().add(cost));
+        for depth in 1..=names.len() {
+            by_prefix.entry(&names[..depth]).or_default().add(cost);
+        }
     }
-    let is_large = |names: &[&str]| {
-        let ns = by_prefix[names].ns;
-        ns.iter().zip(whole.ns).any(|(ns, all)| *ns >= share * all)
-    };
     let mut kept: BTreeMap<Vec<&str>, Cost> = BTreeMap::new();
     for (names, cost) in all {
         // The outermost function stays, however small.
-        let depth = (2..=names.len()).take_while(|depth| is_large(&names[..*depth])).last().unwrap_or(1);
-        kept.entry(names[..depth.min(names.len())].to_vec()).or_default().add(cost);
+        let mut depth = names.len().min(1);
+        while depth < names.len() && by_prefix[&names[..=depth]].has_share(share, &whole) {
+            depth += 1;
+        }
+        kept.entry(names[..depth].to_vec()).or_default().add(cost);
     }
     kept
 }
 
 /// Joins the functions of IPv6 with those of IPv4 that do the same; all others stay alone.
-pub(crate) fn paired(functions: Vec<(String, usize)>) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn pair_twins(functions: Vec<(String, usize)>) -> Vec<(String, Vec<usize>)> {
     // A name may be that of several functions.
     let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     functions.into_iter().for_each(|(name, place)| places.entry(name).or_default().push(place));
@@ -120,21 +126,15 @@ const IRREGULAR: [[&str; 2]; 2] =
 /// What the IPv4 twin of an IPv6 function may be called, the likelier one first: `tcp_v4_rcv` of `tcp_v6_rcv`,
 /// `ip_output` of `ip6_output`, `ipv4_mtu` of `ip6_mtu`, `udp_send_skb` of `udp_v6_send_skb`. None for other functions.
 fn ipv4_names(ipv6: &str) -> Vec<String> {
-    let name = |of: &dyn Fn(&str) -> Option<String>| {
-        let words: Vec<String> =
-            ipv6.split('_').map(|word| of(word).unwrap_or_else(|| word.to_owned())).collect();
-        words.join("_")
-    };
-    let is_protocol = |word: &str| word.len() >= 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let numbered = name(&|word| {
+    let numbered = rename_words(ipv6, |word| {
         let rest = word.strip_suffix('6')?;
         (rest == "v" || is_protocol(rest)).then(|| format!("{rest}4"))
     });
-    let plain = name(&|word| {
+    let plain = rename_words(ipv6, |word| {
         let rest = word.strip_suffix("v6").filter(|rest| is_protocol(rest));
         rest.or_else(|| word.strip_suffix('6').filter(|rest| is_protocol(rest))).map(str::to_owned)
     });
-    let version = name(&|word| (word == "ip6").then(|| "ipv4".to_owned()));
+    let version = rename_words(ipv6, |word| (word == "ip6").then(|| "ipv4".to_owned()));
     let irregular = IRREGULAR.iter().filter(|[name, _]| *name == ipv6).map(|[_, twin]| (*twin).to_owned());
     [numbered, plain, version, ipv6.replacen("_v6_", "_", 1)]
         .into_iter()
@@ -143,12 +143,23 @@ fn ipv4_names(ipv6: &str) -> Vec<String> {
         .collect()
 }
 
+/// A name whose words are replaced where `rename` has another one.
+fn rename_words(name: &str, rename: impl Fn(&str) -> Option<String>) -> String {
+    let words: Vec<String> =
+        name.split('_').map(|word| rename(word).unwrap_or_else(|| word.to_owned())).collect();
+    words.join("_")
+}
+
+fn is_protocol(word: &str) -> bool {
+    word.len() >= 2 && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Chains of these functions with these samples of two arms, each of a nanosecond.
-    fn folded_of(all: &[(&[u32], [u64; 2])]) -> Vec<StackCost> {
+    fn fold_samples(all: &[(&[u32], [u64; 2])]) -> Vec<StackCost> {
         let profile = Profile {
             stacks: all.iter().map(|(functions, _)| functions.to_vec()).collect(),
             frames: (0..2000).map(|number| format!("f{number}")).collect(),
@@ -158,12 +169,12 @@ mod tests {
         for (stack, (_, samples)) in (0..).zip(all) {
             (0..2).for_each(|arm| arms[arm].add(stack, samples[arm], samples[arm] as f64));
         }
-        folded(&profile, &arms)
+        fold_stacks(&profile, &arms)
     }
 
     #[test]
     fn small_costs_count_for_the_caller_and_none_is_lost() {
-        let found = folded_of(&[
+        let found = fold_samples(&[
             (&[0, 1], [5000, 0]),
             (&[0, 1, 2], [1, 2]),
             (&[0, 1, 2, 3], [1, 1]),
@@ -187,15 +198,18 @@ mod tests {
                 _ => (stack.as_slice(), [0, 100]),
             })
             .collect();
-        let found = folded_of(&all);
+        let found = fold_samples(&all);
         assert_eq!(found.len(), 9);
         let sum: u64 = found.iter().map(|stack| stack.samples[0]).sum();
         assert_eq!(sum, all.iter().map(|(_, samples)| samples[0]).sum::<u64>());
     }
 
+    fn number_names(names: &[&str]) -> Vec<(String, usize)> {
+        names.iter().map(|name| (*name).to_owned()).zip(0..).collect()
+    }
+
     #[test]
     fn functions_of_both_families_are_one_row() {
-        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).zip(0..).collect();
         let all = [
             "tcp_v4_rcv",
             "tcp_v6_rcv",
@@ -205,7 +219,7 @@ mod tests {
             "udp_sendmsg",
             "inet6_csk_xmit",
         ];
-        let found = paired(named(&all));
+        let found = pair_twins(number_names(&all));
         let expected = [
             ("inet6_csk_xmit", vec![6]),
             ("ip_rcv / ipv6_rcv", vec![2, 3]),
@@ -216,11 +230,16 @@ mod tests {
         let unlike =
             [("ip6_mtu", "ipv4_mtu"), ("udp_v6_send_skb", "udp_send_skb"), ("ip6_input", "ip_local_deliver")];
         for (ipv6, ipv4) in unlike {
-            assert_eq!(paired(named(&[ipv6, ipv4])), [(format!("{ipv4} / {ipv6}"), vec![1, 0])]);
+            assert_eq!(pair_twins(number_names(&[ipv6, ipv4])), [(format!("{ipv4} / {ipv6}"), vec![1, 0])]);
         }
         // Both families call the one without a number.
-        let shared =
-            paired(named(&["udp_gro_receive", "udp4_gro_receive", "udp6_gro_receive", "crc16", "crc14"]));
+        let shared = pair_twins(number_names(&[
+            "udp_gro_receive",
+            "udp4_gro_receive",
+            "udp6_gro_receive",
+            "crc16",
+            "crc14",
+        ]));
         let names: Vec<&str> = shared.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["crc14", "crc16", "udp4_gro_receive / udp6_gro_receive", "udp_gro_receive"]);
     }

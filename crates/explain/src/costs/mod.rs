@@ -16,7 +16,7 @@ mod trials;
 pub(crate) use crate::costs::blocks::ArmSlice;
 
 use crate::costs::blocks::{Block, Blocks, PlacedSamples, place_samples};
-use crate::costs::functions::{Sampled, folded, paired};
+use crate::costs::functions::{Sampled, fold_stacks, pair_twins};
 use crate::costs::trials::{ArmCosts, TrialCosts};
 use crate::sampling::profile::{Profile, StageKind};
 use stacklab_analysis::statistics::t_quantile;
@@ -58,7 +58,7 @@ pub(crate) fn stage_costs(
         outside: trials.cost("outside them", |arm| arm.outside),
         busy: trials.cost("busy", |arm| arm.clock + arm.outside),
         functions,
-        stacks: folded(profile, &stacks),
+        stacks: fold_stacks(profile, &stacks),
         health,
     })
 }
@@ -114,7 +114,7 @@ fn name_functions(
         functions.iter().map(|(function, place)| (profile.functions[function].clone(), *place)).collect();
     let families = [Family::Ipv4, Family::Ipv6].map(|family| family.to_string());
     if arms.iter().all(|level| families.contains(level)) {
-        return paired(named);
+        return pair_twins(named);
     }
     named.into_iter().map(|(name, place)| (name, vec![place])).collect()
 }
@@ -126,7 +126,7 @@ fn add_stacks(by_trial: &BTreeMap<u32, Vec<&[Block; 2]>>, trials: &TrialCosts) -
         for (arm, all) in stacks.iter_mut().enumerate() {
             let mut own = Sampled::default();
             blocks.iter().for_each(|block| own.add_all(&block[arm].stacks));
-            all.add_all(&own.scaled(costs[arm].factor / trials.0.len() as f64));
+            all.add_all(&own.scale(costs[arm].factor / trials.0.len() as f64));
         }
     }
     stacks

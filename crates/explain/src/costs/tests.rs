@@ -20,13 +20,13 @@ const OVERHEAD: f64 = 1.25;
 
 /// Windows of two arms on one processor, whose samples fall anywhere, by these shares of a message's time; or each
 /// one right after the same one.
-fn made(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSlice>; 2]) {
-    made_of(&STAGES, shares.each_ref().map(|arm| &arm[..2]), seed, if locked { 0.3 } else { 0.0 })
+fn make_windows(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSlice>; 2]) {
+    make_windows_of(&STAGES, shares.each_ref().map(|arm| &arm[..2]), seed, if locked { 0.3 } else { 0.0 })
 }
 
 /// The same of these stages, by the shares of the first ones; the rest is of the stage that is called idle. So often a
 /// sample is of the same stage as the one before.
-fn made_of(
+fn make_windows_of(
     stages: &[(&str, StageKind)],
     shares: [&[f64]; 2],
     seed: u64,
@@ -34,8 +34,7 @@ fn made_of(
 ) -> (Profile, [Vec<ArmSlice>; 2]) {
     let mut random = SplitMix64(seed);
     let idle = stages.iter().position(|(name, _)| *name == "idle").unwrap() as u32;
-    let stages =
-        stages.iter().map(|(name, kind)| StageName { name: (*name).to_owned(), kind: *kind }).collect();
+    let stages = stages.iter().map(|(name, kind)| name_stage(name, *kind)).collect();
     let mut profile = Profile { stages, ..Profile::default() };
     let mut slices = [Vec::new(), Vec::new()];
     for window in 0..300 {
@@ -67,6 +66,15 @@ fn made_of(
     (profile, slices)
 }
 
+fn name_stage(name: &str, kind: StageKind) -> StageName {
+    StageName { name: name.to_owned(), kind }
+}
+
+/// A number from 0 to 1.
+fn draw_unit(random: &mut SplitMix64) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// Samples of a slice at random times, whose stages have these shares; the rest is idle.
 fn draw_samples(
     slice: ArmSlice,
@@ -75,24 +83,26 @@ fn draw_samples(
     locked: f64,
     random: &mut SplitMix64,
 ) -> Vec<Sample> {
-    let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     let mut samples = Vec::new();
     let mut time_ns = slice.from_ns as f64;
     let mut before = None;
     loop {
-        let period_ns = 60_000.0 * (0.7 + 0.6 * unit());
+        let period_ns = 60_000.0 * (0.7 + 0.6 * draw_unit(random));
         time_ns += period_ns;
         if time_ns >= slice.to_ns as f64 {
             return samples;
         }
-        let at = unit();
+        let at = draw_unit(random);
         let mut below = 0.0;
-        let within = |share: &f64| {
+        let mut drawn = idle;
+        for (stage, share) in (0..).zip(shares) {
             below += share;
-            at < below
-        };
-        let drawn = shares.iter().position(within).map_or(idle, |stage| stage as u32);
-        let stage = before.filter(|_| unit() < locked).unwrap_or(drawn);
+            if at < below {
+                drawn = stage;
+                break;
+            }
+        }
+        let stage = before.filter(|_| draw_unit(random) < locked).unwrap_or(drawn);
         before = Some(stage);
         samples.push(Sample {
             time_ns: time_ns as u64,
@@ -110,17 +120,20 @@ fn costs((profile, [a, b]): &(Profile, [Vec<ArmSlice>; 2])) -> StageCosts {
     stage_costs(profile, [a, b], String::new(), ["ipv4", "ipv6"].map(str::to_owned)).unwrap()
 }
 
+fn find_row<'a>(costs: &'a StageCosts, stage: &str) -> &'a StageCost {
+    costs.stages.iter().find(|row| row.name == stage).unwrap()
+}
+
 #[test]
 fn costlier_stage_is_found_and_all_stages_add_up() {
     // 500 and 580 ns of route lookup, 300 ns of copying, the rest idle.
-    let made = made([[0.5, 0.3, 0.2], [5.8 / 11.0, 3.0 / 11.0, 0.2]], 1, false);
+    let made = make_windows([[0.5, 0.3, 0.2], [5.8 / 11.0, 3.0 / 11.0, 0.2]], 1, false);
     let found = costs(&made);
-    let row = |name: &str| found.stages.iter().find(|row| row.name == name).unwrap();
-    let route = row("route lookup");
+    let route = find_row(&found, "route lookup");
     assert!((route.difference_ns - 80.0).abs() < 3.0 * route.error_ns, "{route:?}");
     assert!(route.differs() && found.half_width_ns(route) < 40.0, "{route:?}");
     assert!((route.ns[0] - 500.0).abs() < 20.0, "{route:?}");
-    let copy = row("copy");
+    let copy = find_row(&found, "copy");
     assert!(!copy.differs() && copy.difference_ns.abs() < 3.0 * copy.error_ns, "{copy:?}");
     assert!((found.threads.difference_ns - 80.0).abs() < 1.0, "{:?}", found.threads);
     let parts = [&found.unmapped, &found.not_sampled];
@@ -169,8 +182,8 @@ const OF_UDP: [(&str, f64); 20] = [
 
 #[test]
 fn an_arm_does_not_differ_from_itself_in_twenty_runs() {
-    let kind = |name| (name, StageKind::Stack);
-    let mut stages: Vec<(&str, StageKind)> = OF_UDP.iter().map(|(name, _)| kind(*name)).collect();
+    let mut stages: Vec<(&str, StageKind)> =
+        OF_UDP.iter().map(|(name, _)| (*name, StageKind::Stack)).collect();
     stages.push(("idle", StageKind::Idle));
     let all_ns: f64 = OF_UDP.iter().map(|(_, ns)| ns).sum();
     let shares: Vec<f64> = OF_UDP.iter().map(|(_, ns)| 0.9 * ns / all_ns).collect();
@@ -178,12 +191,13 @@ fn an_arm_does_not_differ_from_itself_in_twenty_runs() {
     let mut after = 0;
     let mut stages_of_runs = 0;
     for seed in 0..20 {
-        let mut made = made_of(&stages, [&shares, &shares], seed, 0.0);
+        let mut made = make_windows_of(&stages, [&shares, &shares], seed, 0.0);
         // The second arm's messages take as long as the first one's.
         made.1[1].iter_mut().for_each(|slice| slice.messages = slice.messages * 11 / 10);
         let found = costs(&made);
-        let is_beyond = |row: &&StageCost| row.difference_ns.abs() > found.half_width_ns(row);
-        before += found.stages.iter().filter(is_beyond).count();
+        for row in &found.stages {
+            before += usize::from(row.difference_ns.abs() > found.half_width_ns(row));
+        }
         after += usize::from(found.stages.iter().any(StageCost::differs));
         stages_of_runs += found.stages.len();
     }
@@ -196,25 +210,26 @@ fn an_arm_does_not_differ_from_itself_in_twenty_runs() {
 
 #[test]
 fn samples_that_follow_the_loop_are_complained_of() {
-    let health = costs(&made([[0.5, 0.3, 0.2]; 2], 1, true)).health;
+    let health = costs(&make_windows([[0.5, 0.3, 0.2]; 2], 1, true)).health;
     assert!(health.lock_ratio > 1.2, "{health:?}");
     assert!(health.complaints()[0].contains("lock ratio"), "{health:?}");
     // Three clocks whose period is the loop's, as bench/explain-lock measured it.
-    let alternating = Health { lock_ratio: 0.4, ..costs(&made([[0.5, 0.3, 0.2]; 2], 1, false)).health };
+    let alternating =
+        Health { lock_ratio: 0.4, ..costs(&make_windows([[0.5, 0.3, 0.2]; 2], 1, false)).health };
     assert!(alternating.complaints()[0].contains("lock ratio"), "{alternating:?}");
 }
 
 #[test]
 fn complains_of_stages_that_miss_the_difference() {
-    let mut made = made([[0.5, 0.3, 0.2]; 2], 1, false);
+    let mut made = make_windows([[0.5, 0.3, 0.2]; 2], 1, false);
     assert!(costs(&made).complaints().is_empty());
     // A tenth of the second arm's samples is missing.
-    let of_second =
-        |time_ns: u64| made.1[1].iter().any(|slice| (slice.from_ns..slice.to_ns).contains(&time_ns));
     let mut number = 0;
-    made.0.samples.retain(|sample| {
+    let (profile, [_, second]) = &mut made;
+    profile.samples.retain(|sample| {
         number += 1;
-        number % 10 > 0 || !of_second(sample.time_ns)
+        let time_ns = sample.time_ns;
+        number % 10 > 0 || !second.iter().any(|slice| (slice.from_ns..slice.to_ns).contains(&time_ns))
     });
     let found = costs(&made);
     assert!(found.complaints()[0].contains("unsampled"), "{:?}", found.not_sampled);
@@ -222,7 +237,7 @@ fn complains_of_stages_that_miss_the_difference() {
 
 #[test]
 fn too_few_windows_give_no_costs() {
-    let (mut profile, [a, b]) = made([[0.5, 0.3, 0.2]; 2], 1, false);
+    let (mut profile, [a, b]) = make_windows([[0.5, 0.3, 0.2]; 2], 1, false);
     profile.windows.truncate(8);
     assert_eq!(stage_costs(&profile, [&a, &b], String::new(), Default::default()), None);
 }

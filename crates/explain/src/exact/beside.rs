@@ -36,10 +36,10 @@ pub fn count_beside(
     step: &mut dyn FnMut(&str),
     interrupted: &AtomicBool,
 ) -> Result<(), ExplainError> {
-    let pair = |explanation: &Explanation| {
-        same_arms(study, explanation.probe, [&explanation.baseline, &explanation.candidate])
-    };
-    let pairs = found.iter().map(pair).collect::<Result<_, _>>()?;
+    let mut pairs = Vec::new();
+    for Explanation { probe, baseline, candidate, .. } in found.iter() {
+        pairs.push(same_arms(study, *probe, [baseline, candidate])?);
+    }
     let plan = ExactPlan::new(pairs).map_err(ExplainError::Study)?;
     let ExactCounts { qemu, kernel, cells } = count_instructions(&plan, kernel, program, step, interrupted)?;
     for (explanation, cell) in found.iter_mut().zip(cells) {
@@ -51,32 +51,31 @@ pub fn count_beside(
 
 /// The arms of two cells in the counting guest, which knows fewer settings than a study.
 fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair, ExplainError> {
-    let not = |what: String| Err(ExplainError::Study(format!("instructions cannot be counted {what}")));
     let counted = match (probe, cells[0].transport) {
-        _ if cells[0].transport != cells[1].transport => return not("of two transports".to_owned()),
+        _ if cells[0].transport != cells[1].transport => return refuse("of two transports".to_owned()),
         (Probe::Stream, Transport::Udp) => ExactProbe::Udp,
         (Probe::Stream, Transport::Tcp) => ExactProbe::Tcp,
         (Probe::Echo, Transport::Udp) => ExactProbe::Echo,
-        (probe, transport) => return not(format!("of {probe} over {transport}")),
+        (probe, transport) => return refuse(format!("of {probe} over {transport}")),
     };
     if study.link_config != LINK {
-        return not("with a rate limit, offloads or another MTU than 1500".to_owned());
+        return refuse("with a rate limit, offloads or another MTU than 1500".to_owned());
     }
     let is_routed = match &study.topology {
         Topology::Link => false,
         Topology::Routed(links) if *links == Links::default() => true,
-        _ => return not("over such a network: name a link, or routers with equal links".to_owned()),
+        _ => return refuse("over such a network: name a link, or routers with equal links".to_owned()),
     };
     let known = [Factor::Mechanism, Factor::Translator, Factor::Socket];
     for cell in cells {
         if let Some((factor, level)) = cell.settings.levels().find(|(factor, _)| !known.contains(factor)) {
-            return not(format!("with {factor} {level}"));
+            return refuse(format!("with {factor} {level}"));
         }
         if cell.settings.translator.is_some_and(|translator| translator != Translator::Tayga) {
-            return not("with another translator than tayga".to_owned());
+            return refuse("with another translator than tayga".to_owned());
         }
         if cell.size_of == SizeOf::Write {
-            return not("of messages that the kernel may join (size_of write)".to_owned());
+            return refuse("of messages that the kernel may join (size_of write)".to_owned());
         }
     }
     let arms = cells.map(|cell| ExactArm {
@@ -90,6 +89,10 @@ fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair
         socket: cell.settings.tuning.socket.unwrap_or_default(),
     });
     Ok(ExactPair { probe: counted, arms })
+}
+
+fn refuse<T>(what: String) -> Result<T, ExplainError> {
+    Err(ExplainError::Study(format!("instructions cannot be counted {what}")))
 }
 
 /// The source of a guest's kernel.
@@ -170,10 +173,10 @@ mod tests {
         let levels: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
         let text = sampled_study(name, factor, &levels, 128, 1_000_000_000).unwrap();
         let study = parse(&Input::file("s", &text)).unwrap();
-        let cells = [&study.comparisons[0].baseline, &study.comparisons[0].candidate];
+        let levels = [&study.comparisons[0].baseline, &study.comparisons[0].candidate];
         let factor = study.comparisons[0].factor;
-        let of = |level: &String| study.cells.iter().find(|cell| cell.level(factor) == *level).unwrap();
-        let pair = same_arms(&study, study.probes[0].probe, cells.map(of));
+        let cells = levels.map(|level| study.cells.iter().find(|cell| cell.level(factor) == *level).unwrap());
+        let pair = same_arms(&study, study.probes[0].probe, cells);
         pair.map(|pair| ExactPlan::new(vec![pair]).unwrap().to_string()).map_err(|error| error.to_string())
     }
 
@@ -192,11 +195,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("vmlinuz");
         std::fs::write(&file, "").unwrap();
-        let parse = |text: &str| text.parse::<KernelSource>();
-        assert_eq!(parse("linux-6.1"), Ok(KernelSource::System(System::Linux("6.1".to_owned()))));
-        assert_eq!(parse(file.to_str().unwrap()), Ok(KernelSource::File(file.clone())));
+        let system = KernelSource::System(System::Linux("6.1".to_owned()));
         let tree = KernelSource::Tree(folder.path().to_owned());
-        assert_eq!(parse(folder.path().to_str().unwrap()), Ok(tree));
-        assert!(parse("linux.6").unwrap_err().contains("neither a system"));
+        for (text, source) in [
+            ("linux-6.1", system),
+            (file.to_str().unwrap(), KernelSource::File(file.clone())),
+            (folder.path().to_str().unwrap(), tree),
+        ] {
+            assert_eq!(text.parse::<KernelSource>(), Ok(source));
+        }
+        assert!("linux.6".parse::<KernelSource>().unwrap_err().contains("neither a system"));
     }
 }

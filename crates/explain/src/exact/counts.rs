@@ -1,7 +1,7 @@
 //! Parsers of the two files that an emulated machine leaves: the plugin's counts and the guest's report. Untrusted
 //! input: the guest determines both. And the tables of functions and stages that they give.
 
-use crate::costs::functions::paired;
+use crate::costs::functions::pair_twins;
 use crate::exact::inside::{END, GuestReport};
 use crate::exact::plan::{ExactPair, ExactPlan, ROUNDS};
 use crate::sampling::symbols::{StageMap, Symbols};
@@ -67,13 +67,11 @@ fn phases(mut file: impl BufRead, expected: usize) -> Result<Vec<Phase>, String>
             all.push(Phase::default());
             continue;
         }
-        let count = || {
-            let (address, count) = line.split_once(' ')?;
-            let count = count.parse().ok().filter(|count: &u64| *count > 0)?;
-            Some((u64::from_str_radix(address, 16).ok()?, count))
+        let is_added = match (all.last_mut(), parse_count(&line)) {
+            (Some(phase), Some((address, count))) => phase.add(address, count),
+            _ => false,
         };
-        let is_added = |phase: &mut Phase| count().is_some_and(|(address, count)| phase.add(address, count));
-        if !all.last_mut().is_some_and(is_added) {
+        if !is_added {
             return Err(format!("the plugin's counts have an unexpected line: {line:.80}"));
         }
     }
@@ -81,6 +79,13 @@ fn phases(mut file: impl BufRead, expected: usize) -> Result<Vec<Phase>, String>
         true => Ok(all),
         false => Err(format!("the plugin counted {} phases of {expected}", all.len())),
     }
+}
+
+/// An address and how often it was executed.
+fn parse_count(line: &str) -> Option<(u64, u64)> {
+    let (address, count) = line.split_once(' ')?;
+    let count = count.parse().ok().filter(|count: &u64| *count > 0)?;
+    Some((u64::from_str_radix(address, 16).ok()?, count))
 }
 
 impl Phase {
@@ -197,30 +202,37 @@ fn functions(phases: &[Phase], symbols: &Symbols, map: &StageMap, has_twins: boo
             counts[place][number % 2] += count;
         }
     }
-    let stage_of = |name: &str| match name {
-        // Its row is a stage too.
-        USER | WITHOUT_SYMBOL => None,
-        name => {
-            Some(map.stage(name).map_or(WITHOUT_STAGE, |stage| &map.stages[stage as usize].0.name).to_owned())
-        }
-    };
     let named = places.into_iter().map(|(name, place)| (name.to_owned(), place));
     let named: Vec<(String, Vec<usize>)> = match has_twins {
-        true => paired(named.collect()),
+        true => pair_twins(named.collect()),
         false => named.map(|(name, place)| (name, vec![place])).collect(),
     };
-    let pair = |(name, places): (String, Vec<usize>)| {
-        let stage = stage_of(name.split(" / ").next().unwrap_or_default());
-        let sum = |arm: usize| places.iter().map(|place| counts[*place][arm]).sum();
-        ExactRow { stage, instructions: [sum(0), sum(1)], name }
-    };
-    named.into_iter().map(pair).collect()
+    let mut rows = Vec::new();
+    for (name, places) in named {
+        let stage = find_stage(name.split(" / ").next().unwrap_or_default(), map);
+        let instructions = [0, 1].map(|arm| places.iter().map(|place| counts[*place][arm]).sum());
+        rows.push(ExactRow { stage, instructions, name });
+    }
+    rows
+}
+
+fn find_stage(function: &str, map: &StageMap) -> Option<String> {
+    if [USER, WITHOUT_SYMBOL].contains(&function) {
+        // Its row is a stage too.
+        return None;
+    }
+    let name = map.stage(function).map_or(WITHOUT_STAGE, |stage| &map.stages[stage as usize].0.name);
+    Some(name.to_owned())
 }
 
 fn largest_first(mut rows: Vec<ExactRow>) -> Vec<ExactRow> {
-    let of = |row: &ExactRow| row.instructions[0].abs_diff(row.instructions[1]);
-    rows.sort_by(|a, b| of(b).cmp(&of(a)).then_with(|| a.name.cmp(&b.name)));
+    rows.sort_by(|a, b| count_more(b).cmp(&count_more(a)).then_with(|| a.name.cmp(&b.name)));
     rows
+}
+
+/// How many instructions one of the arms has more.
+fn count_more(row: &ExactRow) -> u64 {
+    row.instructions[0].abs_diff(row.instructions[1])
 }
 
 #[cfg(test)]
@@ -339,8 +351,8 @@ mod tests {
     fn rows_add_up_to_the_total() {
         let cell = cell();
         for rows in [&cell.stages, &cell.functions] {
-            let sum = |family: usize| rows.iter().map(|row| row.instructions[family]).sum::<u64>();
-            assert_eq!([sum(0), sum(1)], cell.total);
+            let sums = [0, 1].map(|arm| rows.iter().map(|row| row.instructions[arm]).sum::<u64>());
+            assert_eq!(sums, cell.total);
         }
         assert_eq!(cell.total, [29 * ROUNDS as u64, 54 * ROUNDS as u64]);
         assert_eq!(cell.rounds, [[29, 54]; ROUNDS]);

@@ -86,8 +86,13 @@ fn functions() -> Result<String, String> {
     // Without it, addresses are hidden; the file may be absent too.
     let _ = fs::write("/proc/sys/kernel/kptr_restrict", "0");
     let all = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    let is_function = |line: &&str| matches!(line.split(' ').nth(1), Some("t" | "T" | "w" | "W"));
-    let functions: String = all.lines().filter(is_function).flat_map(|line| [line, "\n"]).collect();
+    let mut functions = String::new();
+    for line in all.lines() {
+        if let Some("t" | "T" | "w" | "W") = line.split(' ').nth(1) {
+            functions.push_str(line);
+            functions.push('\n');
+        }
+    }
     if functions.is_empty() {
         return Err("the guest's kernel lists no functions: it needs CONFIG_KALLSYMS".to_owned());
     }
@@ -241,22 +246,30 @@ impl Networks {
     }
 
     fn place(&self, arm: &ExactArm) -> Place {
+        const CARRIED: &str = "the plan has carried families only";
         let built = self.0.iter().find(|(key, _)| *key == (arm.path, arm.rules));
         let (_, built) = built.expect("each arm's network was built");
         let [sender, receiver] = built.pids();
-        let of =
-            |addresses: [IpAddr; 2]| addresses.into_iter().find(|address| Family::of(*address) == arm.family);
-        let straight =
-            |(sender, receiver)| PathEnds { sender, receiver, destination: receiver, source: sender };
         let ends = match arm.path {
-            ExactPath::Loopback => Some(straight((arm.family.loopback(), arm.family.loopback()))),
-            ExactPath::Link => of(addresses(Role::Sender)).zip(of(addresses(Role::Receiver))).map(straight),
-            ExactPath::Routed(mechanism) => ends(mechanism, arm.family),
+            ExactPath::Loopback => connect_straight(arm.family.loopback(), arm.family.loopback()),
+            ExactPath::Link => {
+                let sender = find_address(addresses(Role::Sender), arm.family).expect(CARRIED);
+                let receiver = find_address(addresses(Role::Receiver), arm.family).expect(CARRIED);
+                connect_straight(sender, receiver)
+            }
+            ExactPath::Routed(mechanism) => ends(mechanism, arm.family).expect(CARRIED),
         };
-        let ends = ends.expect("the plan has carried families only");
         let ends = if arm.socket == SocketKind::Ipv4Mapped { map_ends(ends) } else { ends };
         Place { sender, receiver, ends }
     }
+}
+
+fn find_address(addresses: [IpAddr; 2], family: Family) -> Option<IpAddr> {
+    addresses.into_iter().find(|address| Family::of(*address) == family)
+}
+
+fn connect_straight(sender: IpAddr, receiver: IpAddr) -> PathEnds {
+    PathEnds { sender, receiver, destination: receiver, source: sender }
 }
 
 impl Built {
@@ -296,15 +309,16 @@ fn within<T: Send>(process: Option<u32>, work: impl FnOnce() -> io::Result<T> + 
 
 /// Adds nftables rules to the input of a host, for both families. None matches: their addresses are of no host.
 fn add_rules(host: u32, rules: u32) -> Result<(), String> {
-    let table = |family: &str, address: &str| {
-        let rule = format!("{family} saddr {address} drop;\n").repeat(rules as usize);
-        format!(
-            "table {family} rules {{ chain input {{ type filter hook input priority 0; policy accept;\n{rule} }}\n}}\n"
-        )
-    };
-    let text = table("ip", "192.0.2.250") + &table("ip6", "2001:db8:ffff::250");
+    let text = write_table("ip", "192.0.2.250", rules) + &write_table("ip6", "2001:db8:ffff::250", rules);
     let added = within(Some(host), || Ok(nat::add_rules(&text)));
     added.map_err(|reason| reason.to_string())?.map_err(|fault| fault.to_string())
+}
+
+fn write_table(family: &str, address: &str, rules: u32) -> String {
+    let rule = format!("{family} saddr {address} drop;\n").repeat(rules as usize);
+    format!(
+        "table {family} rules {{ chain input {{ type filter hook input priority 0; policy accept;\n{rule} }}\n}}\n"
+    )
 }
 
 #[cfg(test)]
@@ -314,15 +328,10 @@ mod tests {
     #[test]
     fn carries_all_probes_and_reports_each_phase() {
         let mut out = Vec::new();
-        let arms = |size| format!("ipv4@loopback/{size}*0+ipv6@loopback/{size}*0");
+        let [short, long, none] =
+            [64, 1000, 0].map(|size| format!("ipv4@loopback/{size}*0+ipv6@loopback/{size}*0"));
         let sockets = "ipv4@loopback/64*0+ipv4@loopback/64*0:ipv4-mapped";
-        let plan = format!(
-            "udp:{},tcp:{},echo:{},connect:{},udp:{sockets},tcp:{sockets}",
-            arms(64),
-            arms(1000),
-            arms(64),
-            arms(0)
-        );
+        let plan = format!("udp:{short},tcp:{long},echo:{short},connect:{none},udp:{sockets},tcp:{sockets}");
         send_counted(&plan, || Ok(&mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         let first = text.lines().next().unwrap();

@@ -137,17 +137,23 @@ fn await_emulator(
 
 /// The guest's kernel release and the counts, from the files that the machine left.
 fn read_results(plan: &ExactPlan, folder: &Path) -> Result<(String, Vec<ExactCell>), ExplainError> {
-    let open = |name: &str| match File::open(folder.join(name)) {
-        Ok(file) => Ok(BufReader::new(file)),
-        Err(_) => {
-            let last = last_line_with(&folder.join("errors"), &[""]);
-            Err(to_exact_error("QEMU ended at once", &last.trim_start_matches(": ")))
+    let counts_file = open_result(folder, "counts")?;
+    let report_file = open_result(folder, "report")?;
+    read_counts(plan, counts_file, report_file).map_err(|reason| {
+        if reason == counts::NONE {
+            ExplainError::Kernel(reason + &last_line_with(&folder.join("console"), &LAST_WORDS))
+        } else {
+            ExplainError::Kernel(reason)
         }
-    };
-    read_counts(plan, open("counts")?, open("report")?).map_err(|reason| match reason == counts::NONE {
-        true => ExplainError::Kernel(reason + &last_line_with(&folder.join("console"), &LAST_WORDS)),
-        false => ExplainError::Kernel(reason),
     })
+}
+
+fn open_result(folder: &Path, name: &str) -> Result<BufReader<File>, ExplainError> {
+    let Ok(file) = File::open(folder.join(name)) else {
+        let last = last_line_with(&folder.join("errors"), &[""]);
+        return Err(to_exact_error("QEMU ended at once", &last.trim_start_matches(": ")));
+    };
+    Ok(BufReader::new(file))
 }
 
 /// The programs beside this one that a plan's networks need in the guest.
@@ -184,8 +190,13 @@ const LAST_WORDS: [&str; 3] = ["not syncing", "stacklab: ", ""];
 fn last_line_with(path: &Path, words: &[&str]) -> String {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text[text.len().saturating_sub(8192)..]).into_owned();
-    let with = |word: &&str| text.lines().rev().find(|line| !line.trim().is_empty() && line.contains(word));
-    words.iter().find_map(with).map_or_else(String::new, |line| format!(": {}", printable_lines(line.trim())))
+    for word in words {
+        let mut lines = text.lines().rev();
+        if let Some(line) = lines.find(|line| !line.trim().is_empty() && line.contains(word)) {
+            return format!(": {}", printable_lines(line.trim()));
+        }
+    }
+    String::new()
 }
 
 /// The plugin, empty in builds for targets that it does not support.
@@ -203,17 +214,20 @@ pub fn check_emulator(qemu: &Path) -> Result<String, String> {
     if PLUGIN.is_empty() {
         return Err("this build of stacklab has no plugin for QEMU: it needs x86-64 Linux".to_owned());
     }
-    let text = |argument: &str| {
-        let output = Command::new(qemu).arg(argument).stdin(Stdio::null()).output();
-        let output = output.map_err(|reason| format!("cannot run {}: {reason}", qemu.display()))?;
-        Ok::<String, String>(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let version = version(&text("--version")?)?;
+    let version = version(&run_emulator(qemu, "--version")?)?;
     interface(&version)?;
-    match text("--help")?.lines().any(|line| line.starts_with("-plugin")) {
-        true => Ok(version),
-        false => Err(format!("QEMU {version} was built without plugins (--enable-plugins)")),
+    let help = run_emulator(qemu, "--help")?;
+    if !help.lines().any(|line| line.starts_with("-plugin")) {
+        return Err(format!("QEMU {version} was built without plugins (--enable-plugins)"));
     }
+    Ok(version)
+}
+
+/// What QEMU prints with this argument.
+fn run_emulator(qemu: &Path, argument: &str) -> Result<String, String> {
+    let output = Command::new(qemu).arg(argument).stdin(Stdio::null()).output();
+    let output = output.map_err(|reason| format!("cannot run {}: {reason}", qemu.display()))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn version(printed: &str) -> Result<String, String> {

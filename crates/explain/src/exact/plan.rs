@@ -121,7 +121,14 @@ fn arm_text(ExactArm { family, path, size, rules, socket }: &ExactArm) -> String
     if *socket == SocketKind::Native { arm } else { format!("{arm}:{socket}") }
 }
 
-fn arm(text: &str) -> Option<ExactArm> {
+fn parse_pair(text: &str) -> Option<ExactPair> {
+    let (probe, arms) = text.split_once(':')?;
+    let (baseline, candidate) = arms.split_once('+')?;
+    let arms = [parse_arm(baseline)?, parse_arm(candidate)?];
+    Some(ExactPair { probe: probe.parse().ok()?, arms })
+}
+
+fn parse_arm(text: &str) -> Option<ExactArm> {
     let (family, rest) = text.split_once('@')?;
     let (path, rest) = rest.split_once('/')?;
     let (size, rest) = rest.split_once('*')?;
@@ -139,12 +146,7 @@ impl FromStr for ExactPlan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let pair = |text: &str| {
-            let (probe, arms) = text.split_once(':')?;
-            let (baseline, candidate) = arms.split_once('+')?;
-            Some(ExactPair { probe: probe.parse().ok()?, arms: [arm(baseline)?, arm(candidate)?] })
-        };
-        let pairs: Option<Vec<ExactPair>> = text.split(',').map(pair).collect();
+        let pairs: Option<Vec<ExactPair>> = text.split(',').map(parse_pair).collect();
         let pairs = pairs.ok_or_else(|| {
             format!("`{text}` is not a plan such as udp:ipv4@loopback/128*0+ipv6@loopback/128*0")
         })?;
@@ -185,34 +187,25 @@ impl ExactRequest {
             return Err("--rules A,B compares rules: leave out --factor".to_owned());
         }
         let factor = self.factor.unwrap_or(Factor::Family);
-        let arms = |families: [Family; 2], paths: [ExactPath; 2]| {
-            [0, 1].map(|arm| ExactArm {
-                family: families[arm],
-                path: paths[arm],
-                size: 0,
-                rules: rules[arm],
-                socket: SocketKind::Native,
-            })
-        };
         let both = |path: ExactPath| self.family_over([path, path]).map(|family| [family, family]);
         let arms = match factor {
-            _ if compares_rules => arms(both(path)?, [path, path]),
+            _ if compares_rules => combine_arms(both(path)?, [path, path], rules),
             Factor::Family if self.family.is_some() => {
                 let reason = "--family is for arms of one family: name their --factor, or --rules A,B";
                 return Err(reason.to_owned());
             }
-            Factor::Family => arms(self.levels([Family::Ipv4, Family::Ipv6])?, [path, path]),
+            Factor::Family => combine_arms(self.levels([Family::Ipv4, Family::Ipv6])?, [path, path], rules),
             Factor::Mechanism if self.path.is_some() => {
                 return Err("--factor mechanism determines the path: leave out --path".to_owned());
             }
             Factor::Mechanism => {
                 let paths = self.levels([Mechanism::Native, Mechanism::Nat64])?.map(ExactPath::Routed);
                 let family = self.family_over(paths)?;
-                arms([family, family], paths)
+                combine_arms([family, family], paths, rules)
             }
             Factor::Size => {
                 let sizes: [u32; 2] = self.levels([64, 1408])?;
-                let arms = arms(both(path)?, [path, path]);
+                let arms = combine_arms(both(path)?, [path, path], rules);
                 let sized = [0, 1].map(|arm| ExactArm { size: sizes[arm], ..arms[arm] });
                 let pairs = self.probes.iter().filter(|probe| **probe != ExactProbe::Connect);
                 return ExactPlan::new(pairs.map(|probe| ExactPair { probe: *probe, arms: sized }).collect());
@@ -220,7 +213,7 @@ impl ExactRequest {
             Factor::Socket => {
                 let sockets = self.levels([SocketKind::Native, SocketKind::Ipv4Mapped])?;
                 let family = self.family.unwrap_or(Family::Ipv4);
-                let arms = arms([family, family], [path, path]);
+                let arms = combine_arms([family, family], [path, path], rules);
                 [0, 1].map(|arm| ExactArm { socket: sockets[arm], ..arms[arm] })
             }
             other => {
@@ -234,22 +227,40 @@ impl ExactRequest {
 
     /// The two levels that were named, or these.
     fn levels<T: FromStr<Err: ToString> + Copy>(&self, otherwise: [T; 2]) -> Result<[T; 2], String> {
-        let parsed = |level: &String| {
-            level.parse::<T>().map_err(|wrong| format!("--levels {level}: {}", wrong.to_string()))
-        };
         match &self.levels[..] {
             [] => Ok(otherwise),
-            [before, after] => Ok([parsed(before)?, parsed(after)?]),
+            [before, after] => Ok([parse_level(before)?, parse_level(after)?]),
             _ => Err("--levels takes two: A,B".to_owned()),
         }
     }
 
     /// The family that was named, or the first of IPv6 and IPv4 that both paths carry.
     fn family_over(&self, paths: [ExactPath; 2]) -> Result<Family, String> {
-        let carried = |family: &Family| paths.iter().all(|path| path.carries(*family));
-        let family = self.family.or_else(|| [Family::Ipv6, Family::Ipv4].into_iter().find(carried));
-        family.ok_or_else(|| format!("{} and {} carry no family in common", paths[0], paths[1]))
+        if let Some(family) = self.family {
+            return Ok(family);
+        }
+        for family in [Family::Ipv6, Family::Ipv4] {
+            if paths.iter().all(|path| path.carries(family)) {
+                return Ok(family);
+            }
+        }
+        Err(format!("{} and {} carry no family in common", paths[0], paths[1]))
     }
+}
+
+/// Arms whose sizes are set later, and whose sockets are of their family.
+fn combine_arms(families: [Family; 2], paths: [ExactPath; 2], rules: [u32; 2]) -> [ExactArm; 2] {
+    [0, 1].map(|arm| ExactArm {
+        family: families[arm],
+        path: paths[arm],
+        size: 0,
+        rules: rules[arm],
+        socket: SocketKind::Native,
+    })
+}
+
+fn parse_level<T: FromStr<Err: ToString>>(level: &str) -> Result<T, String> {
+    level.parse().map_err(|wrong: T::Err| format!("--levels {level}: {}", wrong.to_string()))
 }
 
 #[cfg(test)]
@@ -285,9 +296,10 @@ mod tests {
         assert_eq!(places[1..3], ["cell 1 of 3: udp, 128 B", "cell 2 of 3: udp, 1408 B"]);
         assert_eq!(places[3..], ["cell 3 of 3: connect", "cell 3 of 3: connect"]);
         let socket = SocketKind::Native;
-        let arm = |path| ExactArm { family: Family::Ipv6, path, size: 64, rules: 9, socket };
-        let arms =
-            [Mechanism::Native, Mechanism::SixInFour].map(|mechanism| arm(ExactPath::Routed(mechanism)));
+        let arms = [Mechanism::Native, Mechanism::SixInFour].map(|mechanism| {
+            let path = ExactPath::Routed(mechanism);
+            ExactArm { family: Family::Ipv6, path, size: 64, rules: 9, socket }
+        });
         let plan = ExactPlan::new(vec![ExactPair { probe: ExactProbe::Tcp, arms }]).unwrap();
         assert_eq!(plan.to_string(), "tcp:ipv6@native/64*9+ipv6@6in4/64*9");
         assert_eq!(plan.to_string().parse(), Ok(plan));
@@ -312,50 +324,62 @@ mod tests {
         let many: Vec<u32> = (1..=50).collect();
         let error = families(&[ExactProbe::Udp], &many, ExactPath::Loopback, 0).unwrap_err();
         assert!(error.contains("fewer sizes"), "{error}");
-        let over = |path, rules| families(&[ExactProbe::Udp], &[64], path, rules).unwrap_err();
-        assert_eq!(over(ExactPath::Routed(Mechanism::SixInFour), 0), "6in4 does not carry ipv4");
-        assert!(over(ExactPath::Loopback, 1).contains("--path link"));
-        assert!(over(ExactPath::Link, 10_001).contains("at most 10000"));
+        let tunnel = ExactPath::Routed(Mechanism::SixInFour);
+        let error = families(&[ExactProbe::Udp], &[64], tunnel, 0).unwrap_err();
+        assert_eq!(error, "6in4 does not carry ipv4");
+        for (path, rules, why) in
+            [(ExactPath::Loopback, 1, "--path link"), (ExactPath::Link, 10_001, "at most 10000")]
+        {
+            let error = families(&[ExactProbe::Udp], &[64], path, rules).unwrap_err();
+            assert!(error.contains(why));
+        }
     }
 
     fn udp() -> ExactRequest {
         ExactRequest { probes: vec![ExactProbe::Udp], sizes: vec![128], ..ExactRequest::default() }
     }
 
+    fn print_plan(request: &ExactRequest) -> String {
+        request.plan().unwrap().to_string()
+    }
+
     #[test]
     fn arms_differ_in_one_factor() {
-        let text = |request: &ExactRequest| request.plan().unwrap().to_string();
-        assert_eq!(text(&udp()), "udp:ipv4@loopback/128*0+ipv6@loopback/128*0");
+        assert_eq!(print_plan(&udp()), "udp:ipv4@loopback/128*0+ipv6@loopback/128*0");
         let link = Some(ExactPath::Link);
         assert_eq!(
-            text(&ExactRequest { path: link, rules: vec![0, 10], family: Some(Family::Ipv4), ..udp() }),
+            print_plan(&ExactRequest { path: link, rules: vec![0, 10], family: Some(Family::Ipv4), ..udp() }),
             "udp:ipv4@link/128*0+ipv4@link/128*10"
         );
         let factor = Some(Factor::Mechanism);
-        assert_eq!(text(&ExactRequest { factor, ..udp() }), "udp:ipv6@native/128*0+ipv6@nat64/128*0");
+        assert_eq!(print_plan(&ExactRequest { factor, ..udp() }), "udp:ipv6@native/128*0+ipv6@nat64/128*0");
         let levels = vec!["native".to_owned(), "4in6".to_owned()];
-        assert_eq!(text(&ExactRequest { factor, levels, ..udp() }), "udp:ipv4@native/128*0+ipv4@4in6/128*0");
+        assert_eq!(
+            print_plan(&ExactRequest { factor, levels, ..udp() }),
+            "udp:ipv4@native/128*0+ipv4@4in6/128*0"
+        );
         let factor = Some(Factor::Size);
-        assert_eq!(text(&ExactRequest { factor, ..udp() }), "udp:ipv6@loopback/64*0+ipv6@loopback/1408*0");
+        assert_eq!(
+            print_plan(&ExactRequest { factor, ..udp() }),
+            "udp:ipv6@loopback/64*0+ipv6@loopback/1408*0"
+        );
         let sockets = ExactRequest { factor: Some(Factor::Socket), ..udp() };
-        assert_eq!(text(&sockets), "udp:ipv4@loopback/128*0+ipv4@loopback/128*0:ipv4-mapped");
-        assert_eq!(text(&sockets).parse(), sockets.plan());
+        assert_eq!(print_plan(&sockets), "udp:ipv4@loopback/128*0+ipv4@loopback/128*0:ipv4-mapped");
+        assert_eq!(print_plan(&sockets).parse(), sockets.plan());
     }
 
     #[test]
     fn refuses_options_that_contradict_each_other() {
         let mechanism = Some(Factor::Mechanism);
-        let levels = |levels: [&str; 2]| levels.map(str::to_owned).to_vec();
+        let tunnels = vec!["6in4".to_owned(), "4in6".to_owned()];
+        let unknown = vec!["native".to_owned(), "x".to_owned()];
         for (request, why) in [
             (ExactRequest { rules: vec![1, 2, 3], ..udp() }, "one number, or two"),
             (ExactRequest { rules: vec![1, 2], factor: mechanism, ..udp() }, "leave out --factor"),
             (ExactRequest { family: Some(Family::Ipv4), ..udp() }, "--family is for arms of one family"),
             (ExactRequest { factor: mechanism, path: Some(ExactPath::Link), ..udp() }, "leave out --path"),
-            (
-                ExactRequest { factor: mechanism, levels: levels(["6in4", "4in6"]), ..udp() },
-                "no family in common",
-            ),
-            (ExactRequest { factor: mechanism, levels: levels(["native", "x"]), ..udp() }, "--levels x: "),
+            (ExactRequest { factor: mechanism, levels: tunnels, ..udp() }, "no family in common"),
+            (ExactRequest { factor: mechanism, levels: unknown, ..udp() }, "--levels x: "),
             (ExactRequest { levels: vec!["ipv4".to_owned()], ..udp() }, "takes two"),
             (ExactRequest { factor: Some(Factor::Io), ..udp() }, "not io"),
             (

@@ -5,6 +5,7 @@ use crate::sampling::symbols::{StageMap, Symbols};
 use crate::sampling::sys::Record;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::path::PathBuf;
 
 /// No function, and no call chain.
 const NONE: u32 = u32::MAX;
@@ -37,12 +38,8 @@ impl Classes {
     pub(crate) fn new(symbols: Symbols, clocks: u64) -> Self {
         let map = StageMap::new();
         let mut stages: Vec<StageName> = map.stages.iter().map(|(stage, _)| stage.clone()).collect();
-        let mut add = |name: &str, kind| {
-            stages.push(StageName { name: name.to_owned(), kind });
-            stages.len() as u32 - 1
-        };
-        let other = add("other programs", StageKind::Other);
-        let without = add("unmapped", StageKind::Unmapped);
+        let other = add_stage(&mut stages, "other programs", StageKind::Other);
+        let without = add_stage(&mut stages, "unmapped", StageKind::Unmapped);
         Classes {
             map,
             symbols,
@@ -128,20 +125,30 @@ impl Classes {
             return *known;
         }
         let own = std::process::id();
-        let process = (pid != own && descends(pid, own)).then(|| {
-            let program = |process: &str| fs::read_link(format!("/proc/{process}/exe")).ok();
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let name = format!("user ({})", name.trim_end());
-            let known = self.stages.iter().position(|stage| stage.name == name);
-            let stage = known.unwrap_or_else(|| {
-                self.stages.push(StageName { name, kind: StageKind::Stack });
-                self.stages.len() - 1
-            });
-            Process { stage: stage as u32, is_agent: program(&pid.to_string()) == program("self") }
-        });
+        let process = if pid != own && descends(pid, own) { Some(self.describe_process(pid)) } else { None };
         self.processes.insert(pid, process);
         process
     }
+
+    fn describe_process(&mut self, pid: u32) -> Process {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let name = format!("user ({})", name.trim_end());
+        let stage = match self.stages.iter().position(|stage| stage.name == name) {
+            Some(known) => known as u32,
+            None => add_stage(&mut self.stages, &name, StageKind::Stack),
+        };
+        Process { stage, is_agent: read_program(&pid.to_string()) == read_program("self") }
+    }
+}
+
+fn add_stage(stages: &mut Vec<StageName>, name: &str, kind: StageKind) -> u32 {
+    stages.push(StageName { name: name.to_owned(), kind });
+    stages.len() as u32 - 1
+}
+
+/// The program that a process runs; `None` if it is gone.
+fn read_program(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/exe")).ok()
 }
 
 fn descends(mut pid: u32, from: u32) -> bool {
@@ -261,11 +268,13 @@ mod tests {
         assert_eq!(stacks.of_kernel(&[0x3008, 0x2020, 0x1900], &symbols), first);
         let user = stacks.of_name("user (a)");
         assert_eq!((stacks.of_name("user (a)"), user == first), (user, false));
-        let names = |stack: u32| {
-            stacks.all[stack as usize].iter().map(|frame| stacks.frames[*frame as usize].as_str())
-        };
-        assert!(names(first).eq(["entry", "ip_output", "copy"]), "{:?}", stacks.frames);
-        assert!(names(user).eq(["user (a)"]));
+        assert_eq!(list_names(&stacks, first), ["entry", "ip_output", "copy"], "{:?}", stacks.frames);
+        assert_eq!(list_names(&stacks, user), ["user (a)"]);
+    }
+
+    fn list_names(stacks: &Stacks, stack: u32) -> Vec<&str> {
+        let frames = stacks.all[stack as usize].iter();
+        frames.map(|frame| stacks.frames[*frame as usize].as_str()).collect()
     }
 
     #[test]

@@ -50,8 +50,10 @@ pub struct Timing {
 pub(crate) fn available() -> Result<SampleEvent, ExplainError> {
     symbols()?;
     let cpu = sys::cpus().first().copied().unwrap_or(0);
-    let open = |rate| attempt(format!("sample processor {cpu}"), Counter::open(cpu, rate, 1_000_000));
-    first_that_opens(&Rate::all(), open).map(|(rate, _)| rate.event)
+    let (rate, _) = first_that_opens(&Rate::all(), |rate| {
+        attempt(format!("sample processor {cpu}"), Counter::open(cpu, rate, 1_000_000))
+    })?;
+    Ok(rate.event)
 }
 
 fn symbols() -> Result<Symbols, ExplainError> {
@@ -109,14 +111,12 @@ struct SampleClock {
 
 impl SampleClock {
     fn open(rate: Rate, period_ns: u64) -> Result<Self, ExplainError> {
-        let open = |cpu: usize| {
-            let counter = Counter::open(cpu, rate, period_ns)?;
-            let ring = Ring::of(&counter)?;
-            Ok(Processor { counter, ring, event: rate.event, since_ns: 0, shares: Shares::default() })
-        };
-        let cpus = sys::cpus().into_iter();
-        let processors = cpus.map(|cpu| attempt(format!("sample processor {cpu}"), open(cpu)));
-        Ok(SampleClock { processors: processors.collect::<Result<_, _>>()?, period_ns })
+        let mut processors = Vec::new();
+        for cpu in sys::cpus() {
+            let processor = Processor::open(cpu, rate, period_ns);
+            processors.push(attempt(format!("sample processor {cpu}"), processor)?);
+        }
+        Ok(SampleClock { processors, period_ns })
     }
 }
 
@@ -130,6 +130,12 @@ struct Processor {
 }
 
 impl Processor {
+    fn open(cpu: usize, rate: Rate, period_ns: u64) -> io::Result<Self> {
+        let counter = Counter::open(cpu, rate, period_ns)?;
+        let ring = Ring::of(&counter)?;
+        Ok(Processor { counter, ring, event: rate.event, since_ns: 0, shares: Shares::default() })
+    }
+
     fn run(&mut self, on: bool) -> io::Result<()> {
         let began_ns = sys::now_ns();
         self.counter.run(on)?;
@@ -173,8 +179,9 @@ struct Sampling {
 impl Sampling {
     fn new(timing: Timing) -> Result<Self, ExplainError> {
         let symbols = symbols()?;
-        let open = |rate| PERIODS.iter().map(|_| SampleClock::open(rate, timing.period_ns)).collect();
-        let (rate, clocks) = first_that_opens(&Rate::all(), open)?;
+        let (rate, clocks) = first_that_opens(&Rate::all(), |rate| {
+            PERIODS.iter().map(|_| SampleClock::open(rate, timing.period_ns)).collect()
+        })?;
         let profile = Profile { event: rate.event, ..Profile::default() };
         let classes = Classes::new(symbols, PERIODS.len() as u64);
         Ok(Sampling { clocks, timing, random: SplitMix64(timing.seed), classes, profile })
@@ -249,20 +256,24 @@ mod tests {
 
     #[test]
     fn software_clock_replaces_what_does_not_open() {
-        let cycles = Rate { event: Cycles, per_ns: 3.0 };
-        let refused = || io::Error::from_raw_os_error(libc::EOPNOTSUPP);
-        let open = |fails: &'static [SampleEvent]| {
-            let open = |rate: Rate| match fails.contains(&rate.event) {
-                true => attempt(format!("sample {}", rate.event), Err(refused())),
-                false => Ok(()),
-            };
-            first_that_opens(&[cycles, Rate::CPU_CLOCK], open).map(|(rate, ())| rate.event)
-        };
-        assert_eq!(open(&[]).unwrap(), Cycles);
-        assert_eq!(open(&[Cycles]).unwrap(), CpuClock);
+        assert_eq!(choose_without(&[]).unwrap(), Cycles);
+        assert_eq!(choose_without(&[Cycles]).unwrap(), CpuClock);
         assert_eq!(
-            open(&[Cycles, CpuClock]).unwrap_err().to_string(),
+            choose_without(&[Cycles, CpuClock]).unwrap_err().to_string(),
             "cannot sample cpu-clock: Operation not supported (os error 95)"
         );
+    }
+
+    /// What is sampled where these cannot be.
+    fn choose_without(missing: &[SampleEvent]) -> Result<SampleEvent, ExplainError> {
+        let cycles = Rate { event: Cycles, per_ns: 3.0 };
+        let (rate, ()) = first_that_opens(&[cycles, Rate::CPU_CLOCK], |rate| {
+            if missing.contains(&rate.event) {
+                let refused = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+                return attempt(format!("sample {}", rate.event), Err(refused));
+            }
+            Ok(())
+        })?;
+        Ok(rate.event)
     }
 }

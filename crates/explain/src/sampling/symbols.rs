@@ -124,8 +124,11 @@ impl StageMap {
 
     /// The stage of a function, by number; `None` for one that many call (a list, a lock): its caller decides.
     pub(crate) fn stage(&self, function: &str) -> Option<u32> {
-        let by_beginning = || self.beginnings.iter().find(|(beginning, _)| function.starts_with(beginning));
-        self.whole.get(function).copied().or_else(|| by_beginning().map(|(_, stage)| *stage))
+        if let Some(stage) = self.whole.get(function) {
+            return Some(*stage);
+        }
+        let (_, stage) = self.beginnings.iter().find(|(beginning, _)| function.starts_with(beginning))?;
+        Some(*stage)
     }
 }
 
@@ -139,19 +142,26 @@ mod tests {
         let text = "ffffffff81000100 T ip_output\nffffffff81000000 t __pfx_ip_rcv.isra.0\n\
                     ffffffff81000200 D data\n0000000000000000 T hidden\nffffffffc0000000 t sit_init\t[sit]\n";
         let symbols = Symbols::parse(text);
-        let name = |address| symbols.find(address).map(|function| symbols.name(function));
-        assert_eq!(name(0xffff_ffff_8100_00ff), Some("ip_rcv"));
-        assert_eq!(name(0xffff_ffff_8100_0100), Some("ip_output"));
-        assert_eq!(name(0xffff_ffff_c000_0010), Some("sit_init"));
-        assert_eq!(name(5), None);
+        for (address, name) in [
+            (0xffff_ffff_8100_00ff, "ip_rcv"),
+            (0xffff_ffff_8100_0100, "ip_output"),
+            (0xffff_ffff_c000_0010, "sit_init"),
+        ] {
+            let function = symbols.find(address).unwrap();
+            assert_eq!(symbols.name(function), name);
+        }
+        assert_eq!(symbols.find(5), None);
         assert_eq!(symbols.name_near(0xffff_ffff_8100_01ff), Some("ip_output"));
         assert_eq!(symbols.name_near(0xffff_ffff_a000_0000), None);
+    }
+
+    fn name_stage<'a>(map: &'a StageMap, function: &str) -> Option<&'a str> {
+        map.stage(function).map(|stage| map.stages[stage as usize].0.name.as_str())
     }
 
     #[test]
     fn each_function_has_one_stage_same_for_both_families() {
         let map = StageMap::new();
-        let of = |function| map.stage(function).map(|stage| map.stages[stage as usize].0.name.as_str());
         for (v4, v6, stage) in [
             ("udp_sendmsg", "udpv6_sendmsg", "transport transmit"),
             ("ip_route_output_flow", "ip6_route_output_flags", "route lookup"),
@@ -161,9 +171,9 @@ mod tests {
             ("tcp_v4_rcv", "tcp_v6_rcv", "transport receive"),
             ("ip_forward", "ip6_forward", "forward"),
         ] {
-            assert_eq!((of(v4), of(v6)), (Some(stage), Some(stage)));
+            assert_eq!((name_stage(&map, v4), name_stage(&map, v6)), (Some(stage), Some(stage)));
         }
-        assert_eq!(of("memcpy"), None);
+        assert_eq!(name_stage(&map, "memcpy"), None);
         let names: BTreeSet<&str> = map.stages.iter().map(|(stage, _)| stage.name.as_str()).collect();
         assert_eq!(names.len(), map.stages.len());
         let functions: Vec<&str> =

@@ -257,8 +257,6 @@ fn parse(bytes: &[u8]) -> Option<Record> {
         bindings::PERF_RECORD_SAMPLE => {
             let count = usize::try_from(long(40)?).ok()?;
             let all = bytes.get(48..)?.chunks_exact(8).take(count);
-            // Marks of where the kernel's part begins are no addresses.
-            let is_address = |value: &u64| *value < bindings::PERF_CONTEXT_MAX;
             let chain = all.map(|each| u64::from_ne_bytes(each.try_into().expect("eight bytes")));
             Some(Record::Sample {
                 pid: word(16)?,
@@ -266,7 +264,8 @@ fn parse(bytes: &[u8]) -> Option<Record> {
                 cpu: word(32)?,
                 is_user: u32::from(flags) & bindings::PERF_RECORD_MISC_CPUMODE_MASK
                     == bindings::PERF_RECORD_MISC_USER,
-                chain: chain.filter(is_address).collect(),
+                // Marks of where the kernel's part begins are no addresses.
+                chain: chain.filter(|value| *value < bindings::PERF_CONTEXT_MAX).collect(),
             })
         }
         _ => None,

@@ -103,21 +103,24 @@ struct Place {
 impl Adder {
     /// `None` if QEMU lacks the functions of this version.
     fn find() -> Option<Self> {
-        // SAFETY: without a handle, it searches the program and its libraries.
-        let function =
-            |name: &CStr| Some(unsafe { dlsym(null_mut(), name.as_ptr()) }).filter(|f| !f.is_null());
         // SAFETY: these are the types of QEMU's functions.
         unsafe {
             Some(match version() {
-                1 => Self::Pointer(transmute(function(c"qemu_plugin_register_vcpu_insn_exec_inline")?)),
+                1 => Self::Pointer(transmute(find_function(c"qemu_plugin_register_vcpu_insn_exec_inline")?)),
                 _ => Self::Scoreboard {
-                    new: transmute(function(c"qemu_plugin_scoreboard_new")?),
-                    find: transmute(function(c"qemu_plugin_scoreboard_find")?),
-                    add: transmute(function(c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu")?),
+                    new: transmute(find_function(c"qemu_plugin_scoreboard_new")?),
+                    find: transmute(find_function(c"qemu_plugin_scoreboard_find")?),
+                    add: transmute(find_function(c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu")?),
                 },
             })
         }
     }
+}
+
+fn find_function(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: without a handle, it searches the program and its libraries.
+    let function = unsafe { dlsym(null_mut(), name.as_ptr()) };
+    (!function.is_null()).then_some(function)
 }
 
 struct Chunk {
