@@ -16,6 +16,7 @@ pub mod rig;
 pub mod runs;
 pub mod schedule;
 pub mod single;
+pub mod slow_path;
 pub mod sources;
 pub mod trial;
 

@@ -237,8 +237,8 @@ impl Network for BothFamilies {
         Path {
             // Nothing need be let in here.
             opener: Some(if self.reverse { Role::Receiver } else { Role::Sender }),
-            // Other traffic may cross the interfaces; on the loopback interface, both directions do.
-            shared: true,
+            // The other family's traffic crosses the interfaces, too; on the loopback interface, both directions do.
+            shared: self.ways.len() > 1,
             ..Path::unplanned(sender, receiver, here.mtu)
         }
     }

@@ -4,7 +4,7 @@ use crate::rig::host_pair::Kernels;
 use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed::RoutedSource;
 use crate::rig::{Rig, Way, direct, routed, wifi};
-use crate::trial::run::run;
+use crate::trial::run::{SingleRun, run, run_once};
 use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{
@@ -147,6 +147,19 @@ impl Rigs {
         }
         let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
         run(&mut self.of(&cells), study, plan, arms)
+    }
+
+    /// Runs the one trial of a study of a single cell; its figures are kept if it is interrupted. Both ends poll for
+    /// `poll_ns` before they sleep.
+    pub fn run_once(
+        &mut self,
+        study: &Study,
+        plan: &Plan,
+        trial: &Trial,
+        poll_ns: u64,
+    ) -> Result<SingleRun, CampaignError> {
+        let [rig] = &mut self.of(&[&trial.cell])[..] else { unreachable!("a cell has one rig") };
+        run_once(rig, study, plan.seed(), trial, poll_ns)
     }
 
     /// The rigs of cells that are measured together: that of all of them, or one for each in their order.

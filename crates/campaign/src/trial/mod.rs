@@ -10,7 +10,7 @@ pub(crate) mod routers;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod source;
-pub(crate) mod spec;
+pub mod spec;
 pub(crate) mod wifi;
 
 use clock::ClockSync;

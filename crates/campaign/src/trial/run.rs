@@ -9,11 +9,19 @@ use crate::trial::other_load::LoadSample;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search;
 use crate::trial::spec::trial_seed;
-use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, Probe, RunRecord, Trial, TrialSpec};
+use stacklab_model::{
+    ArmSchedule, CpuScope, Direction, Generator, Length, Probe, RunRecord, Trial, TrialSpec,
+};
 use stacklab_study::{Plan, Study};
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::timing::{SLACK, longest};
 use stacklab_trial::results::interleaved;
 use stacklab_trial::validate::ArmReports;
 use stacklab_trial::{Collected, Path, PathLimits, SlotLengths, collect, collect_arms};
+use std::time::Instant;
+
+/// The time of an interrupted measurement is rounded to it.
+const ROUNDED_NS: u64 = 1_000_000;
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
 /// run for each.
@@ -45,6 +53,54 @@ pub(crate) fn run(
         rigs.iter_mut().try_for_each(|rig| rig.ends.ensure_alive())?;
     }
     Ok(runs)
+}
+
+/// A run whose figures were kept if it was interrupted.
+#[derive(Debug)]
+pub struct SingleRun {
+    /// What was measured.
+    pub run: RunRecord,
+    /// How long it was, if it was interrupted.
+    pub interrupted_after_ns: Option<u64>,
+}
+
+/// Runs one trial by itself. What was sent until an interruption is the whole trial; one that had sent nothing is an
+/// error. Both ends poll for `poll_ns` before they sleep.
+pub(crate) fn run_once(
+    rig: &mut Rig,
+    study: &Study,
+    seed: u64,
+    trial: &Trial,
+    poll_ns: u64,
+) -> Result<SingleRun, CampaignError> {
+    let began = Instant::now();
+    for agent in rig.ends.agents() {
+        agent.keep_figures();
+    }
+    let mut arm = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
+    arm.spec.poll_ns = poll_ns;
+    for agent in rig.ends.agents() {
+        // On a path that loses much, each step may take long.
+        agent.must_end(began + longest(&arm.spec) + SLACK);
+    }
+    let evidence = alone(rig, study, seed, &arm)?;
+    let mut interrupted_after_ns = None;
+    if rig.ends.is_interrupted() {
+        let sent_ns = evidence.collected.sent_ns() / ROUNDED_NS * ROUNDED_NS;
+        if sent_ns == 0 {
+            return Err(AgentError::Interrupted.into());
+        }
+        arm.spec.probe.length = Length::Time(sent_ns);
+        interrupted_after_ns = Some(sent_ns);
+        for agent in rig.ends.agents() {
+            agent.go_on();
+        }
+    }
+    let run = arm.run(rig, evidence)?;
+    if !run.is_valid() {
+        rig.ends.ensure_alive()?;
+    }
+    Ok(SingleRun { run, interrupted_after_ns })
 }
 
 fn alone(rig: &mut Rig, study: &Study, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, CampaignError> {

@@ -19,20 +19,12 @@ const WIFI_SEND_BUFFER: u32 = 32_768;
 /// The specification of a study's trial on a rig, with a clock offset of zero.
 pub(super) fn spec(study: &Study, seed: u64, trial: &Trial, rig: &Rig, affinity: CpuAffinity) -> TrialSpec {
     let cell = &trial.cell;
-    let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
-    let mut io = io(&study.link_config, cell, &probe);
+    let mut spec = spec_without_rig(study, token(seed, trial), trial);
     let is_asked = matches!(cell.settings.io, Some(IoChoice::Path(_)));
-    if io == Io::Gso && !is_asked && !rig.ends.systems.0.iter().all(has_gso) {
+    if spec.io == Io::Gso && !is_asked && !rig.ends.systems.0.iter().all(has_gso) {
         // A guest may report GSO but not support it.
-        io = Io::Sendmmsg;
+        spec.io = Io::Sendmmsg;
     }
-    probe.pacing = pacing(&study.link_config, cell, &probe);
-    if Generator::of(cell).is_other() {
-        // What it counts, and what the interfaces count, is the whole test.
-        probe.warmup_ns = 0;
-    }
-    let mut spec = TrialSpec::new(token(seed, trial), cell, probe);
-    spec.io = io;
     spec.cpu_scope = rig.cpu_scope(cell);
     // A machine may have another congestion control than the one that Linux comes with, and some pace by what they
     // learn in the first moments of a connection.
@@ -51,6 +43,21 @@ fn has_gso(system: &System) -> bool {
     matches!(system, System::Namespace | System::Localhost | System::Ssh(_))
 }
 
+/// The specification of a study's trial, as far as it does not depend on the rig.
+pub fn spec_without_rig(study: &Study, token: u32, trial: &Trial) -> TrialSpec {
+    let cell = &trial.cell;
+    let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
+    let io = io(&study.link_config, cell, &probe);
+    probe.pacing = pacing(&study.link_config, cell, &probe);
+    if Generator::of(cell).is_other() {
+        // What it counts, and what the interfaces count, is the whole test.
+        probe.warmup_ns = 0;
+    }
+    let mut spec = TrialSpec::new(token, cell, probe);
+    spec.io = io;
+    spec
+}
+
 /// The seed of a trial's path, below 2^53: that of the campaign, the block and the position.
 pub(super) fn trial_seed(seed: u64, trial: &Trial) -> u64 {
     let number = u64::from(trial.block) << 32 | u64::from(trial.position);
@@ -63,22 +70,34 @@ fn token(seed: u64, trial: &Trial) -> u32 {
         ^ trial.block.wrapping_mul(0x9e37_79b1).wrapping_add(trial.position.wrapping_mul(0x85eb_ca6b))
 }
 
-/// I/O mode of a trial: the study's choice, else the default. On a link of known rate the goal is to fill the link,
-/// so UDP uses GSO batches, which are segmented before the link. Otherwise the goal is to measure the stack, so each
-/// message passes through the whole stack separately.
+/// What a flood is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// To fill a path, whose rate is then measured.
+    FillPath,
+    /// To measure what each message costs in the stack.
+    LoadStack,
+}
+
+/// The I/O mode where none is named. To fill a path, UDP uses GSO batches, which are segmented before the link; else
+/// each message passes through the whole stack separately. Messages on a schedule and in a closed loop are sent one
+/// per call.
+pub fn choose_io(goal: Goal, probe: Probe, pacing: Pacing, transport: Transport) -> Io {
+    match (probe, pacing, transport, goal) {
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, Transport::Udp, Goal::FillPath) => Io::Gso,
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, ..) => Io::Sendmmsg,
+        _ => Io::Send,
+    }
+}
+
+/// I/O mode of a trial: the study's choice, else the default. On a link of known rate the goal is to fill the link.
 fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
     if let Some(IoChoice::Path(io)) = cell.settings.io {
         return io;
     }
-    match (probe.probe, probe.pacing, cell.transport) {
-        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, Transport::Udp)
-            if link_config.rate.is_some() && !link_config.offloads && fits_a_packet(link_config, cell) =>
-        {
-            Io::Gso
-        }
-        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, _) => Io::Sendmmsg,
-        _ => Io::Send,
-    }
+    let is_limited = link_config.rate.is_some() && !link_config.offloads && fits_a_packet(link_config, cell);
+    let goal = if is_limited { Goal::FillPath } else { Goal::LoadStack };
+    choose_io(goal, probe.probe, probe.pacing, cell.transport)
 }
 
 /// When a trial's messages are sent. Pacing at the link's rate becomes the schedule for that rate.

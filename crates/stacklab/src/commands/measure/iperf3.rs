@@ -7,7 +7,8 @@ use crate::commands::measure::{direction, print, refuse};
 use crate::failure::{Failure, campaign_error};
 use stacklab_agent::client::{AgentAddress, addresses, both_families, unreachable};
 use stacklab_agent::target::name_failures;
-use stacklab_campaign::single::{MeasureRequest, plan};
+use stacklab_campaign::single::{MeasureRequest, study_of_one};
+use stacklab_campaign::trial::spec::spec_without_rig;
 use stacklab_model::{
     CpuScope, Direction, Family, Io, Length, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
 };
@@ -44,7 +45,9 @@ pub(super) fn measure_iperf3(
     let mut failed = Vec::new();
     for address in addresses(&common.target())? {
         let way = Way::to(address, common)?;
-        let (trial, spec) = plan(request, way.family(), direction, false, 0)?;
+        let study = study_of_one(request, way.describe(common), way.family(), direction)?;
+        let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
+        let spec = spec_without_rig(&study, 0, &trial);
         match way.run(&trial, spec, direction, interrupted, true) {
             Ok(run) => {
                 name_failures(&failed, &way.there);
@@ -97,6 +100,10 @@ impl Way {
         let here = route_to(&there.address, common.target().source_to(&there.address))
             .map_err(Failure::unreachable)?;
         Ok(Way { here, there })
+    }
+
+    fn describe(&self, common: &CommonOptions) -> String {
+        format!("to the iperf3 server {}: {} over {}", common.host, self.there, self.here.interface)
     }
 
     fn family(&self) -> Family {
@@ -170,10 +177,7 @@ fn against(
     };
     comparison.measure(description, CpuScope::Host, vec![host], |study, _, trials| {
         let runs = trials.iter().map(|trial| {
-            let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
-            if let Some(probe) = study.probe(trial.probe) {
-                *spec.probe = probe.clone();
-            }
+            let spec = spec_without_rig(study, 0, trial);
             let way = &ways[&trial.cell.family];
             patiently(was_tried || trial.block > 0, || {
                 way.run(trial, spec.clone(), direction, interrupted, false)

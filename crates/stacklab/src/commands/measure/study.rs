@@ -3,9 +3,9 @@
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::refuse;
 use crate::failure::Failure;
-use stacklab_campaign::single::{
-    BLOCKS, MAX_MORE_NS, MIN_BLOCKS, MeasureRequest, SAMPLE_BUFFER, SAMPLE_NS, best_io, default_size,
-};
+use stacklab_campaign::single::{MeasureRequest, default_size};
+use stacklab_campaign::slow_path::{BLOCKS, MAX_MORE_NS, MIN_BLOCKS, SAMPLE_BUFFER, SAMPLE_NS};
+use stacklab_campaign::trial::spec::{Goal, choose_io};
 use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
 use stacklab_study::Study;
 
@@ -162,7 +162,7 @@ pub(super) fn study_text(
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
     let way = if common.reverse { "from" } else { "to" };
     let is_stream = probe == Probe::Stream;
-    let io = request.io.unwrap_or(best_io(probe, pacing, transport));
+    let io = request.io.unwrap_or(choose_io(Goal::FillPath, probe, pacing, transport));
     let tuning = &request.tuning;
     let key = |key| format!("probe.{probe}.{key}");
     let mut study =

@@ -7,12 +7,13 @@ use crate::commands::measure::study::{
 use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
-use stacklab_campaign::single::{MeasureRequest, check, plan};
+use stacklab_campaign::single::{MeasureRequest, check, study_of_one};
 use stacklab_campaign::sources::StudySource;
+use stacklab_campaign::trial::spec::spec_without_rig;
 use stacklab_model::{
-    CpuScope, Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec,
-    Tuning,
+    Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, Trial, TrialSpec, Tuning,
 };
+use stacklab_study::Study;
 
 #[derive(Parser)]
 struct Line {
@@ -29,18 +30,22 @@ fn request(line: &str) -> MeasureRequest {
     options(line).unwrap_or_else(|error| panic!("{line}: {error}")).request()
 }
 
+fn study_of(request: &MeasureRequest, direction: Direction) -> Result<Study, CampaignError> {
+    study_of_one(request, "a title".to_owned(), Family::Ipv4, direction)
+}
+
 fn spec(line: &str) -> TrialSpec {
-    let options = options(line).unwrap();
-    let request = options.request();
+    let request = request(line);
     check(&request).unwrap();
-    plan(&request, Family::Ipv6, Direction::Forward, false, 7).unwrap().1
+    let study = study_of(&request, Direction::Forward).unwrap();
+    let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
+    spec_without_rig(&study, 7, &trial)
 }
 
 /// Why a valid command line is refused.
 fn refused(line: &str) -> String {
     let request = request(line);
-    match check(&request).and_then(|()| plan(&request, Family::Ipv4, Direction::Forward, false, 7).map(drop))
-    {
+    match check(&request).and_then(|()| study_of(&request, Direction::Forward).map(drop)) {
         Err(CampaignError::Usage(reason)) => reason,
         other => panic!("{line}: {other:?}"),
     }
@@ -85,7 +90,7 @@ fn short_options_mean_what_they_mean_to_iperf3() {
         let common = options.common();
         common.reverse && common.ipv4 && common.port() == 7000
     }));
-    assert_eq!(spec("echo host --poll 50").poll_ns, 50_000);
+    assert_eq!(request("echo host --poll 50").poll_ns, 50_000);
     for (line, is_at_interface) in [("echo host --at-interface", true), ("echo host", false)] {
         let metrics = spec(line).probe.metrics.clone();
         assert_eq!(metrics.contains(&Metric::RttInterface), is_at_interface, "{line}");
@@ -117,17 +122,14 @@ fn io_is_the_fastest_unless_it_is_named() {
 #[test]
 fn the_cell_tells_what_is_not_as_usual() {
     let line = "tcp host -R -P 2 -C cubic";
-    let (trial, _) = plan(&request(line), Family::Ipv4, Direction::Reverse, false, 7).unwrap();
-    let level = |factor| trial.cell.level(factor);
-    assert_eq!((level(Factor::Direction), level(Factor::Flows)), ("reverse".to_owned(), "2".to_owned()));
-    assert_eq!((level(Factor::CongestionControl), level(Factor::Dscp)), ("cubic".to_owned(), String::new()));
-}
-
-#[test]
-fn hosts_on_one_machine_share_its_processors() {
-    for (shared, scope) in [(true, CpuScope::Shared), (false, CpuScope::Host)] {
-        let (_, spec) = plan(&request("udp host"), Family::Ipv6, Direction::Forward, shared, 7).unwrap();
-        assert_eq!(spec.cpu_scope, scope);
+    let study = study_of(&request(line), Direction::Reverse).unwrap();
+    for (factor, level) in [
+        (Factor::Direction, "reverse"),
+        (Factor::Flows, "2"),
+        (Factor::CongestionControl, "cubic"),
+        (Factor::Dscp, ""),
+    ] {
+        assert_eq!(study.cells[0].level(factor), level, "{factor}");
     }
 }
 

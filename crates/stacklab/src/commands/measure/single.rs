@@ -1,0 +1,89 @@
+//! `stacklab measure` with an agent: a study of one cell, measured once, whose figures are kept if it is interrupted.
+
+use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::{direction, print, reach};
+use crate::failure::Failure;
+use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
+use stacklab_campaign::single::{MeasureRequest, study_of_one};
+use stacklab_campaign::sources::new_seed;
+use stacklab_model::{
+    Direction, Family, HostFacts, Length, ProbeSpec, Trial, count, print_duration, say, say_part,
+};
+use stacklab_study::Plan;
+use stacklab_traffic::host::zone::route_to;
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::sign_of_life::SignOfLife;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+
+pub(super) fn measure_once(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    interrupted: &'static AtomicBool,
+) -> Result<(), Failure> {
+    let (there, address) = reach(common, &[], interrupted)?;
+    let (_process, here) = AgentProcess::here(interrupted)?;
+    let direction = direction(common, request);
+    let route = route_to(&address.address, common.target().source_to(&address.address))
+        .map_err(Failure::unreachable)?;
+    let family = Family::of(route.address.ip());
+    let way_word = if common.reverse { "from" } else { "to" };
+    let title = format!("{} {} {way_word} {}", request.transport, request.probe, common.host);
+    let study = study_of_one(request, title, family, direction)?;
+    let ways = BTreeMap::from([(family, Way { here: route, there: address.address })]);
+    let mut rigs = Rigs::both_families(common.host.clone(), ways, false, [here, there])?;
+    let facts: Vec<HostFacts> = rigs.hosts()?.into_iter().map(|host| host.facts).collect();
+    let plan = Plan::new(&study, new_seed());
+    let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
+    let waiting = WaitingLine::show(&study.probes[0]);
+    let single = rigs.run_once(&study, &plan, &trial, request.poll_ns)?;
+    drop(waiting);
+    // The sender of the data is the first.
+    let mut facts: Vec<&HostFacts> = facts.iter().collect();
+    if direction == Direction::Reverse {
+        facts.reverse();
+    }
+    let printed = print(common, request, direction, &single.run, &facts);
+    if let Some(ns) = single.interrupted_after_ns {
+        say!("stacklab: the figures are of {}, until the interruption", print_duration(ns));
+        return Err(AgentError::Interrupted.into());
+    }
+    printed
+}
+
+/// On a terminal a line with the expected duration, which is erased afterwards. It changes, and elsewhere a line is
+/// printed, every five seconds only: packets are counted meanwhile.
+struct WaitingLine {
+    is_erased: bool,
+    _sign_of_life: SignOfLife,
+}
+
+impl WaitingLine {
+    fn show(probe: &ProbeSpec) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let what = match probe.length {
+            Length::Time(ns) => format!("measuring for {}", print_duration(probe.warmup_ns + ns)),
+            Length::Packets(packets) => format!("measuring {}", count(packets, "message")),
+        };
+        if is_terminal {
+            say_part!("{what} ...");
+            let _ = io::stderr().flush();
+        }
+        let sign_of_life = SignOfLife::new(move |what, seconds| match is_terminal {
+            true => say_part!("\r\x1b[K{what} ... {seconds} s so far"),
+            false => say!("stacklab: {what}: {seconds} s so far"),
+        });
+        sign_of_life.begin(what);
+        WaitingLine { is_erased: is_terminal, _sign_of_life: sign_of_life }
+    }
+}
+
+impl Drop for WaitingLine {
+    fn drop(&mut self) {
+        if self.is_erased {
+            // Return to the start of the line and clear it.
+            say_part!("\r\x1b[K");
+        }
+    }
+}
