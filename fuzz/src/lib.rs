@@ -27,14 +27,14 @@ pub use records::{record, records, report, reports};
 pub use stamp::stamp;
 pub use studies::study;
 #[cfg(feature = "fuzzer")]
-pub use sys::{limited, prepare};
+pub use sys::{prepare, run_within_limit};
 pub use tools::{generator_output, import, iperf3, path_answer};
 
 /// A target, and the function that it is.
-pub type Target = (&'static str, fn(&[u8]));
+pub type FuzzTarget = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 27] = [
+pub const TARGETS: [FuzzTarget; 27] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),

@@ -5,7 +5,7 @@ use stacklab_guests::Placement;
 use stacklab_model::{
     CellSettings, IoChoice, Rate, Services, System, Systems, parse_duration, parse_ratio, print_duration,
 };
-use stacklab_serve::fuzzing::is_served;
+use stacklab_serve::fuzzing::admits_request;
 use stacklab_testbed::fuzzing::is_process;
 use stacklab_traffic::agent::Network;
 use stacklab_traffic::fuzzing::proc_files;
@@ -64,7 +64,7 @@ pub fn page_request(data: &[u8]) {
     let has_token = data.windows(TOKEN.len()).any(|window| window == TOKEN.as_bytes());
     for address in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
         let bound = SocketAddr::from((address, 8000));
-        if is_served(bound, TOKEN, &headers, &query) {
+        if admits_request(bound, TOKEN, &headers, &query) {
             assert!(has_token);
             let host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
             let host =
@@ -83,5 +83,5 @@ pub fn proc(data: &[u8]) {
     let _ = text.lines().take(8).map(is_process).count();
     let load =
         other_load::between(text.split_once('\0').map_or([&text, &text], |(before, after)| [before, after]));
-    assert!((0.0..=1.0).contains(&load.taken()), "{load:?}");
+    assert!((0.0..=1.0).contains(&load.share_of_others()), "{load:?}");
 }

@@ -47,11 +47,11 @@ impl Output {
 /// # Errors
 /// Why there is none, as the program prints it.
 pub(crate) fn output_of(record: &[u8], output: Output) -> Result<Vec<Vec<u8>>, String> {
-    files(record, output).map_err(printed)
+    files(record, output).map_err(format_error)
 }
 
 /// An error as the program prints it.
-fn printed(error: Box<dyn Error>) -> String {
+fn format_error(error: Box<dyn Error>) -> String {
     printable_lines(&error.to_string())
 }
 
@@ -88,7 +88,7 @@ fn to_json(page: &Page) -> Vec<u8> {
 /// # Errors
 /// Why that cannot be done, as the program prints it.
 pub(crate) fn read_all(record: &[u8]) -> Result<(), String> {
-    fuzzing::read(record).map_err(Into::into).and_then(|record| all_of(&record)).map_err(printed)
+    fuzzing::read(record).map_err(Into::into).and_then(|record| all_of(&record)).map_err(format_error)
 }
 
 /// Reads all that a record has, as the page does of one that may be damaged.
@@ -96,7 +96,10 @@ pub(crate) fn read_all(record: &[u8]) -> Result<(), String> {
 /// # Errors
 /// Why that cannot be done, as the program prints it.
 pub(crate) fn read_all_unchecked(record: &[u8]) -> Result<(), String> {
-    fuzzing::open_unchecked(record).map_err(Into::into).and_then(|record| all_of(&record)).map_err(printed)
+    fuzzing::open_unchecked(record)
+        .map_err(Into::into)
+        .and_then(|record| all_of(&record))
+        .map_err(format_error)
 }
 
 fn all_of(record: &Record) -> Result<(), Box<dyn Error>> {

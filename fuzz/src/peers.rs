@@ -3,7 +3,7 @@
 use crate::Bytes;
 use serde_json::Value;
 use stacklab_agent::auth::{AddressPair, Gate};
-use stacklab_agent::fuzzing::{admitted, handshake_lines};
+use stacklab_agent::fuzzing::{admit_response, handshake_lines};
 use stacklab_agent::key::Key;
 use stacklab_fleet::fuzzing as fleet;
 use stacklab_model::{
@@ -209,7 +209,9 @@ pub fn greeting(data: &[u8]) {
     }
     let here = AddressPair { peer: COORDINATOR.into(), local: AGENT.into() };
     for gate in &*GATES {
-        if let Some(addresses) = admitted(gate, [&CHALLENGE.to_owned(), &String::new()], here.clone(), data) {
+        if let Some(addresses) =
+            admit_response(gate, [&CHALLENGE.to_owned(), &String::new()], here.clone(), data)
+        {
             assert_eq!(addresses, std::slice::from_ref(&here));
         }
     }
@@ -223,7 +225,7 @@ pub fn message_header(data: &[u8]) {
         if let Some(header) = Header::read(data, token) {
             let mut written = [0xff; 32];
             header.write(&mut written);
-            Header::write_reflected(&mut written, Header::reflected_ns(data));
+            Header::write_reflection_time(&mut written, Header::reflected_ns(data));
             assert_eq!(Header::read(&written, token), Some(header));
             assert_eq!(Header::read(&written, !token), None);
             assert_eq!(Header::reflected_ns(&written), Header::reflected_ns(data));

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::tempdir;
 
 /// A record that others are made of.
-struct Kept {
+struct BaseRecord {
     file: Vec<u8>,
     /// Its runs have the numbers 1 to this one.
     runs: i64,
@@ -27,11 +27,11 @@ const ECHO: Option<[&str; 2]> = Some(["udp", "echo"]);
 const STREAM: Option<[&str; 2]> = Some(["tcp", "stream"]);
 
 /// A kept record, and the same as an interleaved campaign's.
-static WHOLE: LazyLock<[Kept; 2]> = LazyLock::new(|| {
+static WHOLE: LazyLock<[BaseRecord; 2]> = LazyLock::new(|| {
     [make_kept(None, false, RecordFormat::Present), make_kept(None, true, RecordFormat::Present)]
 });
 /// The same with the runs of one transport and one probe only: an input takes a tenth of the time. One is of format 7.
-static SMALL: LazyLock<[Kept; 4]> = LazyLock::new(|| {
+static SMALL: LazyLock<[BaseRecord; 4]> = LazyLock::new(|| {
     [
         make_kept(ECHO, false, RecordFormat::Present),
         make_kept(ECHO, true, RecordFormat::Seven),
@@ -48,7 +48,7 @@ enum RecordFormat {
 }
 
 /// The kept record, with the runs of all or only one transport and probe.
-fn make_kept(only: Option<[&str; 2]>, is_interleaved: bool, format: RecordFormat) -> Kept {
+fn make_kept(only: Option<[&str; 2]>, is_interleaved: bool, format: RecordFormat) -> BaseRecord {
     let folder = tempdir().expect("a temporary folder");
     let mut path = folder.path().join("record.stacklab");
     fs::write(&path, include_bytes!("../../tests/records/kept.stacklab")).expect("a record is written");
@@ -71,7 +71,7 @@ fn make_kept(only: Option<[&str; 2]>, is_interleaved: bool, format: RecordFormat
     open.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;")
         .expect("its own file");
     open.set_prepared_statement_cache_capacity(COLUMNS.len());
-    Kept { file: fs::read(&path).expect("it was written"), runs, open: Mutex::new(open) }
+    BaseRecord { file: fs::read(&path).expect("it was written"), runs, open: Mutex::new(open) }
 }
 
 /// Writes what a record holds into a new one, which has the present format.
@@ -197,7 +197,7 @@ const COLUMNS: [(&str, &str); 54] = [
 /// may be damaged. All of it is read or it is refused.
 pub fn record(data: &[u8]) {
     let is_unchecked = data.first().is_some_and(|choice| choice & 4 != 0);
-    with_changed(data, &*SMALL, |record| {
+    with_changed_record(data, &*SMALL, |record| {
         printable(if is_unchecked { read_all_unchecked(record) } else { read_all(record) })
     });
 }
@@ -205,7 +205,7 @@ pub fn record(data: &[u8]) {
 /// As [`record`], but both ways, and of a whole record.
 pub fn records(data: &[u8]) {
     for kept in [&SMALL[..], &WHOLE[..]] {
-        with_changed(data, kept, |record| {
+        with_changed_record(data, kept, |record| {
             [printable(read_all(record)), printable(read_all_unchecked(record))]
         });
     }
@@ -214,7 +214,7 @@ pub fn records(data: &[u8]) {
 /// A changed small record, and by the other bits of its first byte one report, page, set of figures or export of it.
 /// That is made or refused; nothing of it changes a terminal, and what machines read parses.
 pub fn report(data: &[u8]) {
-    with_changed(data, &*SMALL, |record| holds(record, chosen(data)));
+    with_changed_record(data, &*SMALL, |record| holds(record, chosen(data)));
 }
 
 fn chosen(data: &[u8]) -> Output {
@@ -227,7 +227,7 @@ fn chosen(data: &[u8]) -> Output {
 pub fn reports(data: &[u8]) {
     let outputs = if data.len() == 1 { vec![chosen(data)] } else { Output::ALL.to_vec() };
     for kept in [&SMALL[..], &WHOLE[..]] {
-        with_changed(data, kept, |record| outputs.iter().for_each(|output| holds(record, *output)));
+        with_changed_record(data, kept, |record| outputs.iter().for_each(|output| holds(record, *output)));
     }
 }
 
@@ -274,7 +274,7 @@ fn printable<T>(made: Result<T, String>) -> Option<T> {
 }
 
 /// Gives a changed record. SQLite refuses some changes.
-fn with_changed<T>(data: &[u8], kept: &[Kept], act: impl FnOnce(&[u8]) -> T) {
+fn with_changed_record<T>(data: &[u8], kept: &[BaseRecord], act: impl FnOnce(&[u8]) -> T) {
     let mut bytes = Bytes(data);
     let choice = bytes.number(1) as usize;
     let kept = &kept[(choice >> 1 & 1 | choice >> 6 & 2) % kept.len()];
@@ -300,7 +300,7 @@ fn with_bytes(kept: &[u8], mut bytes: Bytes) -> Vec<u8> {
 
 /// Each change: a column, a row, a kind, and the value; texts with two bytes for their length, which packed columns
 /// have compressed. A column of the other format changes nothing.
-fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
+fn with_values(kept: &BaseRecord, mut bytes: Bytes) -> Option<Vec<u8>> {
     let open = kept.open.lock().unwrap_or_else(PoisonError::into_inner);
     open.execute_batch("BEGIN").expect("nothing else has it open");
     while !bytes.is_over() {
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    fn read_version(kept: &Kept) -> i64 {
+    fn read_version(kept: &BaseRecord) -> i64 {
         let open = kept.open.lock().unwrap();
         open.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
     }

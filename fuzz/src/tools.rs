@@ -13,7 +13,8 @@ use stacklab_protocols::iperf3::{
 /// The first byte chooses a format, or that it is found from the content.
 pub fn import(data: &[u8]) {
     let mut data = Bytes(data);
-    let chosen = Format::names().get(data.number(1) as usize % 11).and_then(|name| Format::named(name));
+    let chosen =
+        Format::names().get(data.number(1) as usize % 11).and_then(|name| Format::find_by_name(name));
     let file = match read(data.0, chosen) {
         Ok(file) => file,
         Err(error) => {

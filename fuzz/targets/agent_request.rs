@@ -1,4 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::agent_request`].
 #![no_main]
-use stacklab_fuzz::{agent_request, limited, prepare};
-libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(agent_request, data));
+use stacklab_fuzz::{agent_request, prepare, run_within_limit};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| run_within_limit(agent_request, data));

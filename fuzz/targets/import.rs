@@ -1,4 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::import`].
 #![no_main]
-use stacklab_fuzz::{import, limited, prepare};
-libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(import, data));
+use stacklab_fuzz::{import, prepare, run_within_limit};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| run_within_limit(import, data));

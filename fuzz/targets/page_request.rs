@@ -1,4 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::page_request`].
 #![no_main]
-use stacklab_fuzz::{limited, page_request, prepare};
-libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(page_request, data));
+use stacklab_fuzz::{page_request, prepare, run_within_limit};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| run_within_limit(page_request, data));

@@ -96,7 +96,7 @@ fn planned(radio: &Radio, frame: &Seen) -> Ppdu {
 /// Captures pings of both families, and checks each frame's time and FCS.
 fn capture(security: Security) -> Vec<Seen> {
     let program = Program::new();
-    let spec = WifiSpec::with_security(security).captured();
+    let spec = WifiSpec::with_security(security).with_capture();
     let network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
     for (word, _, receiver) in ADDRESSES {
         let count = PINGS.to_string();

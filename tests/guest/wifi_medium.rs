@@ -7,7 +7,7 @@ use crate::support;
 
 use stacklab_guests::WifiHosted;
 use stacklab_model::wifi::{
-    AccessCategory, Aggregate, Band, Edca, Exchange, Role, Security as Cipher, WifiClock, WifiSettings,
+    AccessCategory, Aggregate, Band, Edca, FrameExchange, Role, Security as Cipher, WifiClock, WifiSettings,
     mpdu_bytes,
 };
 use stacklab_model::{Cell, Family, HostReport, SizeOf, Transport};
@@ -22,7 +22,7 @@ fn network(program: &Program, settings: WifiSettings, security: Security) -> Net
 }
 
 /// The exchange of a frame with a packet of these bytes.
-fn exchange(packet_bytes: u32, cipher: Cipher) -> Exchange {
+fn exchange(packet_bytes: u32, cipher: Cipher) -> FrameExchange {
     let radio = WifiSettings::default().radio().unwrap();
     let mut aggregate = Aggregate::new(&radio);
     aggregate.push(mpdu_bytes(cipher, packet_bytes));

@@ -163,7 +163,7 @@ fn stopped_program_is_killed_with_all_its_children() {
     let script = ["-c", "sleep 600 & echo $!; kill -STOP $$"].map(str::to_owned);
     let mut tool = folder.start(&testbed.hosts()[0], "sh", Path::new("/bin/sh"), &script).unwrap();
     assert_eq!(tool.wait(Instant::now() + Duration::from_millis(500), || false).unwrap(), None);
-    let child: u32 = tool.printed(100).trim().parse().unwrap();
+    let child: u32 = tool.printed_text(100).trim().parse().unwrap();
     let state = || {
         let status = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
         status.rsplit_once(") ").map(|(_, rest)| rest.chars().next().unwrap())

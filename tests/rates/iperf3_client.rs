@@ -4,7 +4,7 @@ use crate::support;
 
 use serde_json::{Value, json};
 use stacklab_model::Family;
-use stacklab_protocols::iperf3::{MAX_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
+use stacklab_protocols::iperf3::{MAX_PARAMETER_BYTES, Parameters, State, frame_text, text_bytes};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
@@ -225,7 +225,7 @@ fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
         let bytes = own["streams"][0]["bytes"].as_u64().unwrap() * times;
         let end_time = began.elapsed().as_secs_f64();
         let results = json!({ "streams": [{ "id": 1, "bytes": bytes, "end_time": end_time }] });
-        control.write_all(&framed(&results.to_string())).unwrap();
+        control.write_all(&frame_text(&results.to_string())).unwrap();
         tell(&mut control, State::DisplayResults);
         control.read_exact(&mut [0]).unwrap();
         control.shutdown(Shutdown::Both).unwrap();

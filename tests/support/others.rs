@@ -71,7 +71,7 @@ fn taken() -> [f64; 2] {
     // What began since is the test's own: guests' processes may have lost their parents.
     load.processes.retain(|process| process.ran_before);
     let all = load.stolen + UserTime::taken_since(since.user, &load);
-    [load.taken(), load.taken().max(all.min(1.0))]
+    [load.share_of_others(), load.share_of_others().max(all.min(1.0))]
 }
 
 /// Starts observing: a later panic then reports the other load.

@@ -15,7 +15,7 @@ pub struct Rule {
 
 /// How a comparison ended.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct EndedComparison {
     /// Its verdict.
     pub verdict: Verdict,
     /// The range of a claim.
@@ -27,7 +27,11 @@ pub struct Ended {
 }
 
 /// Runs a campaign. `pair` gives the next block of a comparison, by its number: (baseline, candidate).
-pub fn campaign(questions: &[Question], rule: Rule, pair: impl FnMut(usize) -> (f64, f64)) -> Vec<Ended> {
+pub fn campaign(
+    questions: &[Question],
+    rule: Rule,
+    pair: impl FnMut(usize) -> (f64, f64),
+) -> Vec<EndedComparison> {
     campaign_of(questions, rule, false, pair)
 }
 
@@ -37,7 +41,7 @@ pub fn campaign_of(
     rule: Rule,
     goes_on: bool,
     mut pair: impl FnMut(usize) -> (f64, f64),
-) -> Vec<Ended> {
+) -> Vec<EndedComparison> {
     let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); questions.len()];
     let mut settled: Vec<Option<Verdict>> = vec![None; questions.len()];
     for block in 1..=rule.max {
@@ -51,7 +55,7 @@ pub fn campaign_of(
             let mut evidence = Vec::new();
             for (number, question) in questions.iter().enumerate() {
                 evidence.push(match &settled[number] {
-                    Some(verdict) => Evidence::settled(verdict.clone()),
+                    Some(verdict) => Evidence::of_verdict(verdict.clone()),
                     None => Evidence::of_pairs(question, &pairs[number]),
                 });
             }
@@ -70,7 +74,7 @@ pub fn campaign_until_precise(
     rule: Rule,
     target: f64,
     mut pair: impl FnMut(usize) -> (f64, f64),
-) -> Vec<Ended> {
+) -> Vec<EndedComparison> {
     let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); questions.len()];
     for (number, pairs) in pairs.iter_mut().enumerate() {
         let question = &questions[number];
@@ -95,14 +99,14 @@ fn end(
     pairs: Vec<Vec<(f64, f64)>>,
     settled: &[Option<Verdict>],
     ending: Ending,
-) -> Vec<Ended> {
+) -> Vec<EndedComparison> {
     let mut evidence = Vec::new();
     for (question, pairs) in questions.iter().zip(&pairs) {
         evidence.push(Evidence::of_pairs(question, pairs).with_at_least(rule.min));
     }
     let conclusions = conclude(settled, questions, &mut evidence, ending);
     let all = conclusions.into_iter().zip(evidence).zip(pairs);
-    all.map(|((Conclusion { verdict, claimed_interval }, found), pairs)| Ended {
+    all.map(|((Conclusion { verdict, claimed_interval }, found), pairs)| EndedComparison {
         verdict,
         claimed_interval,
         paired: found.paired,
@@ -128,7 +132,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds a campaign whose arms differ by `ratio`.
-    pub fn add(&mut self, ended: &Ended, ratio: f64) {
+    pub fn add(&mut self, ended: &EndedComparison, ratio: f64) {
         match ended.verdict {
             Verdict::Better(_) => self.better += 1,
             Verdict::Equivalent => self.equivalent += 1,

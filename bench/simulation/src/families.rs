@@ -1,6 +1,6 @@
 //! Families of comparisons: which share of the claims of a report is false.
 
-use crate::campaign::{Ended, Rule, campaign_of, question};
+use crate::campaign::{EndedComparison, Rule, campaign_of, question};
 use crate::runs::{Simulation, Spread};
 use stacklab_model::{Interval, Metric, Verdict};
 
@@ -67,7 +67,7 @@ pub fn weak() -> Vec<Comparisons> {
 
 /// What campaigns of a family gave, on average.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
+pub struct FamilyResults {
     /// Share of false claims among the claims of a report, `better` and `equivalent` together; 0 without claims.
     pub false_claims: f64,
     /// Share of reports with a false claim.
@@ -89,12 +89,12 @@ pub struct Found {
 }
 
 /// Simulates campaigns of a family.
-pub fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> Found {
+pub fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> FamilyResults {
     // Each arm's log figure has half of the pair's variance.
     let arm_sd = family.sd / std::f64::consts::SQRT_2;
     let mut simulation = Simulation::new(seed, Spread::LogNormal, arm_sd);
     let questions = vec![question(Metric::Throughput, MARGIN); family.effects.len()];
-    let mut sum = Found::default();
+    let mut sum = FamilyResults::default();
     let mut rightly = 0.0;
     for _ in 0..count {
         let ended = campaign_of(&questions, rule, family.goes_on, |number| {
@@ -105,7 +105,7 @@ pub fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> F
         add_campaign(&mut sum, &claims, &ended, &family.effects);
     }
     let mean = |sum: f64| sum / count as f64;
-    Found {
+    FamilyResults {
         false_claims: mean(sum.false_claims),
         any_false: mean(sum.any_false),
         better: mean(sum.better),
@@ -134,7 +134,7 @@ struct Claims {
 }
 
 impl Claims {
-    fn of(ended: &[Ended], effects: &[f64]) -> Self {
+    fn of(ended: &[EndedComparison], effects: &[f64]) -> Self {
         let mut claims = Claims::default();
         for (one, effect) in ended.iter().zip(effects) {
             match &one.verdict {
@@ -150,7 +150,7 @@ impl Claims {
         claims
     }
 
-    fn add_better(&mut self, one: &Ended, level: &str, effect: f64) {
+    fn add_better(&mut self, one: &EndedComparison, level: &str, effect: f64) {
         let is_wrong = effect == 0.0 || (effect > 0.0) != (level == "ipv6");
         let paired = one.paired.as_ref().expect("claims have pairs");
         self.count += 1.0;
@@ -167,15 +167,15 @@ fn is_beyond_margin(effect: f64) -> bool {
     effect.abs() >= MARGIN.ln_1p() - 1e-12
 }
 
-fn add_campaign(sum: &mut Found, claims: &Claims, ended: &[Ended], effects: &[f64]) {
+fn add_campaign(sum: &mut FamilyResults, claims: &Claims, ended: &[EndedComparison], effects: &[f64]) {
     let n = effects.len() as f64;
     let ranges = [claims.better, claims.equivalent, claims.better.with(claims.equivalent)];
     for (sum, ranges) in sum.missed.iter_mut().zip(ranges) {
-        *sum += ranges.missed();
+        *sum += ranges.find_miss_rate();
     }
     sum.false_claims += if claims.count > 0.0 { claims.wrong / claims.count } else { 0.0 };
     sum.any_false += f64::from(u8::from(claims.wrong > 0.0));
-    sum.missed_plainly += claims.plain.missed();
+    sum.missed_plainly += claims.plain.find_miss_rate();
     claims.exaggerations.iter().for_each(|one| sum.exaggeration += one);
     sum.better += share_of(ended, effects, is_beyond_margin, |verdict| matches!(verdict, Verdict::Better(_)));
     sum.equivalent +=
@@ -186,7 +186,7 @@ fn add_campaign(sum: &mut Found, claims: &Claims, ended: &[Ended], effects: &[f6
 
 /// The share of right verdicts among the comparisons with such an effect.
 fn share_of(
-    ended: &[Ended],
+    ended: &[EndedComparison],
     effects: &[f64],
     is_of: impl Fn(f64) -> bool,
     is_right: impl Fn(&Verdict) -> bool,
@@ -220,7 +220,7 @@ impl Ranges {
     }
 
     /// The share that misses; 0 without claims.
-    fn missed(self) -> f64 {
+    fn find_miss_rate(self) -> f64 {
         self.missed / self.claims.max(1.0)
     }
 }

@@ -1,6 +1,6 @@
 //! Fleets: whether the difference over pairs of hosts, their spread and its claims are right.
 
-use crate::campaign::{Ended, Rule, campaign, question};
+use crate::campaign::{EndedComparison, Rule, campaign, question};
 use crate::runs::{SKEWED_MEAN, SKEWED_SD, Simulation, Spread};
 use stacklab_analysis::OverPairs;
 use stacklab_model::{
@@ -14,7 +14,7 @@ const SD: f64 = 0.02;
 
 /// How noisy the pairs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noise {
+pub enum FleetNoise {
     /// All alike.
     Equal,
     /// Each by a separate factor, up to 11 between the quietest and the noisiest.
@@ -57,7 +57,7 @@ impl Truths {
 
 /// A fleet.
 #[derive(Debug, Clone, Copy)]
-pub struct Fleet {
+pub struct SimulatedFleet {
     /// Pairs of hosts.
     pub pairs: usize,
     /// Standard deviation of the pairs' true log ratios.
@@ -65,7 +65,7 @@ pub struct Fleet {
     /// How these are distributed.
     pub truths: Truths,
     /// How noisy the pairs are.
-    pub noise: Noise,
+    pub noise: FleetNoise,
     /// When a pair is looked at.
     pub rule: Rule,
 }
@@ -74,13 +74,13 @@ pub struct Fleet {
 pub const RULES: [Rule; 2] = [Rule { min: 8, max: 8 }, Rule { min: 8, max: 40 }];
 
 /// The fleets that are simulated.
-pub fn all() -> Vec<Fleet> {
+pub fn all() -> Vec<SimulatedFleet> {
     let mut all = Vec::new();
     for pairs in [2, 3, 5, 20] {
         for spread in [0.0, 0.05] {
-            for noise in [Noise::Equal, Noise::Unequal, Noise::OneNoisy] {
+            for noise in [FleetNoise::Equal, FleetNoise::Unequal, FleetNoise::OneNoisy] {
                 let truths = Truths::Normal;
-                all.extend(RULES.map(|rule| Fleet { pairs, spread, truths, noise, rule }));
+                all.extend(RULES.map(|rule| SimulatedFleet { pairs, spread, truths, noise, rule }));
             }
         }
     }
@@ -89,7 +89,7 @@ pub fn all() -> Vec<Fleet> {
 
 /// What fleets gave, on average.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
+pub struct FleetResults {
     /// Share of the 95 % intervals that cover the mean difference.
     pub covered: f64,
     /// Half their width, as a logarithm.
@@ -105,9 +105,9 @@ pub struct Found {
 }
 
 /// Simulates fleets of one comparison.
-pub fn simulate(count: usize, seed: u128, fleet: &Fleet) -> Found {
+pub fn simulate(count: usize, seed: u128, fleet: &SimulatedFleet) -> FleetResults {
     let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
-    let mut found = Found::default();
+    let mut found = FleetResults::default();
     for _ in 0..count {
         let over = one(&mut simulation, fleet, &[0.0]);
         let pooled = over.pooled.expect("there are two pairs");
@@ -123,7 +123,7 @@ pub fn simulate(count: usize, seed: u128, fleet: &Fleet) -> Found {
         found.equivalent += count_if(over.verdict == Verdict::Equivalent);
     }
     let count = count as f64;
-    Found {
+    FleetResults {
         covered: found.covered / count,
         half_width: found.half_width / count,
         spread_covered: found.spread_covered / count,
@@ -139,7 +139,7 @@ fn count_if(holds: bool) -> f64 {
 
 /// The share of false claims among the claims over pairs, on average, and the share of the comparisons with a
 /// difference that are called better: of a fleet with these mean differences, as logarithms.
-pub fn simulate_family(count: usize, seed: u128, fleet: &Fleet, effects: &[f64]) -> [f64; 2] {
+pub fn simulate_family(count: usize, seed: u128, fleet: &SimulatedFleet, effects: &[f64]) -> [f64; 2] {
     let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
     let mut sums = [0.0; 2];
     for _ in 0..count {
@@ -164,11 +164,17 @@ pub fn simulate_family(count: usize, seed: u128, fleet: &Fleet, effects: &[f64])
 }
 
 /// Fleets whose pairs' true differences are skewed.
-pub fn skewed() -> Vec<Fleet> {
+pub fn skewed() -> Vec<SimulatedFleet> {
     let mut fleets = Vec::new();
     for truths in [Truths::OneOfTen, Truths::LogNormal] {
         for pairs in [3, 5, 8, 20, 50, MIN_PAIRS_OF_MEAN] {
-            fleets.push(Fleet { pairs, spread: 0.05, truths, noise: Noise::Equal, rule: RULES[1] });
+            fleets.push(SimulatedFleet {
+                pairs,
+                spread: 0.05,
+                truths,
+                noise: FleetNoise::Equal,
+                rule: RULES[1],
+            });
         }
     }
     fleets
@@ -186,7 +192,7 @@ pub struct Skewed {
 }
 
 /// Simulates skewed fleets of one comparison. A claim of few pairs is about the typical one, of many about their mean.
-pub fn simulate_skewed(count: usize, seed: u128, fleet: &Fleet) -> Skewed {
+pub fn simulate_skewed_fleets(count: usize, seed: u128, fleet: &SimulatedFleet) -> Skewed {
     let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
     let typical = fleet.spread * fleet.truths.median();
     let claimed_of_zero_mean = if fleet.pairs < MIN_PAIRS_OF_MEAN { typical } else { 0.0 };
@@ -219,18 +225,18 @@ fn is_false(verdict: &Verdict, effect: f64) -> bool {
     }
 }
 
-fn one(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetComparison {
+fn one(simulation: &mut Simulation, fleet: &SimulatedFleet, effects: &[f64]) -> FleetComparison {
     findings(simulation, fleet, effects).comparisons.remove(0)
 }
 
 /// A fleet's campaign: each pair's runs, its own findings, and what holds over pairs.
-fn findings(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetFindings {
-    let questions: Vec<Question> = (0..effects.len()).map(numbered).collect();
+fn findings(simulation: &mut Simulation, fleet: &SimulatedFleet, effects: &[f64]) -> FleetFindings {
+    let questions: Vec<Question> = (0..effects.len()).map(make_question).collect();
     let mut over = OverPairs::new("", questions.clone());
     for pair in 0..fleet.pairs {
         let factor = match fleet.noise {
-            Noise::Unequal => (1.2 * (2.0 * simulation.uniform() - 1.0)).exp(),
-            Noise::OneNoisy if pair == 0 => 20.0,
+            FleetNoise::Unequal => (1.2 * (2.0 * simulation.uniform() - 1.0)).exp(),
+            FleetNoise::OneNoisy if pair == 0 => 20.0,
             _ => 1.0,
         };
         let truth: Vec<f64> =
@@ -245,7 +251,7 @@ fn findings(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> Flee
 }
 
 /// Questions that differ in their sizes.
-fn numbered(number: usize) -> Question {
+fn make_question(number: usize) -> Question {
     let mut question = question(Metric::Throughput, MARGIN);
     for cell in [&mut question.baseline, &mut question.candidate] {
         cell.size = 100 + number as u32;
@@ -253,7 +259,7 @@ fn numbered(number: usize) -> Question {
     question
 }
 
-fn answer(ended: Ended) -> PairAnswer {
+fn answer(ended: EndedComparison) -> PairAnswer {
     PairAnswer {
         verdict: ended.verdict,
         effect: ended.paired.ok().map(|paired| paired.effect()),
@@ -296,9 +302,9 @@ pub fn print(count: usize) {
             Rule { min, max } => format!("{min}..{max}"),
         };
         let noise = match fleet.noise {
-            Noise::Equal => "equal",
-            Noise::Unequal => "unequal",
-            Noise::OneNoisy => "one",
+            FleetNoise::Equal => "equal",
+            FleetNoise::Unequal => "unequal",
+            FleetNoise::OneNoisy => "one",
         };
         let new = if fleet.pairs > 2 { format!("{:.1}", 100.0 * found.predicted) } else { String::new() };
         println!(
@@ -312,7 +318,7 @@ pub fn print(count: usize) {
             100.0 * found.equivalent
         );
     }
-    print_skewed(count.div_ceil(2));
+    print_skewed_fleets(count.div_ceil(2));
     print_families(count.div_ceil(4));
 }
 
@@ -326,7 +332,7 @@ fn print_families(count: usize) {
         for (number, (pairs, spread)) in [(3, 0.0), (3, 0.05), (20, 0.0), (20, 0.05)].into_iter().enumerate()
         {
             let truths = Truths::Normal;
-            let fleet = Fleet { pairs, spread, truths, noise: Noise::Unequal, rule: RULES[0] };
+            let fleet = SimulatedFleet { pairs, spread, truths, noise: FleetNoise::Unequal, rule: RULES[0] };
             let seed = (0x0fe0 + 8 * place as u128 + number as u128) << 32;
             let [wrong, right] = simulate_family(count, seed, &fleet, effects).map(|share| 100.0 * share);
             let right = if place > 0 { format!("{right:.1}") } else { String::new() };
@@ -335,7 +341,7 @@ fn print_families(count: usize) {
     }
 }
 
-fn print_skewed(count: usize) {
+fn print_skewed_fleets(count: usize) {
     println!(
         "\nSkewed fleets, {count} of each, spread 5 %: one pair in ten 15 % better and the others 1.7 % worse, or log-normal.\n\
          mean 0: per cent with a false claim where the mean difference is zero; claims: with any claim then; typical 0: with a\n\
@@ -344,7 +350,7 @@ fn print_skewed(count: usize) {
     );
     println!("{:<12} {:>5}  {:>7} {:>7} {:>10}", "truths", "pairs", "mean 0", "claims", "typical 0");
     for (place, fleet) in skewed().iter().enumerate() {
-        let found = simulate_skewed(count, (0x1040 + place as u128) << 32, fleet);
+        let found = simulate_skewed_fleets(count, (0x1040 + place as u128) << 32, fleet);
         let truths = if fleet.truths == Truths::OneOfTen { "one of ten" } else { "log-normal" };
         let [wrong, claimed, at_null] =
             [found.wrong, found.claimed, found.wrong_at_null].map(|share| 100.0 * share);

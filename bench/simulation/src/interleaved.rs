@@ -1,7 +1,7 @@
 //! Prints how often intervals of interleaved trials cover, by campaigns of recorded trials.
 
 use crate::campaign::{Rule, Tally};
-use crate::recorded::{RECORDINGS, Recorded};
+use crate::recorded::{RECORDINGS, RecordedTrials};
 use stacklab_analysis::Paired;
 use stacklab_model::Scale;
 
@@ -30,7 +30,7 @@ pub fn print(count: usize) {
     );
     println!("effect: per cent of 95 % intervals that cover where the arms differ by 0.5, 2 and 5 %.");
     for (recording, (name, slices)) in RECORDINGS.into_iter().enumerate() {
-        let all = Recorded::all(slices);
+        let all = RecordedTrials::all(slices);
         println!("\nMachine: {name}");
         let about = slices.lines().map_while(|line| line.strip_prefix("# "));
         about.for_each(|line| println!("  {line}"));
@@ -66,7 +66,7 @@ pub fn print(count: usize) {
 }
 
 /// What the trials are like.
-fn print_trials(recorded: &Recorded) {
+fn print_trials(recorded: &RecordedTrials) {
     let figures: Vec<(f64, f64)> = recorded.figures(1.0).iter().map(|[figures, _]| *figures).collect();
     let logs: Vec<f64> = figures.iter().map(|(a, b)| 100.0 * (b / a).ln()).collect();
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
@@ -85,7 +85,7 @@ fn print_trials(recorded: &Recorded) {
 }
 
 /// Prints a line, and gives its outcomes: without an effect, then those of [`EFFECTS`].
-fn line(count: usize, recorded: &Recorded, place: u128, study: (&str, Rule, f64)) -> Vec<Tally> {
+fn line(count: usize, recorded: &RecordedTrials, place: u128, study: (&str, Rule, f64)) -> Vec<Tally> {
     let (name, rule, margin) = study;
     let of = |seed: u128, ratio| recorded.campaigns(count, (place * 10 + seed) << 32, margin, rule, ratio);
     let same = of(1, 1.0);

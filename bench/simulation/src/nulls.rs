@@ -145,7 +145,7 @@ fn draw_state(simulation: &mut Simulation) -> f64 {
 
 /// What campaigns gave.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
+pub struct NullResults {
     /// Share of false claims among the claims of a report, on average.
     pub false_claims: f64,
     /// Share of the 95 % intervals that hold the truth.
@@ -153,10 +153,10 @@ pub struct Found {
 }
 
 /// Simulates campaigns of a number of comparisons.
-pub fn simulate(count: usize, seed: u128, noise: Noise, comparisons: usize, rule: Rule) -> Found {
+pub fn simulate(count: usize, seed: u128, noise: Noise, comparisons: usize, rule: Rule) -> NullResults {
     let mut simulation = Simulation::new(seed, Spread::Normal, SD);
     let questions = vec![question(Metric::Throughput, MARGIN); comparisons];
-    let mut found = Found::default();
+    let mut found = NullResults::default();
     for _ in 0..count {
         let mut drawing = Drawing::new(noise, comparisons, rule.max, &mut simulation);
         let mut is_begun = false;
@@ -175,7 +175,7 @@ pub fn simulate(count: usize, seed: u128, noise: Noise, comparisons: usize, rule
             found.covered += f64::from(u8::from(covers)) / comparisons as f64;
         }
     }
-    Found { false_claims: found.false_claims / count as f64, covered: found.covered / count as f64 }
+    NullResults { false_claims: found.false_claims / count as f64, covered: found.covered / count as f64 }
 }
 
 /// How often the rounds of a path are looked at.

@@ -20,25 +20,29 @@ pub const RECORDINGS: [(&str, &str); 2] =
 
 /// Trials of a probe over a transport.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedTrials {
     probe: Probe,
     transport: Transport,
     /// Figures of both arms by round: messages a second, or nanoseconds of a round trip; 0 where there is none.
     pub trials: Vec<[Vec<u64>; 2]>,
 }
 
-impl Recorded {
+impl RecordedTrials {
     /// All trials of a recording, by probe and transport.
-    pub fn all(slices: &str) -> Vec<Recorded> {
-        let mut all: Vec<Recorded> = Vec::new();
-        let mut rows = slices.lines().filter(|line| !line.starts_with('#')).skip(1).map(Row::of);
+    pub fn all(slices: &str) -> Vec<RecordedTrials> {
+        let mut all: Vec<RecordedTrials> = Vec::new();
+        let mut rows = slices.lines().filter(|line| !line.starts_with('#')).skip(1).map(ArmRow::of);
         while let (Some(one), Some(other)) = (rows.next(), rows.next()) {
             assert!(one.block == other.block && (one.arm, other.arm) == ("a", "b"), "arms stand together");
             let trial = [one.rounds, other.rounds];
             match all.last_mut().filter(|of| (of.probe, of.transport) == (one.probe, one.transport)) {
                 Some(of) => of.trials.push(trial),
                 None => {
-                    all.push(Recorded { probe: one.probe, transport: one.transport, trials: vec![trial] });
+                    all.push(RecordedTrials {
+                        probe: one.probe,
+                        transport: one.transport,
+                        trials: vec![trial],
+                    });
                 }
             }
         }
@@ -145,7 +149,7 @@ impl Recorded {
 const ROUND_TRIPS: u64 = 20;
 
 /// A row of the file: an arm of a trial.
-struct Row<'a> {
+struct ArmRow<'a> {
     probe: Probe,
     transport: Transport,
     block: &'a str,
@@ -153,11 +157,11 @@ struct Row<'a> {
     rounds: Vec<u64>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ArmRow<'a> {
     fn of(line: &'a str) -> Self {
         let [probe, transport, block, arm, rounds] =
             line.split(',').collect::<Vec<_>>().try_into().expect("a row has five fields");
-        Row {
+        ArmRow {
             probe: probe.parse().expect("a probe"),
             transport: transport.parse().expect("a transport"),
             block,

@@ -1,7 +1,7 @@
 //! Two records of the same thing: how often `compare` claims a difference that does not exist.
 
 use crate::runs::{SKEWED_MEAN, SKEWED_SD, Simulation, Spread};
-use stacklab_analysis::{Campaign, between};
+use stacklab_analysis::{RecordedCampaign, between};
 use stacklab_model::{
     Cell, Change, CpuScope, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RunRecord, SizeOf,
     StoppingRule, Topology, Transport, Trial, Until, Value,
@@ -9,7 +9,7 @@ use stacklab_model::{
 
 /// How the logarithms of a record's figures are spread about their middle.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Noise {
+pub enum RecordNoise {
     /// Normal, of this standard deviation.
     Normal(f64),
     /// Skewed as delays are, of this standard deviation: log-normal of 0.8, about its trimmed mean.
@@ -21,15 +21,15 @@ pub enum Noise {
 /// The 20 % trimmed mean of a log-normal figure of 0.8, in its standard deviations from its mean.
 const SKEWED_MIDDLE: f64 = -0.235_408_407_3;
 
-impl Noise {
+impl RecordNoise {
     fn draw(self, simulation: &mut Simulation) -> f64 {
         match self {
-            Noise::Normal(sd) => sd * simulation.normal(),
-            Noise::Skewed(sd) => {
+            RecordNoise::Normal(sd) => sd * simulation.normal(),
+            RecordNoise::Skewed(sd) => {
                 let figure = (0.8 * simulation.normal()).exp();
                 sd * ((figure - SKEWED_MEAN) / SKEWED_SD - SKEWED_MIDDLE)
             }
-            Noise::States(sd) => {
+            RecordNoise::States(sd) => {
                 let state = if simulation.uniform() < 0.2 { 2.0 } else { -0.5 };
                 sd * (0.3 * simulation.normal() + state)
             }
@@ -43,7 +43,7 @@ pub struct Records {
     /// What they are like.
     pub name: &'static str,
     /// Of each record.
-    pub noise: [Noise; 2],
+    pub noise: [RecordNoise; 2],
     /// Runs of each.
     pub runs: [usize; 2],
     /// Figures that are compared.
@@ -52,17 +52,17 @@ pub struct Records {
 
 /// The pairs of records that are simulated.
 pub fn all() -> Vec<Records> {
-    let skewed = Noise::Skewed(0.05);
-    let states = Noise::States(0.03);
-    let normal = Noise::Normal(0.02);
+    let skewed = RecordNoise::Skewed(0.05);
+    let states = RecordNoise::States(0.03);
+    let normal = RecordNoise::Normal(0.02);
     let kinds = [
         ("skewed", [skewed; 2], [8, 40]),
         ("skewed", [skewed; 2], [6, 6]),
         ("two states", [states; 2], [8, 40]),
         ("two states", [states; 2], [6, 6]),
-        ("quiet, 10 % and skewed", [Noise::Normal(0.01), Noise::Skewed(0.1)], [8, 8]),
-        ("both skewed, 1 and 10 %", [Noise::Skewed(0.01), Noise::Skewed(0.1)], [8, 8]),
-        ("both skewed, 1 and 10 %", [Noise::Skewed(0.01), Noise::Skewed(0.1)], [16, 16]),
+        ("quiet, 10 % and skewed", [RecordNoise::Normal(0.01), RecordNoise::Skewed(0.1)], [8, 8]),
+        ("both skewed, 1 and 10 %", [RecordNoise::Skewed(0.01), RecordNoise::Skewed(0.1)], [8, 8]),
+        ("both skewed, 1 and 10 %", [RecordNoise::Skewed(0.01), RecordNoise::Skewed(0.1)], [16, 16]),
         ("normal", [normal; 2], [8, 40]),
         ("normal", [normal; 2], [20, 20]),
     ];
@@ -76,7 +76,7 @@ pub fn all() -> Vec<Records> {
 /// The share of comparisons of two such records with a false claim.
 pub fn simulate(count: usize, seed: u128, records: &Records) -> f64 {
     let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
-    let cells: Vec<Cell> = (0..records.figures).map(numbered).collect();
+    let cells: Vec<Cell> = (0..records.figures).map(make_cell).collect();
     let probes = [probe()];
     let mut wrong = 0;
     for _ in 0..count {
@@ -94,7 +94,7 @@ pub fn simulate(count: usize, seed: u128, records: &Records) -> f64 {
 }
 
 /// Cells that differ in their sizes.
-fn numbered(number: usize) -> Cell {
+fn make_cell(number: usize) -> Cell {
     Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 100 + number as u32)
 }
 
@@ -109,7 +109,12 @@ fn probe() -> ProbeSpec {
     }
 }
 
-fn draw_runs(simulation: &mut Simulation, cells: &[Cell], noise: Noise, count: usize) -> Vec<RunRecord> {
+fn draw_runs(
+    simulation: &mut Simulation,
+    cells: &[Cell],
+    noise: RecordNoise,
+    count: usize,
+) -> Vec<RunRecord> {
     let mut runs = Vec::new();
     for cell in cells {
         for block in 0..count as u32 {
@@ -121,9 +126,9 @@ fn draw_runs(simulation: &mut Simulation, cells: &[Cell], noise: Noise, count: u
     runs
 }
 
-fn campaign<'a>(cells: &'a [Cell], probes: &'a [ProbeSpec], runs: &'a [RunRecord]) -> Campaign<'a> {
+fn campaign<'a>(cells: &'a [Cell], probes: &'a [ProbeSpec], runs: &'a [RunRecord]) -> RecordedCampaign<'a> {
     const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
-    Campaign {
+    RecordedCampaign {
         is_resumable: false,
         title: "simulated",
         version: "0.1.0",

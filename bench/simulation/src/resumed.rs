@@ -23,7 +23,7 @@ const SD: f64 = 0.02;
 
 /// How another hour differs from the one before.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Change {
+pub enum HourChange {
     /// Not at all.
     Nothing,
     /// All figures are this many times as large, or as small.
@@ -44,12 +44,12 @@ pub struct Resumed {
     /// How often it is interrupted, after a number of trials that is drawn.
     pub interruptions: usize,
     /// What is different after each.
-    pub change: Change,
+    pub change: HourChange,
 }
 
 /// What campaigns of a kind gave.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
+pub struct ResumedResults {
     /// Share of false claims among the claims of the last report, on average.
     pub false_claims: f64,
     /// The same of the reports that were read at interruptions: of each campaign, of the worst one.
@@ -66,14 +66,14 @@ pub struct Found {
 
 /// The campaigns that are simulated.
 pub fn all() -> Vec<Resumed> {
-    let other_hour = Change::Level(1.4);
+    let other_hour = HourChange::Level(1.4);
     let kinds = [
-        ("1 null, same level", vec![0.0], "sequential", 1, Change::Nothing),
+        ("1 null, same level", vec![0.0], "sequential", 1, HourChange::Nothing),
         ("1 null", vec![0.0], "sequential", 1, other_hour),
         ("1 null, in turns", vec![0.0], "interleaved", 1, other_hour),
         ("1 null, four times", vec![0.0], "sequential", 4, other_hour),
-        ("1 null, then noise x3", vec![0.0], "sequential", 1, Change::Noise(3.0)),
-        ("1 null, then noise /3", vec![0.0], "sequential", 1, Change::Noise(1.0 / 3.0)),
+        ("1 null, then noise x3", vec![0.0], "sequential", 1, HourChange::Noise(3.0)),
+        ("1 null, then noise /3", vec![0.0], "sequential", 1, HourChange::Noise(1.0 / 3.0)),
         ("1 at the margin", vec![MARGIN.ln_1p()], "sequential", 1, other_hour),
         ("21 nulls", vec![0.0; 21], "sequential", 1, other_hour),
         ("21 nulls, four times", vec![0.0; 21], "interleaved", 4, other_hour),
@@ -105,7 +105,7 @@ pub struct Reports {
 /// A kind of campaigns with its study.
 pub struct Rig {
     effects: Vec<f64>,
-    change: Change,
+    change: HourChange,
     study: Study,
     plan: Plan,
     row: Campaign,
@@ -182,8 +182,8 @@ impl Rig {
         let mut log = 0.0;
         let mut sd = SD / SQRT_2;
         match self.change {
-            Change::Level(times) if hour > 0 => log = if is_up { times.ln() } else { -times.ln() },
-            Change::Noise(times) if hour > 0 => sd *= times,
+            HourChange::Level(times) if hour > 0 => log = if is_up { times.ln() } else { -times.ln() },
+            HourChange::Noise(times) if hour > 0 => sd *= times,
             _ => {}
         }
         log += sd * noise.normal();
@@ -226,9 +226,9 @@ fn count_claims(verdicts: &[Verdict]) -> usize {
 }
 
 /// Simulates campaigns of a kind.
-pub fn simulate(count: usize, seed: u64, resumed: &Resumed) -> Found {
+pub fn simulate(count: usize, seed: u64, resumed: &Resumed) -> ResumedResults {
     let rig = Rig::of(resumed);
-    let mut found = Found::default();
+    let mut found = ResumedResults::default();
     for number in 0..count {
         let own = SplitMix64::mix(seed ^ (number as u64) << 32);
         let mut drawn = simulation(own);

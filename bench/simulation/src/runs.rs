@@ -69,7 +69,7 @@ impl Simulation {
         let [baseline, candidate] = match self.spread {
             Spread::Normal => [(); 2].map(|()| (1.0 + self.sd * self.normal()).max(0.01)),
             Spread::LogNormal => [(); 2].map(|()| (self.sd * self.normal()).exp()),
-            Spread::Skewed => [(); 2].map(|()| self.skewed()),
+            Spread::Skewed => [(); 2].map(|()| self.draw_skewed_figure()),
             Spread::Autocorrelated => {
                 let mut runs = [(); 2].map(|()| (self.sd * self.follow(0.5)).exp());
                 if self.generator.random() {
@@ -88,7 +88,7 @@ impl Simulation {
         mean * match self.spread {
             Spread::Normal => 1.0 + self.sd * self.normal(),
             Spread::LogNormal => (self.sd * self.normal() - self.sd * self.sd / 2.0).exp(),
-            Spread::Skewed => self.skewed(),
+            Spread::Skewed => self.draw_skewed_figure(),
             Spread::Autocorrelated => 1.0 + self.sd * self.follow(0.25),
             Spread::Wandering => 1.0 + self.sd * self.follow(0.2),
         }
@@ -100,7 +100,7 @@ impl Simulation {
     }
 
     /// Mean 1, standard deviation `sd`.
-    fn skewed(&mut self) -> f64 {
+    fn draw_skewed_figure(&mut self) -> f64 {
         const SIGMA: f64 = 0.5;
         let mean = (SIGMA * SIGMA / 2.0).exp();
         let sd = mean * ((SIGMA * SIGMA).exp() - 1.0).sqrt();

@@ -2,7 +2,7 @@
 //! the real code from a slice to the verdict. Of equal devices claims must be rare, and of others the interval must
 //! hold the ratio.
 
-use crate::campaign::{Ended, Rule, Tally, campaign, question};
+use crate::campaign::{EndedComparison, Rule, Tally, campaign, question};
 use crate::runs::{Simulation, Spread};
 use stacklab_model::Metric;
 use stacklab_search::goal::PPM;
@@ -32,7 +32,7 @@ const STOP_SECONDS: f64 = 0.008;
 
 /// What disturbs a machine.
 #[derive(Debug, Clone, Copy)]
-pub struct Machine {
+pub struct SimulatedMachine {
     /// Standard deviation of the slow part of its log speed, which all devices share.
     pub slow: f64,
     /// The same of the fast part.
@@ -43,19 +43,19 @@ pub struct Machine {
     pub block: f64,
 }
 
-impl Machine {
+impl SimulatedMachine {
     /// The machines that are simulated, with their names.
-    pub const ALL: [(&'static str, Machine); 4] = [
-        ("quiet", Machine { slow: 0.01, fast: 0.005, stops: 0.0, block: 0.002 }),
-        ("drift of 20 %", Machine { slow: 0.1, fast: 0.02, stops: 0.0, block: 0.006 }),
-        ("drift and 2 stops a second", Machine { slow: 0.1, fast: 0.02, stops: 2.0, block: 0.006 }),
-        ("testbeds 2 % apart", Machine { slow: 0.1, fast: 0.02, stops: 0.0, block: 0.02 }),
+    pub const ALL: [(&'static str, SimulatedMachine); 4] = [
+        ("quiet", SimulatedMachine { slow: 0.01, fast: 0.005, stops: 0.0, block: 0.002 }),
+        ("drift of 20 %", SimulatedMachine { slow: 0.1, fast: 0.02, stops: 0.0, block: 0.006 }),
+        ("drift and 2 stops a second", SimulatedMachine { slow: 0.1, fast: 0.02, stops: 2.0, block: 0.006 }),
+        ("testbeds 2 % apart", SimulatedMachine { slow: 0.1, fast: 0.02, stops: 0.0, block: 0.02 }),
     ];
 }
 
 /// A machine at work: the state of its drift, and the devices of a block.
 struct World {
-    machine: Machine,
+    machine: SimulatedMachine,
     slow: f64,
     fast: f64,
     /// Log speed of each device in this block.
@@ -63,7 +63,7 @@ struct World {
 }
 
 impl World {
-    fn new(machine: Machine, simulation: &mut Simulation) -> Self {
+    fn new(machine: SimulatedMachine, simulation: &mut Simulation) -> Self {
         let slow = machine.slow * simulation.normal();
         let fast = machine.fast * simulation.normal();
         World { machine, slow, fast, devices: [0.0; 2] }
@@ -141,7 +141,12 @@ fn search(world: &mut World, simulation: &mut Simulation) -> (f64, f64) {
 }
 
 /// A campaign of one comparison.
-pub fn simulate_campaign(machine: Machine, ratio: f64, rule: Rule, simulation: &mut Simulation) -> Ended {
+pub fn simulate_campaign(
+    machine: SimulatedMachine,
+    ratio: f64,
+    rule: Rule,
+    simulation: &mut Simulation,
+) -> EndedComparison {
     let mut world = World::new(machine, simulation);
     let questions = [question(Metric::LoadAtLoss, MARGIN)];
     let mut ended = campaign(&questions, rule, |_| {
@@ -152,7 +157,7 @@ pub fn simulate_campaign(machine: Machine, ratio: f64, rule: Rule, simulation: &
 }
 
 /// Campaigns on a machine whose devices' capacities differ by this ratio.
-pub fn simulate(count: usize, seed: u128, machine: Machine, ratio: f64) -> Tally {
+pub fn simulate(count: usize, seed: u128, machine: SimulatedMachine, ratio: f64) -> Tally {
     let mut simulation = Simulation::new(seed, Spread::Normal, 1.0);
     let mut tally = Tally::default();
     for _ in 0..count {
@@ -175,7 +180,7 @@ pub fn print(count: usize) {
         "{:<28} {:>6} {:>6} {:>8}  {:>6} {:>8}",
         "machine", "false", "equal", "covered", "found", "covered"
     );
-    for (place, (name, machine)) in Machine::ALL.into_iter().enumerate() {
+    for (place, (name, machine)) in SimulatedMachine::ALL.into_iter().enumerate() {
         let seed = (0x5ea0 + place as u128) << 32;
         let equal = simulate(count, seed, machine, 1.0);
         let apart = simulate(count, seed + (1 << 40), machine, 0.97);

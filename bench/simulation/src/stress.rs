@@ -2,7 +2,7 @@
 //! when time is up, noise in two states, parts of the blocks that are worse in one arm, coarse figures, rare bursts of
 //! loss.
 
-use crate::campaign::{Ended, Rule, campaign, campaign_until_precise, question};
+use crate::campaign::{EndedComparison, Rule, campaign, campaign_until_precise, question};
 use crate::families::MARGIN;
 use crate::nulls::MIN_CAMPAIGNS;
 use crate::runs::{Simulation, Spread};
@@ -10,7 +10,7 @@ use stacklab_model::{Metric, Question, Verdict};
 
 /// How the pairs of a comparison are spread. No arm is better but for what is named.
 #[derive(Debug, Clone, Copy)]
-pub enum Noise {
+pub enum StressNoise {
     /// Normal log ratios, with a standard deviation of 2 %.
     Normal,
     /// One of two states in each block, this number of standard deviations of 2 % apart.
@@ -42,14 +42,14 @@ pub struct Stress {
     /// Number of comparisons.
     pub comparisons: usize,
     /// Their pairs.
-    pub noise: Noise,
+    pub noise: StressNoise,
     /// Their end.
     pub until: Until,
 }
 
 /// What campaigns of a kind gave.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
+pub struct StressResults {
     /// Share of false claims among the claims of a report, on average.
     pub false_claims: f64,
     /// Share of the 95 % intervals that hold the truth.
@@ -73,29 +73,29 @@ pub fn all() -> Vec<Stress> {
     for comparisons in [1, 21, 60] {
         for target in [0.005, 0.0075, 0.01, 0.015] {
             let name = format!("{comparisons} until +-{} %", 100.0 * target);
-            all.push(Stress { name, comparisons, noise: Noise::Normal, until: Until::Precise(target) });
+            all.push(Stress { name, comparisons, noise: StressNoise::Normal, until: Until::Precise(target) });
         }
         for apart in [3.0, 6.0, 11.0] {
             let name = format!("{comparisons} in two states, {apart} sd");
-            let noise = Noise::TwoStates(apart);
+            let noise = StressNoise::TwoStates(apart);
             all.push(Stress { name, comparisons, noise, until: Until::Verdict(RULE) });
         }
         for blocks in [2, 5, 7, 8] {
             let name = format!("{comparisons} in two states, {blocks} blocks");
-            let noise = Noise::TwoStates(11.0);
+            let noise = StressNoise::TwoStates(11.0);
             all.push(Stress { name, comparisons, noise, until: Until::TimeIsUp(blocks) });
         }
     }
     all.push(Stress {
         name: "1 in ticks of 5 %".to_owned(),
         comparisons: 1,
-        noise: Noise::Ticks,
+        noise: StressNoise::Ticks,
         until: Until::Verdict(RULE),
     });
     all.push(Stress {
         name: "1 with bursts of loss".to_owned(),
         comparisons: 1,
-        noise: Noise::Bursts,
+        noise: StressNoise::Bursts,
         until: Until::Verdict(Rule { min: 8, max: 80 }),
     });
     all
@@ -108,7 +108,7 @@ pub fn slow_parts() -> Vec<Stress> {
         .map(|share| Stress {
             name: format!("20 % slower in {:.0} % of blocks", 100.0 * share),
             comparisons: 1,
-            noise: Noise::SlowPart(share),
+            noise: StressNoise::SlowPart(share),
             until: Until::Verdict(RULE),
         })
         .to_vec()
@@ -117,7 +117,7 @@ pub fn slow_parts() -> Vec<Stress> {
 impl Stress {
     fn question(&self) -> Question {
         match self.noise {
-            Noise::Bursts => question(Metric::Loss, 0.001),
+            StressNoise::Bursts => question(Metric::Loss, 0.001),
             _ => question(Metric::Throughput, MARGIN),
         }
     }
@@ -125,38 +125,38 @@ impl Stress {
     fn is_false(&self, verdict: &Verdict) -> bool {
         match (self.noise, verdict) {
             // Of a smaller part it says nothing.
-            (Noise::SlowPart(share), Verdict::Equivalent) => share >= EXCLUDED_PART,
+            (StressNoise::SlowPart(share), Verdict::Equivalent) => share >= EXCLUDED_PART,
             // Its mean, and true difference, is beyond the margin.
-            (Noise::Ticks | Noise::Bursts, Verdict::Equivalent) => true,
-            (Noise::SlowPart(_) | Noise::Bursts, Verdict::Better(level)) => level == "ipv6",
-            (Noise::Ticks, Verdict::Better(level)) => level == "ipv4",
+            (StressNoise::Ticks | StressNoise::Bursts, Verdict::Equivalent) => true,
+            (StressNoise::SlowPart(_) | StressNoise::Bursts, Verdict::Better(level)) => level == "ipv6",
+            (StressNoise::Ticks, Verdict::Better(level)) => level == "ipv4",
             (_, Verdict::Better(_)) => true,
             _ => false,
         }
     }
 }
 
-fn next_pair(noise: Noise, simulation: &mut Simulation) -> (f64, f64) {
+fn next_pair(noise: StressNoise, simulation: &mut Simulation) -> (f64, f64) {
     const SD: f64 = 0.02;
     let mut log_ratio = SD * simulation.normal();
     match noise {
-        Noise::Normal => {}
-        Noise::TwoStates(apart) => {
+        StressNoise::Normal => {}
+        StressNoise::TwoStates(apart) => {
             let state = if simulation.uniform() < 0.5 { -0.5 } else { 0.5 };
             log_ratio += apart * SD * state;
         }
-        Noise::SlowPart(share) => {
+        StressNoise::SlowPart(share) => {
             log_ratio *= 0.25;
             if simulation.uniform() < share {
                 log_ratio -= 0.2;
             }
         }
-        Noise::Ticks => {
+        StressNoise::Ticks => {
             let baseline = (20.0 + 0.1 * simulation.normal()).round();
             let candidate = (20.4 + 0.1 * simulation.normal()).round();
             return (baseline, candidate);
         }
-        Noise::Bursts => {
+        StressNoise::Bursts => {
             let baseline = next_loss(1.0 / 50.0, simulation);
             let candidate = next_loss(1.0 / 17.0, simulation);
             return (baseline, candidate);
@@ -172,13 +172,13 @@ fn next_loss(burst: f64, simulation: &mut Simulation) -> f64 {
 }
 
 /// Simulates campaigns of a kind.
-pub fn simulate(count: usize, seed: u128, stress: &Stress) -> Found {
+pub fn simulate(count: usize, seed: u128, stress: &Stress) -> StressResults {
     let mut simulation = Simulation::new(seed, Spread::Normal, 0.02);
     let questions = vec![stress.question(); stress.comparisons];
-    let mut found = Found::default();
+    let mut found = StressResults::default();
     for _ in 0..count {
         let pair = |_| next_pair(stress.noise, &mut simulation);
-        let ended: Vec<Ended> = match stress.until {
+        let ended: Vec<EndedComparison> = match stress.until {
             Until::Verdict(rule) => campaign(&questions, rule, pair),
             Until::Precise(target) => campaign_until_precise(&questions, RULE, target, pair),
             Until::TimeIsUp(blocks) => campaign(&questions, Rule { min: RULE.min, max: blocks }, pair),
@@ -197,7 +197,7 @@ pub fn simulate(count: usize, seed: u128, stress: &Stress) -> Found {
         }
     }
     let count = count as f64;
-    Found {
+    StressResults {
         false_claims: found.false_claims / count,
         covered: found.covered / count,
         claimed: found.claimed / count,

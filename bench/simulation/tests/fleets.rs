@@ -1,8 +1,10 @@
 //! Claims over pairs of hosts keep their promises: seeded simulations, of which `bench/coverage` prints more.
 
 use stacklab_model::MIN_PAIRS_OF_MEAN;
-use stacklab_simulation::fleets::{Fleet, Noise, Truths};
-use stacklab_simulation::fleets::{RULES, all, families, simulate, simulate_family, simulate_skewed, skewed};
+use stacklab_simulation::fleets::{FleetNoise, SimulatedFleet, Truths};
+use stacklab_simulation::fleets::{
+    RULES, all, families, simulate, simulate_family, simulate_skewed_fleets, skewed,
+};
 
 /// Standard errors of the simulation that a share may be off by: many are checked.
 const ERRORS: f64 = 3.0;
@@ -29,8 +31,13 @@ fn interval_over_pairs_covers_and_claims_are_true() {
 fn one_claim_over_pairs_in_twenty_is_false_at_most() {
     for (place, (name, effects)) in families().iter().enumerate() {
         for (number, spread) in [0.0, 0.05].into_iter().enumerate() {
-            let fleet =
-                Fleet { pairs: 10, spread, truths: Truths::Normal, noise: Noise::Unequal, rule: RULES[0] };
+            let fleet = SimulatedFleet {
+                pairs: 10,
+                spread,
+                truths: Truths::Normal,
+                noise: FleetNoise::Unequal,
+                rule: RULES[0],
+            };
             let seed = (0x5eed_0080 + 2 * place as u128 + number as u128) << 32;
             let [wrong, found] = simulate_family(100, seed, &fleet, effects);
             assert!(wrong <= most(0.05, 100), "{name}, {fleet:?}: {wrong}");
@@ -43,7 +50,7 @@ fn one_claim_over_pairs_in_twenty_is_false_at_most() {
 fn skewed_fleets_make_few_false_claims() {
     for (place, fleet) in skewed().iter().enumerate() {
         let count = (1500 / fleet.pairs).clamp(20, 150);
-        let found = simulate_skewed(count, (0x5eed_00a0 + place as u128) << 32, fleet);
+        let found = simulate_skewed_fleets(count, (0x5eed_00a0 + place as u128) << 32, fleet);
         assert!(found.wrong <= most(0.05, count), "{fleet:?}: {found:?}");
         if fleet.truths == Truths::LogNormal || fleet.pairs <= 20 {
             assert!(found.wrong_at_null <= most(0.05, count), "{fleet:?}: {found:?}");

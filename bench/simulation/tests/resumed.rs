@@ -1,7 +1,7 @@
 //! Campaigns that are interrupted and resumed keep the promises of one that is not: seeded simulations, of which
 //! `bench/coverage` prints more.
 
-use stacklab_simulation::resumed::{Change, Resumed, Rig, all, simulate};
+use stacklab_simulation::resumed::{HourChange, Resumed, Rig, all, simulate};
 
 #[test]
 fn claims_of_resumed_campaigns_are_rarely_false() {
@@ -22,7 +22,7 @@ fn claims_of_resumed_campaigns_are_rarely_false() {
 #[test]
 fn an_interruption_alone_changes_no_verdict() {
     for resumed in all().iter().filter(|resumed| resumed.effects.len() <= 21) {
-        let rig = Rig::of(&Resumed { change: Change::Nothing, ..resumed.clone() });
+        let rig = Rig::of(&Resumed { change: HourChange::Nothing, ..resumed.clone() });
         let third = rig.most_trials() / 3;
         for seed in 0..3 {
             let whole = rig.run(seed, &[]);

@@ -1,6 +1,6 @@
 //! Two arms of one cell differ by chance alone: the p-values of the A/A check, and verdicts of exchanged arms.
 
-use stacklab_analysis::{Campaign, findings};
+use stacklab_analysis::{RecordedCampaign, findings};
 use stacklab_model::{
     Cell, Comparison, CpuScope, Factor, Family, Findings, LinkConfig, Metric, Question, RunRecord, SELF_ARMS,
     SizeOf, StopReason, StoppingRule, Topology, Transport, Trial, Until, Value, Verdict,
@@ -21,8 +21,8 @@ fn block(number: u32, arms: [(&Cell, f64); 2]) -> impl Iterator<Item = RunRecord
     })
 }
 
-fn found(questions: &[Question], runs: &[RunRecord]) -> Findings {
-    findings(&Campaign {
+fn analyse_runs(questions: &[Question], runs: &[RunRecord]) -> Findings {
+    findings(&RecordedCampaign {
         is_resumable: false,
         title: "like arms",
         version: "0.1.0",
@@ -96,7 +96,7 @@ fn p_values_of_like_arms_are_uniform() {
                     block(number, both)
                 })
                 .collect();
-            let found = found(&[], &runs);
+            let found = analyse_runs(&[], &runs);
             by_label.push(found.same_arm[0].p);
             by_order.push(found.arm_order[0].p);
         }
@@ -125,7 +125,7 @@ fn draw_questions(campaign: u128) -> (Vec<Question>, Vec<Vec<(f64, f64)>>) {
     (questions, pairs)
 }
 
-fn compared(questions: &[Question], pairs: &[Vec<(f64, f64)>], is_swapped: bool) -> Vec<Comparison> {
+fn compare_pairs(questions: &[Question], pairs: &[Vec<(f64, f64)>], is_swapped: bool) -> Vec<Comparison> {
     let mut runs = Vec::new();
     for (question, pairs) in questions.iter().zip(pairs) {
         for (number, (one, other)) in (0..).zip(pairs) {
@@ -133,7 +133,7 @@ fn compared(questions: &[Question], pairs: &[Vec<(f64, f64)>], is_swapped: bool)
             runs.extend(block(number, [(&question.baseline, baseline), (&question.candidate, candidate)]));
         }
     }
-    found(questions, &runs).comparisons
+    analyse_runs(questions, &runs).comparisons
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn exchanged_arms_have_mirrored_verdicts() {
     let mut inconclusive = 0;
     for campaign in 0..10 {
         let (questions, pairs) = draw_questions(campaign);
-        let there = compared(&questions, &pairs, false);
-        let back = compared(&questions, &pairs, true);
+        let there = compare_pairs(&questions, &pairs, false);
+        let back = compare_pairs(&questions, &pairs, true);
         for (one, other) in there.iter().zip(&back) {
             assert_eq!(mirror(&one.verdict), other.verdict);
             let ratio = one.effect.as_ref().unwrap().estimate;

@@ -1,13 +1,13 @@
 //! Searches of equal devices rarely claim a difference, whatever the machine: seeded simulations, of which
 //! `bench/coverage` prints more.
 
-use stacklab_simulation::searches::{Machine, simulate};
+use stacklab_simulation::searches::{SimulatedMachine, simulate};
 
 const CAMPAIGNS: usize = 100;
 
 #[test]
 fn equal_devices_are_rarely_called_different() {
-    for (place, (name, machine)) in Machine::ALL.into_iter().enumerate() {
+    for (place, (name, machine)) in SimulatedMachine::ALL.into_iter().enumerate() {
         let found = simulate(CAMPAIGNS, (0x5eed_0500 + place as u128) << 32, machine, 1.0);
         // Above 5 % by no more than the simulation's own error.
         assert!(found.better <= 5 + 5, "{name}: {found:?}");
@@ -16,7 +16,7 @@ fn equal_devices_are_rarely_called_different() {
 
 #[test]
 fn devices_three_per_cent_apart_are_told_apart() {
-    let (name, quiet) = Machine::ALL[0];
+    let (name, quiet) = SimulatedMachine::ALL[0];
     let found = simulate(CAMPAIGNS, 0x5eed_0600 << 32, quiet, 0.97);
     assert!(found.better >= 95 && found.covered >= 88, "{name}: {found:?}");
 }

@@ -5,7 +5,7 @@ use stacklab_analysis::{Paired, estimate_of};
 use stacklab_model::{Metric, Scale, Verdict};
 use stacklab_simulation::campaign::{Rule, campaign, campaigns, question};
 use stacklab_simulation::families;
-use stacklab_simulation::recorded::{RECORDINGS, Recorded};
+use stacklab_simulation::recorded::{RECORDINGS, RecordedTrials};
 use stacklab_simulation::runs::{Simulation, Spread};
 
 const CASES: usize = 4000;
@@ -143,9 +143,9 @@ fn a_real_difference_is_found_and_the_measuring_ends() {
 }
 
 /// Recorded trials of all kinds, with their names.
-fn all_recorded() -> impl Iterator<Item = (String, Recorded)> {
+fn all_recorded() -> impl Iterator<Item = (String, RecordedTrials)> {
     RECORDINGS.into_iter().flat_map(|(machine, slices)| {
-        Recorded::all(slices).into_iter().map(move |of| (format!("{machine}, {}", of.name()), of))
+        RecordedTrials::all(slices).into_iter().map(move |of| (format!("{machine}, {}", of.name()), of))
     })
 }
 

@@ -135,7 +135,7 @@ impl Admitted {
     /// Proves to the coordinator that this is its agent.
     pub fn welcome(&self, channel: &Channel) -> io::Result<()> {
         channel.say(&Welcome::Proof(self.proof.clone()))?;
-        channel.unlimited()
+        channel.remove_time_limits()
     }
 }
 
@@ -181,12 +181,12 @@ impl Gate {
     ) -> Result<Admitted, Welcome> {
         let purpose = response.purpose;
         if let Some(key) = &self.key {
-            let parts = proved(COORDINATOR, purpose, [own, theirs], binding);
-            if !response.proof.as_deref().is_some_and(|proof| key.is_proved(&parts, proof)) {
+            let parts = list_proof_parts(COORDINATOR, purpose, [own, theirs], binding);
+            if !response.proof.as_deref().is_some_and(|proof| key.accepts_proof(&parts, proof)) {
                 return Err(Welcome::Refused("the key is not this agent's".to_owned()));
             }
         }
-        let parts = proved(AGENT, purpose, [theirs, own], binding);
+        let parts = list_proof_parts(AGENT, purpose, [theirs, own], binding);
         let proof = self.key.as_ref().map(|key| key.proof(&parts));
         if purpose == Purpose::Address {
             return Err(Welcome::Ticket { proof, ticket: Box::new(self.ticket(here)) });
@@ -232,7 +232,7 @@ impl Gate {
     }
 
     fn is_good(&self, Ticket { addresses, until_s, proof }: &Ticket) -> bool {
-        (self.clock)() <= *until_s && self.own.is_proved(&Self::parts(addresses, *until_s), proof)
+        (self.clock)() <= *until_s && self.own.accepts_proof(&Self::parts(addresses, *until_s), proof)
     }
 
     fn parts(AddressPair { peer, local }: &AddressPair, until_s: u64) -> [String; 4] {
@@ -281,7 +281,8 @@ fn exchange(
         (None, false) => return Err(AuthError::NoKey),
         _ => {}
     }
-    let proof = key.map(|key| key.proof(&proved(COORDINATOR, purpose, [&theirs.challenge, &own], &binding)));
+    let proof = key
+        .map(|key| key.proof(&list_proof_parts(COORDINATOR, purpose, [&theirs.challenge, &own], &binding)));
     channel.say(&Response { proof, purpose, tickets })?;
     let welcome = channel.hear(deadline).map_err(|error| match not_an_agent(error) {
         // It began as an agent.
@@ -294,17 +295,17 @@ fn exchange(
         Welcome::Ticket { proof, ticket } => (proof, Some(*ticket)),
     };
     if let Some(key) = key {
-        let parts = proved(AGENT, purpose, [&own, &theirs.challenge], &binding);
-        if !proof.is_some_and(|proof| key.is_proved(&parts, &proof)) {
+        let parts = list_proof_parts(AGENT, purpose, [&own, &theirs.challenge], &binding);
+        if !proof.is_some_and(|proof| key.accepts_proof(&parts, &proof)) {
             return Err(AuthError::Failed(UNPROVED.to_owned()));
         }
     }
-    channel.unlimited()?;
+    channel.remove_time_limits()?;
     Ok(ticket)
 }
 
 /// What an end proves: its role, for this purpose, by the other's challenge and then its own, in this TLS session.
-fn proved(role: &str, purpose: Purpose, [asked, own]: [&String; 2], binding: &str) -> [String; 6] {
+fn list_proof_parts(role: &str, purpose: Purpose, [asked, own]: [&String; 2], binding: &str) -> [String; 6] {
     let purpose = if purpose == Purpose::Measure { "measure" } else { "address" };
     [role, &VERSION.to_string(), purpose, asked, own, binding].map(str::to_owned)
 }
@@ -385,7 +386,7 @@ pub mod fuzzing {
 
     /// The addresses of the coordinator that a gate admits by this line, which responds to the gate's own challenge
     /// (the first) and had one itself; `None` if it is not admitted.
-    pub fn admitted(
+    pub fn admit_response(
         gate: &Gate,
         challenges: [&String; 2],
         here: AddressPair,

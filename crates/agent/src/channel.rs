@@ -50,7 +50,7 @@ impl Channel {
     /// What only the two ends of this TLS session know, hexadecimal; nothing in plain.
     pub(crate) fn binding(&self) -> io::Result<String> {
         let Some(session) = &self.session else { return Ok(String::new()) };
-        let exported = locked(session).export_keying_material([0; 32], EXPORTER, None);
+        let exported = lock_session(session).export_keying_material([0; 32], EXPORTER, None);
         exported.map(|secret| hex(&secret)).map_err(io::Error::other)
     }
 
@@ -81,7 +81,7 @@ impl Channel {
     }
 
     /// Removes the time limits of the handshake.
-    pub(crate) fn unlimited(&self) -> io::Result<()> {
+    pub(crate) fn remove_time_limits(&self) -> io::Result<()> {
         self.stream.set_read_timeout(None)?;
         self.stream.set_write_timeout(None)
     }
@@ -89,7 +89,7 @@ impl Channel {
     /// Tells the peer that nothing more comes.
     pub(crate) fn finish(&self) -> io::Result<()> {
         if let Some(session) = &self.session {
-            let mut session = locked(session);
+            let mut session = lock_session(session);
             session.send_close_notify();
             self.send(session)?;
         }
@@ -110,13 +110,13 @@ impl Channel {
     /// Data, after at most one wait for the connection: `Interrupted` if what came then was not yet a whole record.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(session) = &self.session else { return (&*self.stream).read(buffer) };
-        match locked(session).reader().read(buffer) {
+        match lock_session(session).reader().read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             read => return read,
         }
         // Another thread can write in the meantime: this one waits without the lock.
         self.stream.peek(&mut [0])?;
-        let mut session = locked(session);
+        let mut session = lock_session(session);
         session.read_tls(&mut &*self.stream)?;
         session.process_new_packets().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         session.reader().read(buffer).map_err(|error| match error.kind() {
@@ -140,7 +140,7 @@ impl Read for Channel {
 impl Write for Channel {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let Some(session) = &self.session else { return (&*self.stream).write(data) };
-        let mut session = locked(session);
+        let mut session = lock_session(session);
         let written = session.writer().write(data)?;
         self.send(session)?;
         Ok(written)
@@ -165,6 +165,6 @@ pub(crate) fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-fn locked(session: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+fn lock_session(session: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -33,7 +33,7 @@ pub fn reach(
     interrupted: &'static AtomicBool,
 ) -> Result<(AgentClient, AgentAddress), ReachError> {
     let &Target { host, port, .. } = target;
-    let mut key = Key::given(target.key_file).map_err(ReachError::Usage)?;
+    let mut key = Key::find(target.key_file).map_err(ReachError::Usage)?;
     let mut failed = Vec::new();
     for address in addresses(target)? {
         let from = target.source_to(&address.address);

@@ -45,7 +45,7 @@ impl Key {
     }
 
     /// The key of a file, or else of the environment; `None` if there is neither.
-    pub fn given(file: Option<&Path>) -> Result<Option<Self>, String> {
+    pub fn find(file: Option<&Path>) -> Result<Option<Self>, String> {
         if let Some(path) = file {
             let text = read_text_file(path)
                 .map_err(|reason| format!("could not read the key from {}: {reason}", path.display()))?;
@@ -58,9 +58,9 @@ impl Key {
     }
 
     /// The key that a file keeps for its owner only. A missing file is created with a new key.
-    pub fn kept(path: &Path) -> Result<Self, String> {
+    pub fn read_or_create(path: &Path) -> Result<Self, String> {
         let place = path.display().to_string();
-        let text = kept(path, || Key::generate().0 + "\n")
+        let text = read_or_create_text(path, || Key::generate().0 + "\n")
             .map_err(|reason| format!("could not use the key in {place}: {reason}"))?;
         Self::of(&text, &place)
     }
@@ -76,7 +76,7 @@ impl Key {
     }
 
     /// Whether the other end knows the key, in constant time.
-    pub(crate) fn is_proved(&self, parts: &[impl AsRef<str>], proof: &str) -> bool {
+    pub(crate) fn accepts_proof(&self, parts: &[impl AsRef<str>], proof: &str) -> bool {
         bytes(proof).is_some_and(|proof| self.mac(parts).verify_slice(&proof).is_ok())
     }
 
@@ -110,7 +110,7 @@ fn find_fault(text: &str) -> Option<String> {
 }
 
 /// The text of a file that only its owner may read. A missing file is created with the text that `make` returns.
-pub(crate) fn kept(path: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+pub(crate) fn read_or_create_text(path: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match sys::own_file().write(true).create_new(true).open(path) {
         Ok(mut file) => {
             let text = make();
@@ -158,9 +158,9 @@ mod tests {
         let key = Key::generate();
         let other = Key::generate();
         let proof = key.proof(&["a", "bc"]);
-        assert!(key.is_proved(&["a", "bc"], &proof));
-        assert!(!key.is_proved(&["ab", "c"], &proof) && !other.is_proved(&["a", "bc"], &proof));
-        assert!(!key.is_proved(&["a", "bc"], "") && !key.is_proved(&["a", "bc"], "zz"));
+        assert!(key.accepts_proof(&["a", "bc"], &proof));
+        assert!(!key.accepts_proof(&["ab", "c"], &proof) && !other.accepts_proof(&["a", "bc"], &proof));
+        assert!(!key.accepts_proof(&["a", "bc"], "") && !key.accepts_proof(&["a", "bc"], "zz"));
         assert_ne!(key.reveal(), other.reveal());
         assert_eq!(key.reveal().len(), 35);
     }
@@ -181,7 +181,7 @@ mod tests {
         let refused = Key::of(" 1234 \n", "key.txt").err().unwrap().to_string();
         assert!(refused.contains("key.txt has 4 characters") && refused.contains("at least 22"), "{refused}");
         assert!(Key::of(&"x".repeat(22), "key.txt").is_ok());
-        let lost = Key::given(Some(Path::new("/nothing/here"))).err().unwrap().to_string();
+        let lost = Key::find(Some(Path::new("/nothing/here"))).err().unwrap().to_string();
         assert!(lost.contains("/nothing/here"), "{lost}");
     }
 
@@ -198,7 +198,7 @@ mod tests {
             [b"\xff\xfe".to_vec(), wide].concat(),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            assert_eq!(Key::given(Some(&path)).unwrap().unwrap().reveal(), text);
+            assert_eq!(Key::find(Some(&path)).unwrap().unwrap().reveal(), text);
         }
     }
 
@@ -227,13 +227,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        let made = Key::kept(&path).unwrap();
-        assert_eq!(Key::kept(&path).unwrap().reveal(), made.reveal());
+        let made = Key::read_or_create(&path).unwrap();
+        assert_eq!(Key::read_or_create(&path).unwrap().reveal(), made.reveal());
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Key::given(Some(&path)).unwrap().unwrap().reveal(), made.reveal());
+        assert_eq!(Key::find(Some(&path)).unwrap().unwrap().reveal(), made.reveal());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        let refused = Key::kept(&path).err().unwrap();
+        let refused = Key::read_or_create(&path).err().unwrap();
         assert!(refused.contains("chmod 600"), "{refused}");
-        assert!(Key::kept(Path::new("/nothing/here")).err().unwrap().contains("/nothing/here"));
+        assert!(Key::read_or_create(Path::new("/nothing/here")).err().unwrap().contains("/nothing/here"));
     }
 }

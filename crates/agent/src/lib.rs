@@ -174,8 +174,8 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         let interrupted = interrupt_flag().map_err(no_handlers)?;
         let given = match &options.key_file {
             _ if options.no_auth => None,
-            Some(path) => Some(Key::kept(path)?),
-            None => Key::given(None)?,
+            Some(path) => Some(Key::read_or_create(path)?),
+            None => Key::find(None)?,
         };
         let key = given.or_else(|| {
             let key = (!options.no_auth).then(Key::generate)?;
@@ -187,7 +187,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             Some(key)
         });
         let identity = match (options.tls, &options.tls_key) {
-            (true, Some(path)) => Some(Identity::kept(path)?),
+            (true, Some(path)) => Some(Identity::read_or_create(path)?),
             (true, None) => Some(Identity::generate()),
             (false, _) => None,
         };

@@ -64,7 +64,7 @@ pub(crate) fn listen(
         );
     }
     say!("{}", announcement(place, bound, identity.is_some()));
-    let agent = Arc::new(Agent::new(key, identity, command));
+    let agent = Arc::new(ListeningAgent::new(key, identity, command));
     while !interrupted.load(Ordering::Relaxed) {
         if once && agent.done.load(Ordering::Relaxed) {
             break;
@@ -77,7 +77,7 @@ pub(crate) fn listen(
         }
     }
     // The coordinator's process ends with the connection.
-    if let Some(stream) = agent.served().as_ref() {
+    if let Some(stream) = agent.lock_stream().as_ref() {
         let _ = stream.shutdown(Shutdown::Both);
     }
     Ok(())
@@ -136,7 +136,7 @@ fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
     )
 }
 
-struct Agent {
+struct ListeningAgent {
     gate: Gate,
     /// Its TLS key, without which it speaks in plain.
     identity: Option<Identity>,
@@ -153,9 +153,9 @@ struct Agent {
     done: AtomicBool,
 }
 
-impl Agent {
+impl ListeningAgent {
     fn new(key: Option<Key>, identity: Option<Identity>, command: Vec<String>) -> Self {
-        Agent {
+        ListeningAgent {
             gate: Gate::new(key),
             identity,
             warned: AtomicBool::new(false),
@@ -167,14 +167,14 @@ impl Agent {
         }
     }
 
-    fn served(&self) -> MutexGuard<'_, Option<TcpStream>> {
+    fn lock_stream(&self) -> MutexGuard<'_, Option<TcpStream>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have
     /// ended yet.
     fn begin(&self, stream: &TcpStream) -> io::Result<bool> {
-        let waited = self.free.wait_timeout_while(self.served(), LEAVE_LIMIT, |served| served.is_some());
+        let waited = self.free.wait_timeout_while(self.lock_stream(), LEAVE_LIMIT, |served| served.is_some());
         let (mut served, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if served.is_some() {
             return Ok(false);
@@ -206,7 +206,7 @@ impl Agent {
         }
         let ended =
             admitted.welcome(&channel).and_then(|()| serve(&channel, &self.command, &admitted.addresses));
-        *self.served() = None;
+        *self.lock_stream() = None;
         self.free.notify_one();
         self.done.store(true, Ordering::Relaxed);
         if let Err(reason) = &ended {
@@ -240,12 +240,12 @@ impl Agent {
 
 /// One of the connections that the agent takes at once, all and from one network. Free again when this is dropped.
 struct ConnectionSlot {
-    agent: Arc<Agent>,
+    agent: Arc<ListeningAgent>,
     network: ScopedAddr,
 }
 
 impl ConnectionSlot {
-    fn take(agent: &Arc<Agent>, network: ScopedAddr) -> Option<Self> {
+    fn take(agent: &Arc<ListeningAgent>, network: ScopedAddr) -> Option<Self> {
         let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = connections.values().sum();
         let own = connections.get(&network).copied().unwrap_or(0);
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn connections_are_bounded_in_all_and_per_network() {
-        let agent = Arc::new(Agent::new(None, None, Vec::new()));
+        let agent = Arc::new(ListeningAgent::new(None, None, Vec::new()));
         let take =
             |address: String| ConnectionSlot::take(&agent, address.parse::<ScopedAddr>().unwrap().network());
         // A host has as many addresses of its network of IPv6 as it likes.

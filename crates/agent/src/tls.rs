@@ -91,9 +91,9 @@ impl Identity {
     }
 
     /// The key pair of a file (PEM, PKCS #8), which is made if it is missing, for its owner only.
-    pub fn kept(path: &Path) -> Result<Self, String> {
+    pub fn read_or_create(path: &Path) -> Result<Self, String> {
         let failed = |reason: String| format!("could not use the TLS key in {}: {reason}", path.display());
-        let text = key::kept(path, new_key).map_err(|error| failed(error.to_string()))?;
+        let text = key::read_or_create_text(path, new_key).map_err(|error| failed(error.to_string()))?;
         Self::of(&text).map_err(failed)
     }
 

@@ -18,7 +18,7 @@ use stacklab_trial::run_trial;
 use std::cell::Cell;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use support::{End, checks, client, path, spec, thread_agent, trial};
+use support::{CoordinatorEnd, checks, client, path, spec, thread_agent, trial};
 
 #[test]
 fn agent_sends_and_receives_twice_at_once() {
@@ -321,13 +321,13 @@ fn greet(stream: TcpStream) -> Result<(), AuthError> {
     handshake(&Channel::from(stream), Some(&wine::key()), Vec::new(), Duration::from_secs(10))
 }
 
-fn connect(agent: &wine::Listening, host: &str) -> End {
+fn connect(agent: &wine::Listening, host: &str) -> CoordinatorEnd {
     let address: SocketAddr = format!("{host}:{}", agent.port).parse().unwrap();
     let stream = TcpStream::connect(address).unwrap();
     greet(stream.try_clone().unwrap()).unwrap();
     let answers = stream.try_clone().unwrap();
     let requests = stream.try_clone().unwrap();
-    End {
+    CoordinatorEnd {
         answers: Box::new(answers),
         requests: Box::new(requests),
         hang_up: Box::new(move || stream.shutdown(Shutdown::Both).unwrap()),
@@ -369,7 +369,7 @@ fn a_listening_agent_speaks_tls() {
     let channel = secure(stream, fingerprint, Instant::now() + Duration::from_secs(10)).unwrap();
     handshake(&channel, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
     let stream = channel.stream().try_clone().unwrap();
-    checks::does_once_what_is_asked_twice(End {
+    checks::does_once_what_is_asked_twice(CoordinatorEnd {
         answers: Box::new(channel.clone()),
         requests: Box::new(channel),
         hang_up: Box::new(move || stream.shutdown(Shutdown::Both).unwrap()),

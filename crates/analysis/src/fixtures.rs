@@ -1,6 +1,6 @@
 //! Hand-made cells, questions and runs for the tests.
 
-use crate::findings::Campaign;
+use crate::findings::RecordedCampaign;
 use stacklab_model::{
     Cell, Comparison, CpuScope, Endpoint, Estimate, Factor, Family, HostReport, LinkConfig, Metric, Offloads,
     Question, Rate, Role, RunRecord, RunStatus, SizeOf, StopReason, StoppingRule, Topology, Transport, Trial,
@@ -46,7 +46,7 @@ pub(crate) fn invalid(mut run: RunRecord, reason: &str) -> RunRecord {
 }
 
 /// The run with warnings.
-pub(crate) fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
+pub(crate) fn with_warnings(mut run: RunRecord, codes: &[&str]) -> RunRecord {
     run.warnings.clear();
     for code in codes {
         let code = (*code).to_owned();
@@ -91,8 +91,8 @@ pub(crate) fn campaign<'a>(
     link_config: &'a LinkConfig,
     questions: &'a [Question],
     runs: &'a [RunRecord],
-) -> Campaign<'a> {
-    Campaign {
+) -> RecordedCampaign<'a> {
+    RecordedCampaign {
         title: "a study",
         version: "0.1.0",
         started_unix_ns: 1,

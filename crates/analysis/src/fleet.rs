@@ -203,7 +203,7 @@ fn pool(question: &Question, units: &[Unit]) -> (Option<RandomEffects>, Evidence
 }
 
 fn refuse_pooling(verdict: Verdict) -> (Option<RandomEffects>, Evidence) {
-    (None, Evidence::untested("not pooled".to_owned(), verdict))
+    (None, Evidence::of_reason("not pooled".to_owned(), verdict))
 }
 
 /// The median of the pairs, with the error of their mean.

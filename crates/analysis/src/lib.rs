@@ -32,7 +32,7 @@ pub use comparison::limits::{ENDED, MIN_EQUIVALENT_PAIRS, RUNNING};
 pub use comparison::running::RunningEvidence;
 pub use comparison::{BLOCKS_WHEN_NARROW, Paired};
 pub use findings::overall::worse;
-pub use findings::{Campaign, count_warnings, findings};
+pub use findings::{RecordedCampaign, count_warnings, findings};
 pub use fleet::{OverPairs, pair_answers};
 pub use rate_limit::limit;
 pub use records::load::{list_undecided_figures, not_comparable, record_loads};

@@ -57,7 +57,7 @@ impl<'a> RateLimit<'a> {
         effect: Option<&Effect>,
         means: [Option<f64>; 2],
     ) -> Option<Explained> {
-        if !is_limited(question.metric) {
+        if !has_rate_limit(question.metric) {
             return None;
         }
         let by = match self {
@@ -93,7 +93,7 @@ impl<'a> RateLimit<'a> {
     }
 }
 
-fn is_limited(metric: Metric) -> bool {
+fn has_rate_limit(metric: Metric) -> bool {
     matches!(metric, Metric::Throughput | Metric::MessageRate)
 }
 
@@ -101,7 +101,7 @@ fn is_limited(metric: Metric) -> bool {
 /// acknowledgements), in the metric's unit. `None` for metrics that it does not limit, on a link without a rate, or for
 /// messages that it has not.
 pub fn limit(cell: &Cell, metric: Metric, topology: &Topology, link_config: &LinkConfig) -> Option<f64> {
-    if !is_limited(metric) {
+    if !has_rate_limit(metric) {
         return None;
     }
     Some(RateLimit::of(topology, link_config).most(cell, metric, false).ok()?.0)

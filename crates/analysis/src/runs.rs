@@ -70,7 +70,7 @@ pub fn estimate_of(figures: &[f64]) -> Estimate {
 }
 
 /// Whether other load or a CPU quota disturbed a run.
-pub(crate) fn is_disturbed(run: &RunRecord) -> bool {
+pub(crate) fn has_load_warning(run: &RunRecord) -> bool {
     run.warnings.iter().any(|warning| LOAD_WARNINGS.contains(&warning.code.as_str()))
 }
 

@@ -95,7 +95,7 @@ fn leave_out_kept(
     for trial in trials {
         match runs.iter().find(|run| run.trial.position == trial.position) {
             Some(run) if (&run.trial.cell, run.trial.probe) == (&trial.cell, trial.probe) => {
-                progress.kept(run);
+                progress.count_kept_run(run);
             }
             Some(_) => {
                 return Err(CampaignError::Usage(format!(

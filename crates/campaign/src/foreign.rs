@@ -16,32 +16,32 @@ pub(crate) const UNDER_WAY: Duration = Duration::from_millis(20);
 const QUOTED_CHARS: usize = 200;
 
 /// Why a run has no figures.
-pub(crate) enum Ended {
+pub(crate) enum RunFailure {
     /// A program did not do what it should.
     Badly(String),
     /// The system refused something, or the user has interrupted.
     Failed(CampaignError),
 }
 
-impl<E: Into<CampaignError>> From<E> for Ended {
+impl<E: Into<CampaignError>> From<E> for RunFailure {
     fn from(error: E) -> Self {
-        Ended::Failed(error.into())
+        RunFailure::Failed(error.into())
     }
 }
 
-impl Ended {
+impl RunFailure {
     /// The reason for which the run is invalid; an error if nothing was run at all.
     pub(crate) fn into_reason(self) -> Result<String, CampaignError> {
         match self {
-            Ended::Badly(reason) => Ok(reason),
-            Ended::Failed(error) => Err(error),
+            RunFailure::Badly(reason) => Ok(reason),
+            RunFailure::Failed(error) => Err(error),
         }
     }
 }
 
 /// Names the step that the system refused.
-pub(crate) fn explain(attempted: &'static str) -> impl Fn(io::Error) -> Ended {
-    move |reason| Ended::Failed(CampaignError::System { attempted, reason })
+pub(crate) fn explain(attempted: &'static str) -> impl Fn(io::Error) -> RunFailure {
+    move |reason| RunFailure::Failed(CampaignError::System { attempted, reason })
 }
 
 /// What became of a program, with the end of what it printed.
@@ -88,7 +88,7 @@ fn endpoint(transport: Transport, local: SocketAddr, peer: SocketAddr, interface
 }
 
 /// What is kept of a program's output: its start, without control characters.
-pub(crate) fn kept(output: &str) -> String {
+pub(crate) fn shorten_output(output: &str) -> String {
     let text = printable_lines(output);
     let mut most = text.len().min(ToolReport::MAX_OUTPUT_BYTES);
     while !text.is_char_boundary(most) {
@@ -103,10 +103,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_an_output_is_bounded_and_printable() {
-        assert_eq!(kept("a\u{1b}[2J\nb"), "a\u{fffd}[2J\nb");
-        let long = kept(&"\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES));
+        assert_eq!(shorten_output("a\u{1b}[2J\nb"), "a\u{fffd}[2J\nb");
+        let long = shorten_output(&"\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES));
         assert_eq!(long.len(), ToolReport::MAX_OUTPUT_BYTES);
-        let odd = kept(&format!("a{}", "\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES)));
+        let odd = shorten_output(&format!("a{}", "\u{e9}".repeat(ToolReport::MAX_OUTPUT_BYTES)));
         assert_eq!(odd.len(), ToolReport::MAX_OUTPUT_BYTES - 1);
     }
 }

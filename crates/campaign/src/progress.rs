@@ -112,11 +112,16 @@ impl Progress {
         self.block = format!("block {}/{}", schedule.block + 1, study.rule.max);
         if self.is_by_time {
             if self.bar.is_none() {
-                say!("{:>5} s  {}{}", self.started.elapsed().as_secs(), self.block, self.left());
+                say!(
+                    "{:>5} s  {}{}",
+                    self.started.elapsed().as_secs(),
+                    self.block,
+                    self.describe_time_left()
+                );
             }
             return;
         }
-        let (questions, settled) = schedule.answered();
+        let (questions, settled) = schedule.count_questions();
         let counts: Vec<String> =
             schedule.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
         self.verdicts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
@@ -154,7 +159,7 @@ impl Progress {
         let now = match &self.bar {
             Some(bar) if bar.is_hidden() => return,
             Some(bar) => {
-                let now = format!("{}{}  now {}", self.block, self.left(), trial.cell.label());
+                let now = format!("{}{}  now {}", self.block, self.describe_time_left(), trial.cell.label());
                 bar.set_message(now.clone());
                 now
             }
@@ -170,7 +175,7 @@ impl Progress {
     }
 
     /// Called when a trial's run was already in the record.
-    pub(crate) fn kept(&mut self, run: &RunRecord) {
+    pub(crate) fn count_kept_run(&mut self, run: &RunRecord) {
         self.spent.add(run);
         self.pass();
         if let Some(chart) = &mut self.chart {
@@ -226,7 +231,7 @@ impl Progress {
 
     /// `, 12 s left`, at most, estimated from the runs so far and what was prepared between them; empty before the
     /// first run.
-    fn left(&self) -> String {
+    fn describe_time_left(&self) -> String {
         let elapsed_ns = self.began.map_or(0, |began| began.elapsed().as_nanos() as u64);
         let Some(each_ns) = elapsed_ns.max(self.measured_ns).checked_div(self.runs) else {
             return String::new();
@@ -279,10 +284,10 @@ mod tests {
         let mut progress = Progress::hidden();
         progress.at_most = 1000;
         progress.budget_ns = Some(60 * SECOND);
-        progress.kept(&run(0, 40 * SECOND));
-        assert_eq!(progress.left(), "", "nothing was measured yet");
+        progress.count_kept_run(&run(0, 40 * SECOND));
+        assert_eq!(progress.describe_time_left(), "", "nothing was measured yet");
         progress.done(&run(0, 5 * SECOND));
-        assert_eq!(progress.left(), ", 15 s left");
+        assert_eq!(progress.describe_time_left(), ", 15 s left");
     }
 
     #[test]
@@ -293,14 +298,14 @@ mod tests {
         progress.done(&run(0, 4 * SECOND));
         // It took 6 s to prepare the second one.
         progress.done(&run(10 * SECOND, 4 * SECOND));
-        assert_eq!(progress.left(), ", 46 s left");
+        assert_eq!(progress.describe_time_left(), ", 46 s left");
         // The budget is spent, and the two blocks have 10 trials more, of 4 s each.
         progress.budget_ns = Some(10 * SECOND);
         progress.at_least = 12;
-        assert_eq!(progress.left(), ", 40 s left");
+        assert_eq!(progress.describe_time_left(), ", 40 s left");
         // Nothing is left.
         progress.at_least = 2;
-        assert_eq!(progress.left(), "");
+        assert_eq!(progress.describe_time_left(), "");
     }
 
     #[test]

@@ -150,8 +150,8 @@ impl Recorded {
     }
 
     /// The campaign, in the form that the analysis takes.
-    pub fn campaign(&self) -> stacklab_analysis::Campaign<'_> {
-        stacklab_analysis::Campaign {
+    pub fn campaign(&self) -> stacklab_analysis::RecordedCampaign<'_> {
+        stacklab_analysis::RecordedCampaign {
             title: &self.study.title,
             version: &self.request.program_version,
             started_unix_ns: self.request.created_unix_ns,
@@ -245,7 +245,7 @@ impl ImportedStudy {
         let cells: Vec<Cell> = once_each(own.map(|run| run.trial.cell.clone()));
         let families: BTreeSet<Family> = cells.iter().map(|cell| cell.family).collect();
         let measured: BTreeSet<Metric> = runs.iter().flat_map(|run| figures(run, &metrics)).collect();
-        let compared = measured.into_iter().filter(|metric| metric.is_compared()).collect();
+        let compared = measured.into_iter().filter(|metric| metric.allows_comparison()).collect();
         let comparison = ComparisonSpec {
             factor: Factor::Family,
             baseline: Family::Ipv4.to_string(),

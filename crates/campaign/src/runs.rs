@@ -114,7 +114,7 @@ fn replace_figures(trial: &mut [RunRecord], reports: &[Ends<HostReport>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::received;
+    use crate::trial::fixtures::make_receiver_report;
     use stacklab_model::{ArmSchedule, Cell, Family, Metric, Probe, Role, SizeOf, Slice, Transport, Trial};
 
     /// A record of an earlier version, whose runs are of an honest testbed.
@@ -157,7 +157,7 @@ mod tests {
 
     /// Slices of 25 round trips; in three of ten rounds one that took 4 ms.
     fn echo_reports(round_trip_ns: u64, first_held_up: u32) -> Ends<HostReport> {
-        let mut sender = HostReport { role: Role::Sender, ..received(0, 0.0) };
+        let mut sender = HostReport { role: Role::Sender, ..make_receiver_report(0, 0.0) };
         sender.sent.measured = sender.received.measured;
         for round in 0..20 {
             let is_held_up = (round + first_held_up) % 10 < 3;
@@ -168,7 +168,7 @@ mod tests {
                 ..Slice::default()
             });
         }
-        Ends { sender, receiver: received(0, 0.0) }
+        Ends { sender, receiver: make_receiver_report(0, 0.0) }
     }
 
     #[test]

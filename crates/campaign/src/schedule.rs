@@ -137,7 +137,7 @@ impl<'a> Schedule<'a> {
             let mut evidence = Vec::new();
             for (running, settled) in self.running.iter().zip(&self.settled) {
                 evidence.push(match settled {
-                    Some(verdict) => Evidence::settled(verdict.clone()),
+                    Some(verdict) => Evidence::of_verdict(verdict.clone()),
                     None => running.evidence(),
                 });
             }
@@ -198,7 +198,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The number of questions, and how many of them are settled.
-    pub(crate) fn answered(&self) -> (usize, usize) {
+    pub(crate) fn count_questions(&self) -> (usize, usize) {
         let stopped = self.stop_reasons.iter().flatten().count();
         (self.questions.len(), stopped - self.without_answer.len())
     }
@@ -347,7 +347,7 @@ mod tests {
     }
 
     /// Runs of a study whose families differ by a tenth in each figure but counts, of which there are none.
-    fn measured(trials: Vec<Trial>) -> Vec<RunRecord> {
+    fn simulate_runs(trials: Vec<Trial>) -> Vec<RunRecord> {
         let mut runs = Vec::new();
         for trial in trials {
             let wanders = 1.0 + 0.001 * f64::from((7 * trial.block + 3 * trial.position) % 5);
@@ -371,7 +371,7 @@ mod tests {
         assert!(schedule.questions.len() > MAX_SHOWN);
         for block in 0..3 {
             assert_eq!(schedule.appearing, None, "{block}");
-            schedule.advance(&measured(schedule.trials()));
+            schedule.advance(&simulate_runs(schedule.trials()));
         }
         // All but the three of loss differ by a tenth.
         let line = schedule.appearing.map(|appearing| appearing.describe()).unwrap();
@@ -388,7 +388,7 @@ mod tests {
         let mut schedule = Schedule::new(&study, &plan);
         let mut blocks = 0;
         while !schedule.trials().is_empty() {
-            schedule.advance(&measured(schedule.trials()));
+            schedule.advance(&simulate_runs(schedule.trials()));
             blocks += 1;
         }
         assert!((study.rule.min..study.rule.max / 2).contains(&blocks), "{blocks} blocks");

@@ -131,7 +131,7 @@ pub fn trials_in_turns(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::received;
+    use crate::trial::fixtures::make_receiver_report;
     use stacklab_model::{Cell, HostReport, Metric, Probe, Role, SizeOf, Trial, Value};
 
     fn path(bits_per_second: f64, emptying_ns: u64) -> PathSample {
@@ -159,10 +159,10 @@ mod tests {
         let cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
         let trial = Trial { block: 0, position: 0, cell, probe: Probe::Stream };
         let mut run = RunRecord::with_value(trial, Metric::Throughput, Value::Measured(1.0));
-        let mut sender = HostReport { role: Role::Sender, ..received(0, 0.0) };
+        let mut sender = HostReport { role: Role::Sender, ..make_receiver_report(0, 0.0) };
         sender.sent.first_ns = 5_000;
         sender.sent.last_ns = 5_000 + sent_ns;
-        let mut receiver = received(0, 0.0);
+        let mut receiver = make_receiver_report(0, 0.0);
         receiver.received.first_ns = 9_000;
         receiver.received.last_ns = 9_000 + received_ns;
         receiver.received.bytes = 1_250_000;

@@ -122,7 +122,7 @@ pub fn explain_verdicts(
     let recorded = Recorded::read(record)?;
     let study = &recorded.study;
     let Findings { comparisons, explanations, .. } = findings(&recorded.campaign());
-    let wanted = find_wanted(&comparisons, &explanations, &study.probes);
+    let wanted = choose_pairs(&comparisons, &explanations, &study.probes);
     if wanted.is_empty() {
         say!(
             "stacklab: why: nothing to explain: no comparison of cost or rate found an arm better, or each is explained"
@@ -157,7 +157,7 @@ fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -
 
 /// The pairs that differ by a `better` verdict and are not explained: one of each factor, levels, probe and transport,
 /// then another one of each, those that differ most first.
-fn find_wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Explanation> {
+fn choose_pairs(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Explanation> {
     let mut better: Vec<&Comparison> = comparisons
         .iter()
         .filter(|one| matches!(one.verdict, Verdict::Better(_)) && METRICS.contains(&one.question.metric))
@@ -171,7 +171,7 @@ fn find_wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[Prob
         let pair = pair(took.map_or(question.metric.probe(), |probe| probe.probe), question);
         let [baseline, candidate] = pair.arms();
         let group = (pair.factor, baseline, candidate, pair.probe, pair.baseline.transport);
-        if is_explained(&pair, known) {
+        if has_explanation(&pair, known) {
             continue;
         }
         match groups.iter_mut().find(|(known, _)| *known == group) {
@@ -190,7 +190,7 @@ fn find_wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[Prob
     wanted
 }
 
-fn is_explained(pair: &Explanation, known: &[Explanation]) -> bool {
+fn has_explanation(pair: &Explanation, known: &[Explanation]) -> bool {
     let mut explained = known.iter().filter(|known| known.costs().is_some());
     explained.any(|known| Explanation { why: pair.why.clone(), ..known.clone() } == *pair)
 }
@@ -318,7 +318,7 @@ mod tests {
             compare(Rtt, Udp, 128, 1.01, true),
             compare(Loss, Udp, 1408, 1.5, true),
         ];
-        let mut found = find_wanted(&comparisons, &[], &quickstart().probes);
+        let mut found = choose_pairs(&comparisons, &[], &quickstart().probes);
         let texts: Vec<String> = found
             .iter()
             .map(|pair| format!("{} {} {}", pair.probe, pair.baseline.transport, pair.baseline.size))
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(texts, ["stream udp 512", "stream tcp 128", "echo udp 128", "stream udp 128"]);
         // One that had no time is wanted again.
         let known = found.remove(0);
-        assert_eq!(find_wanted(&comparisons, &[known], &quickstart().probes).len(), 4);
+        assert_eq!(choose_pairs(&comparisons, &[known], &quickstart().probes).len(), 4);
     }
 
     #[test]

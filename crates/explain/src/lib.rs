@@ -15,7 +15,7 @@ mod sampling;
 mod study;
 
 pub use exact::beside::{KernelSource, check_countable, count_beside};
-pub use exact::inside::send_counted;
+pub use exact::inside::send_plan;
 pub use exact::plan::{ExactPlan, ExactRequest};
 pub use exact::{KERNEL, check_emulator, count_instructions, supported_emulators};
 pub use explanations::{explain_verdicts, explanations};

@@ -1,10 +1,10 @@
 //! The client: a command, which is started in the calling thread's namespaces and killed at the limit, or the built-in
 //! reference.
 
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use crate::reference;
 use crate::run::observe::Exit;
-use crate::{EyeballsError, Settings};
+use crate::{EyeballsError, MeasurementSettings};
 use nix::unistd::gettid;
 use stacklab_testbed::{Process, clear, spawn_in_namespace};
 use std::fs::File;
@@ -47,7 +47,7 @@ pub(crate) enum Client<'a> {
 }
 
 /// How a client ended, and its last words.
-pub(crate) struct Ended {
+pub(crate) struct EndedClient {
     pub exit: Exit,
     pub output: String,
 }
@@ -57,9 +57,9 @@ impl Client<'_> {
     pub(crate) fn run(
         &self,
         host: &str,
-        settings: &Settings<'_>,
-        progress: &mut Progress,
-    ) -> Result<Ended, EyeballsError> {
+        settings: &MeasurementSettings<'_>,
+        progress: &mut RunProgress,
+    ) -> Result<EndedClient, EyeballsError> {
         let began = Instant::now();
         match self {
             Client::Reference(delay) => {
@@ -67,7 +67,7 @@ impl Client<'_> {
                 let exit_code = Some(i32::from(fetched.is_err()));
                 let exit = Exit { exit_code, signal: None, is_killed: false, took: began.elapsed() };
                 let output = fetched.err().map(|reason| reason.to_string()).unwrap_or_default();
-                Ok(Ended { exit, output })
+                Ok(EndedClient { exit, output })
             }
             Client::Command { words, bundle } => {
                 let command = build_command(words, host, *bundle);
@@ -95,9 +95,9 @@ fn build_command(words: &[String], host: &str, bundle: Option<&str>) -> Command 
 
 fn run_command(
     mut command: Command,
-    settings: &Settings<'_>,
-    progress: &mut Progress,
-) -> Result<Ended, EyeballsError> {
+    settings: &MeasurementSettings<'_>,
+    progress: &mut RunProgress,
+) -> Result<EndedClient, EyeballsError> {
     let step = "create a file for the command's output";
     let mut output = tempfile::tempfile().map_err(|reason| EyeballsError::Step { step, reason })?;
     let errors = output.try_clone().map_err(|reason| EyeballsError::Step { step, reason })?;
@@ -118,15 +118,15 @@ fn run_command(
         is_killed: status.is_none(),
         took,
     };
-    Ok(Ended { exit, output: read_end(&mut output) })
+    Ok(EndedClient { exit, output: read_end(&mut output) })
 }
 
 /// Waits until the command has ended; `None` if it had to be killed at the limit.
 fn wait(
     process: &mut Process,
     began: Instant,
-    settings: &Settings<'_>,
-    progress: &mut Progress,
+    settings: &MeasurementSettings<'_>,
+    progress: &mut RunProgress,
 ) -> Result<Option<ExitStatus>, EyeballsError> {
     loop {
         let status = process.status();

@@ -19,7 +19,7 @@ const CANDIDATE: &str = "candidate";
 
 /// Two clients, and the difference of each delay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct ClientComparison {
     /// The first command.
     pub baseline: Measurement,
     /// The command after `--against`.
@@ -60,18 +60,18 @@ impl DelayDiff {
 }
 
 /// The same delay in the runs of both clients.
-struct Pairs {
+struct PairedDelays {
     scenario: String,
     label: String,
     figures: Vec<[Option<f64>; 2]>,
 }
 
-impl Pairs {
+impl PairedDelays {
     fn of(scenario: &str, label: String, runs: [&[Run]; 2], figure: fn(&Run) -> Option<f64>) -> Self {
         let [baseline, candidate] = runs;
         let figures =
             baseline.iter().zip(candidate).map(|(one, other)| [figure(one), figure(other)]).collect();
-        Pairs { scenario: scenario.to_owned(), label, figures }
+        PairedDelays { scenario: scenario.to_owned(), label, figures }
     }
 
     fn median(&self, arm: usize) -> Option<f64> {
@@ -104,7 +104,7 @@ fn arm_figure(figure: Option<f64>) -> ArmFigure {
 /// Compares the delays of two clients, whose runs are pairs in their order.
 pub(crate) fn compare_delays(baseline: &Measurement, candidate: &Measurement) -> Vec<DelayDiff> {
     let pairs = list_pairs(baseline, candidate);
-    let found: Vec<Result<Paired, String>> = pairs.iter().map(Pairs::pair).collect();
+    let found: Vec<Result<Paired, String>> = pairs.iter().map(PairedDelays::pair).collect();
     let paired: Vec<Option<&Paired>> = found.iter().map(|found| found.as_ref().ok()).collect();
     let claimed = claims(&paired, MARGIN_MS, true);
     let mut delays = Vec::new();
@@ -122,14 +122,14 @@ pub(crate) fn compare_delays(baseline: &Measurement, candidate: &Measurement) ->
 }
 
 /// The attempt delay where the baseline's first family is dropped, and the first byte of each scenario.
-fn list_pairs(baseline: &Measurement, candidate: &Measurement) -> Vec<Pairs> {
+fn list_pairs(baseline: &Measurement, candidate: &Measurement) -> Vec<PairedDelays> {
     let first = baseline.summary.first_family.unwrap_or(Family::Ipv6);
     let dropped = path_scenario(first, "drop");
     let runs = [&baseline.scenarios, &candidate.scenarios].map(|scenarios| runs_of(scenarios, &dropped));
-    let mut pairs = vec![Pairs::of(&dropped, "attempt delay".to_owned(), runs, attempt_delay_ms)];
+    let mut pairs = vec![PairedDelays::of(&dropped, "attempt delay".to_owned(), runs, attempt_delay_ms)];
     for ScenarioRuns { name, label, runs } in &baseline.scenarios {
         let runs = [runs, runs_of(&candidate.scenarios, name)];
-        pairs.push(Pairs::of(name, format!("first byte: {label}"), runs, first_byte_ms));
+        pairs.push(PairedDelays::of(name, format!("first byte: {label}"), runs, first_byte_ms));
     }
     pairs
 }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn compare(figures: &[[Option<f64>; 2]]) -> DelayDiff {
-        let pairs = Pairs { scenario: String::new(), label: String::new(), figures: figures.to_vec() };
+        let pairs = PairedDelays { scenario: String::new(), label: String::new(), figures: figures.to_vec() };
         let found = pairs.pair();
         let claim = claims(&[found.as_ref().ok()], MARGIN_MS, true)[0];
         DelayDiff {

@@ -38,13 +38,13 @@ mod summary;
 mod times;
 
 pub use clauses::{Clause, ClauseVerdict};
-pub use compare::{Comparison, DelayDiff};
-pub use measure::{Settings, compare, measure};
+pub use compare::{ClientComparison, DelayDiff};
+pub use measure::{MeasurementSettings, compare, measure};
 pub use measurement::{Measurement, ReferenceCheck};
 pub use network::authority::Credentials;
 pub use page::{comparison_to_html, to_html};
 pub use print::{comparison_to_json, describe, describe_comparison, to_json};
-pub use run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
+pub use run::{ConnectionAttempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
 pub use runs::{Delay, ScenarioRuns};
 pub use scenario::ScenarioSet;
 pub use summary::{Reaction, Summary};

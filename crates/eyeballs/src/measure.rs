@@ -1,11 +1,11 @@
 //! The runs: the reference client first, then each scenario as often as asked, in random order.
 
 use crate::client::{Client, HOST};
-use crate::compare::{Comparison, compare_delays};
+use crate::compare::{ClientComparison, compare_delays};
 use crate::measurement::{Measurement, ReferenceCheck};
-use crate::network::Network;
+use crate::network::ClientNetwork;
 use crate::network::zone::Zone;
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use crate::run::observe::{Logs, observe};
 use crate::run::{Run, attempt_delay_ms};
 use crate::runs::ScenarioRuns;
@@ -27,7 +27,7 @@ const SETTLING: Duration = Duration::from_millis(30);
 
 /// What is asked of a measurement.
 #[derive(Debug, Clone)]
-pub struct Settings<'a> {
+pub struct MeasurementSettings<'a> {
     /// The command and its arguments; at least one has `{host}` in it.
     pub command: &'a [String],
     /// Which scenarios are run.
@@ -43,22 +43,28 @@ pub struct Settings<'a> {
 }
 
 /// Measures a client. Call [`stacklab_testbed::enter`] before.
-pub fn measure(settings: &Settings<'_>) -> Result<Measurement, EyeballsError> {
+pub fn measure(settings: &MeasurementSettings<'_>) -> Result<Measurement, EyeballsError> {
     let mut measured = measure_all(settings, &[settings.command])?;
     Ok(measured.remove(0))
 }
 
 /// Measures the client of the settings and another one, and compares their delays: in each scenario they run one after
 /// the other, in random order. Call [`stacklab_testbed::enter`] before.
-pub fn compare(settings: &Settings<'_>, against: &[String]) -> Result<Comparison, EyeballsError> {
+pub fn compare(
+    settings: &MeasurementSettings<'_>,
+    against: &[String],
+) -> Result<ClientComparison, EyeballsError> {
     let mut measured = measure_all(settings, &[settings.command, against])?;
     let candidate = measured.remove(1);
     let baseline = measured.remove(0);
     let delays = compare_delays(&baseline, &candidate);
-    Ok(Comparison { baseline, candidate, delays })
+    Ok(ClientComparison { baseline, candidate, delays })
 }
 
-fn measure_all(settings: &Settings<'_>, commands: &[&[String]]) -> Result<Vec<Measurement>, EyeballsError> {
+fn measure_all(
+    settings: &MeasurementSettings<'_>,
+    commands: &[&[String]],
+) -> Result<Vec<Measurement>, EyeballsError> {
     for command in commands {
         if !command.iter().any(|word| word.contains(HOST)) {
             return Err(EyeballsError::Usage(format!(
@@ -66,17 +72,17 @@ fn measure_all(settings: &Settings<'_>, commands: &[&[String]]) -> Result<Vec<Me
             )));
         }
     }
-    Network::with(|network| measure_in(network, settings, commands))?
+    ClientNetwork::with(|network| measure_in(network, settings, commands))?
 }
 
 fn measure_in(
-    network: &Network,
-    settings: &Settings<'_>,
+    network: &ClientNetwork,
+    settings: &MeasurementSettings<'_>,
     commands: &[&[String]],
 ) -> Result<Vec<Measurement>, EyeballsError> {
     let scenarios = list(settings.scenarios);
     let runs = REFERENCE_RUNS + commands.len() * scenarios.len() * settings.repeat as usize;
-    let mut lab = Lab { network, settings, progress: Progress::new(runs), count: 0 };
+    let mut lab = Lab { network, settings, progress: RunProgress::new(runs), count: 0 };
     let reference = lab.check_reference(&scenarios)?;
     let mut found = vec![without_runs(&scenarios); commands.len()];
     let mut random = SplitMix64(settings.seed);
@@ -136,9 +142,9 @@ fn shuffle(order: &mut [usize], random: &mut SplitMix64) {
 
 /// The network, and the number of runs in it.
 struct Lab<'a> {
-    network: &'a Network,
-    settings: &'a Settings<'a>,
-    progress: Progress,
+    network: &'a ClientNetwork,
+    settings: &'a MeasurementSettings<'a>,
+    progress: RunProgress,
     count: u32,
 }
 

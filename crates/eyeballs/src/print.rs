@@ -1,7 +1,7 @@
 //! What was measured, as a document and as JSON.
 
 use crate::clauses::Clause;
-use crate::compare::{Comparison, DelayDiff, MARGIN_MS};
+use crate::compare::{ClientComparison, DelayDiff, MARGIN_MS};
 use crate::measurement::{MAX_REFERENCE_ERROR_MS, Measurement, ReferenceCheck};
 use crate::run::Run;
 use crate::runs::{Delay, ScenarioRuns, format_delay};
@@ -52,18 +52,18 @@ pub(crate) fn list_tables(measurement: &Measurement) -> Vec<Block> {
 }
 
 /// A comparison as JSON, unrounded.
-pub fn comparison_to_json(comparison: &Comparison) -> String {
+pub fn comparison_to_json(comparison: &ClientComparison) -> String {
     versioned_json(FORMAT_VERSION, comparison)
 }
 
 /// A comparison as text for a terminal of this width, or as Markdown.
-pub fn describe_comparison(comparison: &Comparison, is_markdown: bool, width: Width) -> String {
+pub fn describe_comparison(comparison: &ClientComparison, is_markdown: bool, width: Width) -> String {
     document_text(&list_comparison(comparison), is_markdown, width)
 }
 
 /// Both commands, and the difference of each delay.
-pub(crate) fn list_comparison(comparison: &Comparison) -> Vec<Block> {
-    let Comparison { baseline, candidate, delays } = comparison;
+pub(crate) fn list_comparison(comparison: &ClientComparison) -> Vec<Block> {
+    let ClientComparison { baseline, candidate, delays } = comparison;
     let mut blocks = vec![
         Block::Facts(vec![
             ("baseline", describe_command(baseline)),

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-pub(crate) struct Progress {
+pub(crate) struct RunProgress {
     runs: usize,
     done: usize,
     label: String,
     next: Instant,
 }
 
-impl Progress {
+impl RunProgress {
     pub(crate) fn new(runs: usize) -> Self {
-        Progress { runs, done: 0, label: String::new(), next: Instant::now() + LINE_INTERVAL }
+        RunProgress { runs, done: 0, label: String::new(), next: Instant::now() + LINE_INTERVAL }
     }
 
     /// Begins a run.

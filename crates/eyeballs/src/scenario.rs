@@ -2,7 +2,7 @@
 
 use crate::network::answer::Unreachable;
 use crate::network::wire::{PathFault, Paths};
-use crate::network::zone::{Outcome, Records};
+use crate::network::zone::{QueryOutcome, Records};
 use crate::network::{DEAD_IPV4, DEAD_IPV6, SERVER_IPV4, SERVER_IPV6, TRANSLATED};
 use stacklab_model::Family;
 use std::net::IpAddr;
@@ -172,8 +172,8 @@ fn list_records(family: Family) -> Vec<Scenario> {
     let normal = Scenario::new("", "").records_mut(family).clone();
     vec![
         with_answer(family, "late", "is 1 s late", Records { delay: LATE, ..normal.clone() }).quick(),
-        with_answer(family, "lost", "is lost", Records { outcome: Outcome::Lost, ..normal.clone() }),
-        with_answer(family, "servfail", "is SERVFAIL", Records { outcome: Outcome::Failed, ..normal }),
+        with_answer(family, "lost", "is lost", Records { outcome: QueryOutcome::Lost, ..normal.clone() }),
+        with_answer(family, "servfail", "is SERVFAIL", Records { outcome: QueryOutcome::Failed, ..normal }),
     ]
 }
 

@@ -97,7 +97,7 @@ fn put_results(
     let planned: Vec<Vec<Trial>> =
         (0..size.blocks).map(|block| plan.active(&checked, plan.block(block), &[], &questions)).collect();
     let mut generator = Pcg64Mcg::seed_from_u64(study.seed);
-    let mut rows = Rows::open(target)?;
+    let mut rows = ResultRows::open(target)?;
     let mut runs = 0;
     for pair in 0..size.pairs {
         // Pairs differ in what IPv6 costs.
@@ -149,7 +149,7 @@ fn uniform(generator: &mut Pcg64Mcg) -> f64 {
 }
 
 /// The rows of results, written many at a time: as leases and commits they would take hours.
-enum Rows {
+enum ResultRows {
     Sqlite(rusqlite::Connection),
     Postgres(Box<postgres::Client>, [Vec<u8>; 2]),
 }
@@ -158,26 +158,26 @@ const TABLES: [&str; 2] = ["result", "summary"];
 /// Bytes of rows that are written at a time.
 const PIECE: usize = 8 << 20;
 
-impl Rows {
+impl ResultRows {
     fn open(target: &str) -> Result<Self, Box<dyn Error>> {
         if target.starts_with("postgres") {
             let client = postgres::Client::connect(target, NoTls)?;
-            return Ok(Rows::Postgres(Box::new(client), Default::default()));
+            return Ok(ResultRows::Postgres(Box::new(client), Default::default()));
         }
         let connection = rusqlite::Connection::open(target)?;
         connection.execute_batch("BEGIN")?;
-        Ok(Rows::Sqlite(connection))
+        Ok(ResultRows::Sqlite(connection))
     }
 
     fn add(&mut self, pair: u32, block: u32, result: &str, summary: &str) -> Result<(), Box<dyn Error>> {
         match self {
-            Rows::Sqlite(connection) => {
+            ResultRows::Sqlite(connection) => {
                 let insert = "INSERT INTO result VALUES (?1, ?2, ?3, 1, 0, ?4)";
                 connection.prepare_cached(insert)?.execute((NAME, pair, block, result))?;
                 let insert = "INSERT INTO summary VALUES (?1, ?2, ?3, ?4)";
                 connection.prepare_cached(insert)?.execute((NAME, pair, block, summary))?;
             }
-            Rows::Postgres(_, rows) => {
+            ResultRows::Postgres(_, rows) => {
                 writeln!(rows[0], "{NAME}\t{pair}\t{block}\t1\t0\t{}", escape_backslashes(result))?;
                 writeln!(rows[1], "{NAME}\t{pair}\t{block}\t{}", escape_backslashes(summary))?;
                 if rows[0].len() > PIECE {
@@ -189,7 +189,7 @@ impl Rows {
     }
 
     fn flush(&mut self) -> Result<(), Box<dyn Error>> {
-        if let Rows::Postgres(client, rows) = self {
+        if let ResultRows::Postgres(client, rows) = self {
             for (table, rows) in TABLES.iter().zip(rows) {
                 let mut copy = client.copy_in(&format!("COPY {table} FROM STDIN"))?;
                 copy.write_all(rows)?;
@@ -204,8 +204,10 @@ impl Rows {
         self.flush()?;
         let done = "UPDATE block SET state = 'done', attempts = 1";
         match self {
-            Rows::Sqlite(connection) => connection.execute_batch(&format!("{done}; COMMIT; ANALYZE"))?,
-            Rows::Postgres(mut client, _) => {
+            ResultRows::Sqlite(connection) => {
+                connection.execute_batch(&format!("{done}; COMMIT; ANALYZE"))?
+            }
+            ResultRows::Postgres(mut client, _) => {
                 client.batch_execute(done)?;
                 client.batch_execute("VACUUM ANALYZE")?;
             }

@@ -8,7 +8,7 @@ use crate::checked::CheckedStudy;
 use crate::coordinator::results::forget;
 use crate::message::{Answer, BlockResult, Order, Presence, Request};
 use crate::pairs::{Pairs, new_campaign, now_ns};
-use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Lease, State, Store};
+use crate::store::{AgentInfo, BlockKey, CampaignRow, CampaignState, Class, Lease, Store};
 use crate::study::{FleetStudy, study_of};
 use crate::wire::Wire;
 use crate::wire::conversation::{ask, other_answer};
@@ -257,7 +257,7 @@ impl<'a> Coordinator<'a> {
             })?;
         }
         let row = self.store.campaign(Some(&campaign.id))?;
-        Ok(row.is_none_or(|row| row.state == State::Stopped) || self.store.has_ended(&campaign.id)?)
+        Ok(row.is_none_or(|row| row.state == CampaignState::Stopped) || self.store.is_over(&campaign.id)?)
     }
 
     /// Releases the blocks that the senders among these were to measure and know nothing of: they were started again.
@@ -266,7 +266,7 @@ impl<'a> Coordinator<'a> {
         present: &[Presence],
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), FleetError> {
-        for (key, sender) in self.store.leased()? {
+        for (key, sender) in self.store.list_leases()? {
             if self.is_waited_for(&key) {
                 continue;
             }

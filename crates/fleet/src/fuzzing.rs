@@ -12,7 +12,7 @@ pub fn request(line: &str) -> Option<String> {
     {
         plan.active(&study, plan.block(order.key.block), &[], &study.questions());
     }
-    Some(written(&request))
+    Some(format_json(&request))
 }
 
 /// What a coordinator understands of an answer, as it is written, and why it does not use an agent that gives it.
@@ -22,7 +22,7 @@ pub fn answer(line: &str) -> Option<(String, String)> {
         Answer::Presence(presence) => presence.unusable(0).unwrap_or_default(),
         _ => String::new(),
     };
-    Some((written(&answer), reason))
+    Some((format_json(&answer), reason))
 }
 
 /// What is read of the messages of a stream, until one is lost, repeated or the last.
@@ -33,6 +33,6 @@ pub fn stream(messages: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     pieces.flatten().collect()
 }
 
-fn written(message: &impl serde::Serialize) -> String {
+fn format_json(message: &impl serde::Serialize) -> String {
     serde_json::to_string(message).expect("a message is JSON")
 }

@@ -52,7 +52,7 @@ pub fn export(
     with_runs: bool,
 ) -> Result<usize, FleetError> {
     // Before the pairs: results that come meanwhile do not end it.
-    let has_ended = store.has_ended(&campaign.id)?;
+    let has_ended = store.is_over(&campaign.id)?;
     let mut pairs = store.progress(&campaign.id)?;
     pairs.retain(|pair| pair.blocks.done > 0);
     if pairs.is_empty() {
@@ -61,7 +61,7 @@ pub fn export(
     let study = study_of(campaign)?;
     let questions = study.check()?.0.questions();
     let [runs, comparisons] = ["runs", "comparisons"].map(|kind| folder(lake, kind, &campaign.id));
-    fs::create_dir_all(&comparisons).map_err(failed("create", &comparisons))?;
+    fs::create_dir_all(&comparisons).map_err(describe_failure("create", &comparisons))?;
     let _lock = lock(&comparisons)?;
     let mut listed = Vec::new();
     for pair in &pairs {
@@ -90,33 +90,33 @@ fn export_runs(
         .into_iter()
         .flat_map(|(key, result)| result.runs.into_iter().map(move |run| (key.attempt, run)))
         .collect();
-    fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    fs::create_dir_all(folder).map_err(describe_failure("create", folder))?;
     let mut days = BTreeSet::new();
     for (day, bytes) in lake_files(of(pair), &runs) {
         let day = folder.join(day);
-        fs::create_dir_all(&day).map_err(failed("create", &day))?;
+        fs::create_dir_all(&day).map_err(describe_failure("create", &day))?;
         write(&day.join(of(pair).file_name()), &bytes)?;
         days.insert(day);
     }
     remove_other_days(folder, &days, &of(pair).file_name())
-        .map_err(failed("remove an earlier export below", folder))
+        .map_err(describe_failure("remove an earlier export below", folder))
 }
 
 /// The findings of a campaign of a lake; of the newest one without a name. They are those of its store.
 pub fn over_pairs(lake: &Path, campaign: Option<&str>) -> Result<FleetFindings, FleetError> {
-    let (folder, campaign) = described(lake, campaign)?;
+    let (folder, campaign) = find_campaign(lake, campaign)?;
     let pairs = campaign.pairs.into_iter().map(|LakeCampaignPair { pair, name, is_whole }| {
         let path = folder.join(LakePair { number: pair, sender: "", receiver: "" }.file_name());
         Pair { name, is_whole, source: path }
     });
     over(&campaign.study, pairs, campaign.has_ended, |path, comparisons| {
-        let file = File::open(&path).map_err(failed("read", &path))?;
+        let file = File::open(&path).map_err(describe_failure("read", &path))?;
         read_comparisons(file, comparisons)
-            .map_err(|reason| failed("read", &path)(io::Error::new(ErrorKind::InvalidData, reason)))
+            .map_err(|reason| describe_failure("read", &path)(io::Error::new(ErrorKind::InvalidData, reason)))
     })
 }
 
-fn described(lake: &Path, campaign: Option<&str>) -> Result<(PathBuf, LakeCampaign), FleetError> {
+fn find_campaign(lake: &Path, campaign: Option<&str>) -> Result<(PathBuf, LakeCampaign), FleetError> {
     let folders = match campaign {
         Some(name) => {
             check_name("a campaign", name)?;
@@ -124,15 +124,15 @@ fn described(lake: &Path, campaign: Option<&str>) -> Result<(PathBuf, LakeCampai
         }
         None => {
             let all = lake.join("comparisons");
-            let entries = fs::read_dir(&all).map_err(failed("read the lake", &all))?;
+            let entries = fs::read_dir(&all).map_err(describe_failure("read the lake", &all))?;
             entries.flatten().map(|entry| entry.path()).filter(|path| path.join(CAMPAIGN).is_file()).collect()
         }
     };
     let mut newest: Option<(PathBuf, LakeCampaign)> = None;
     for folder in folders {
         let path = folder.join(CAMPAIGN);
-        let text = fs::read(&path).map_err(failed("read", &path))?;
-        let wrong = |reason| failed("read", &path)(io::Error::new(ErrorKind::InvalidData, reason));
+        let text = fs::read(&path).map_err(describe_failure("read", &path))?;
+        let wrong = |reason| describe_failure("read", &path)(io::Error::new(ErrorKind::InvalidData, reason));
         let Format { format } = serde_json::from_slice(&text).map_err(wrong)?;
         if format != FORMAT {
             // Among others, a campaign of another version is passed over.
@@ -166,17 +166,17 @@ fn folder(lake: &Path, kind: &str, campaign: &str) -> PathBuf {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
-    replace(path, bytes).map_err(failed("write", path))
+    replace(path, bytes).map_err(describe_failure("write", path))
 }
 
-fn failed(attempted: &str, path: &Path) -> impl FnOnce(io::Error) -> FleetError {
+fn describe_failure(attempted: &str, path: &Path) -> impl FnOnce(io::Error) -> FleetError {
     let attempted = format!("{attempted} {}", path.display());
     move |reason| FleetError::System { attempted, reason }
 }
 
 /// Keeps other exports out of the folder of a campaign: two would write the same files.
 fn lock(folder: &Path) -> Result<File, FleetError> {
-    let lock = File::open(folder).map_err(failed("open", folder))?;
+    let lock = File::open(folder).map_err(describe_failure("open", folder))?;
     match lock.try_lock() {
         Err(TryLockError::WouldBlock) => {
             Err(FleetError::Usage(format!("another export writes to {}: wait for it", folder.display())))

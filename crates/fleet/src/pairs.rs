@@ -154,7 +154,7 @@ pub(crate) fn new_campaign(
         class,
         most_attempts,
         pairs: new_pairs,
-        order: (0..blocks).flat_map(|_| shuffled(&measurable, &mut generator)).collect(),
+        order: (0..blocks).flat_map(|_| shuffle_numbers(&measurable, &mut generator)).collect(),
     })
 }
 
@@ -170,7 +170,7 @@ fn find_missing_address(study: &Study, pair: [&AgentInfo; 2]) -> Option<String> 
     None
 }
 
-fn shuffled(numbers: &[u32], generator: &mut Pcg64Mcg) -> Vec<u32> {
+fn shuffle_numbers(numbers: &[u32], generator: &mut Pcg64Mcg) -> Vec<u32> {
     let mut numbers = numbers.to_vec();
     for last in (1..numbers.len()).rev() {
         numbers.swap(last, (generator.next_u64() % (last as u64 + 1)) as usize);
@@ -201,7 +201,7 @@ mod tests {
         agents
     }
 
-    fn found(texts: &[&str]) -> Result<Vec<String>, String> {
+    fn find_pairs(texts: &[&str]) -> Result<Vec<String>, String> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let agents = agents();
         let pairs = Pairs::parse(&texts).and_then(|pairs| {
@@ -213,10 +213,10 @@ mod tests {
 
     #[test]
     fn labels_select_both_sides() {
-        assert_eq!(found(&["site=a -> site=b"]).unwrap(), ["a1-b1", "a2-b1"]);
-        assert_eq!(found(&["name=b1->site=a", "site=b -> name=a1"]).unwrap(), ["b1-a1", "b1-a2"]);
-        assert_eq!(found(&[]).unwrap().len(), 6);
-        assert_eq!(found(&["-> site=b"]).unwrap(), ["a1-b1", "a2-b1"]);
+        assert_eq!(find_pairs(&["site=a -> site=b"]).unwrap(), ["a1-b1", "a2-b1"]);
+        assert_eq!(find_pairs(&["name=b1->site=a", "site=b -> name=a1"]).unwrap(), ["b1-a1", "b1-a2"]);
+        assert_eq!(find_pairs(&[]).unwrap().len(), 6);
+        assert_eq!(find_pairs(&["-> site=b"]).unwrap(), ["a1-b1", "a2-b1"]);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             ("name=b1 -> site=b", "b1 cannot be measured with itself: name two agents"),
             ("/no/such", "neither a pair"),
         ] {
-            let error = found(&[text]).unwrap_err();
+            let error = find_pairs(&[text]).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }
@@ -236,13 +236,13 @@ mod tests {
     fn a_file_has_a_pair_per_line() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# ours\nsite=a -> site=b  # one way\n\nsite=b -> name=a2\n").unwrap();
-        assert_eq!(found(&[file.path().to_str().unwrap()]).unwrap(), ["a1-b1", "a2-b1", "b1-a2"]);
+        assert_eq!(find_pairs(&[file.path().to_str().unwrap()]).unwrap(), ["a1-b1", "a2-b1", "b1-a2"]);
     }
 
     #[test]
     fn every_pair_is_in_each_round_of_the_order_once() {
         let mut generator = Pcg64Mcg::seed_from_u64(5);
-        let rounds: Vec<Vec<u32>> = (0..20).map(|_| shuffled(&[3, 4, 5, 6], &mut generator)).collect();
+        let rounds: Vec<Vec<u32>> = (0..20).map(|_| shuffle_numbers(&[3, 4, 5, 6], &mut generator)).collect();
         assert!(rounds.iter().all(|round| round.iter().sum::<u32>() == 18 && round.len() == 4));
         assert!(rounds.iter().any(|round| *round != rounds[0]));
     }

@@ -91,7 +91,7 @@ pub(crate) struct Pair<T> {
 
 /// The verdicts of each pair of a campaign, and over all pairs.
 pub fn over_pairs(store: &mut Store, campaign: &CampaignRow) -> Result<FleetFindings, FleetError> {
-    let has_ended = store.has_ended(&campaign.id)?;
+    let has_ended = store.is_over(&campaign.id)?;
     let pairs = store.progress(&campaign.id)?.into_iter().filter(|pair| pair.blocks.done > 0);
     let pairs = pairs.map(|pair| Pair { name: pair.name(), is_whole: pair.is_whole(), source: pair });
     over(&study_of(campaign)?, pairs, has_ended, |pair, _| summaries(store, campaign, &pair))

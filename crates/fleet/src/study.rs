@@ -61,7 +61,7 @@ impl FleetStudy {
     ) -> Result<Self, FleetError> {
         // Before what is set here: other topologies refuse that.
         if source.check(scale.as_deref(), &settings)?.topology != Topology::Link {
-            return Err(needs_testbed("routers or a Wi-Fi network"));
+            return Err(refuse_testbed_setting("routers or a Wi-Fi network"));
         }
         // All blocks are measured, in whatever time: what each pair shows is looked at once, when it has all of them.
         settings.extend([
@@ -81,12 +81,12 @@ impl FleetStudy {
         let source = StudySource { name: self.name.clone(), text: self.text.clone() };
         let study = source.check(self.scale.as_deref(), &self.settings)?;
         if study.link_config.rate.is_some() {
-            return Err(needs_testbed("testbed.rate"));
+            return Err(refuse_testbed_setting("testbed.rate"));
         }
         for factor in Factor::ALL.iter().filter(|factor| !FACTORS.contains(factor)) {
             let level = study.cells.iter().find_map(|cell| cell.settings.get(*factor));
             if let Some(level) = level {
-                return Err(needs_testbed(&format!("factors.{factor} = {level}")));
+                return Err(refuse_testbed_setting(&format!("factors.{factor} = {level}")));
             }
         }
         let plan = Plan::new(&study, self.seed);
@@ -110,7 +110,7 @@ pub fn study_of(campaign: &CampaignRow) -> Result<FleetStudy, FleetError> {
     })
 }
 
-fn needs_testbed(what: &str) -> FleetError {
+fn refuse_testbed_setting(what: &str) -> FleetError {
     FleetError::Usage(format!(
         "a fleet measures the paths between its agents and builds no testbed, but the study has {what}: leave it out with --set or --without"
     ))

@@ -117,10 +117,10 @@ pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result
     }
     let child = command.spawn().map_err(|error| {
         let advice = format!("; install {name}");
-        failed(attempted, format!("{name}: {error}"), &advice)
+        describe_failure(attempted, format!("{name}: {error}"), &advice)
     })?;
-    let done =
-        wait_for(child, interrupted).map_err(|error| failed(attempted, format!("{name}: {error}"), ""))?;
+    let done = wait_for(child, interrupted)
+        .map_err(|error| describe_failure(attempted, format!("{name}: {error}"), ""))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
@@ -128,11 +128,11 @@ pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result
     let lines: Vec<&str> = said.trim().lines().collect();
     let said = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
     let said = if said.is_empty() { format!("{name} failed ({})", done.status) } else { said };
-    Err(failed(attempted, said, advice))
+    Err(describe_failure(attempted, said, advice))
 }
 
 /// An error: a step failed. The advice follows the reason, after a semicolon; it may be empty.
-pub(crate) fn failed(attempted: &str, reason: impl fmt::Display, advice: &str) -> TestbedError {
+pub(crate) fn describe_failure(attempted: &str, reason: impl fmt::Display, advice: &str) -> TestbedError {
     TestbedError(format!("could not {attempted}: {reason}{advice}"))
 }
 

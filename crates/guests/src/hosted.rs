@@ -2,7 +2,7 @@
 
 use crate::hosted::batches::Batches;
 use crate::inside::testbeds::CAPTURE;
-use crate::kind::prepare::{prepare_wifi, prepared};
+use crate::kind::prepare::{prepare_for_any_role, prepare_wifi};
 use crate::kind::running::Answers;
 use crate::{
     Boot, Greeting, GuestRole, HostedMechanism, HostedRole, MediumQuestion, Requirements, Running, WifiLook,
@@ -39,13 +39,13 @@ fn boot(
     let namespace = std::process::id();
     let spec = GuestSpec { name: "lab", namespace, processors: &[], offloads, program, folder };
     let met = guest.boot(&spec, role).and_then(|mut running| {
-        let (greeting, read, write) = running.meet_hosted()?;
+        let (greeting, read, write) = running.meet_testbeds()?;
         Ok((running, greeting, read, write))
     });
-    met.map_err(|fault| failed(&guest.version(), fault))
+    met.map_err(|fault| describe_guest_failure(&guest.version(), fault))
 }
 
-fn failed(guest: &str, reason: impl fmt::Display) -> TestbedError {
+fn describe_guest_failure(guest: &str, reason: impl fmt::Display) -> TestbedError {
     TestbedError(format!("the testbed in {guest} failed: {reason}"))
 }
 
@@ -85,7 +85,7 @@ impl GuestHosted {
         if commands > 0 && !system.is_uml() {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
         }
-        let guest = prepared(system, program, &others, &workdir)?;
+        let guest = prepare_for_any_role(system, program, &others, &workdir)?;
         let guest = guest.ok_or_else(|| not_built(system))?;
         let version = guest.version();
         let mechanisms = specs.iter().map(HostedMechanism::of).collect();
@@ -96,7 +96,7 @@ impl GuestHosted {
         let (running, greeting, read, write) =
             boot(guest.as_ref(), role, needs.link_config.offloads, program, &folder)?;
         let Greeting::Built { carried } = greeting else {
-            return Err(failed(&version, "it built no testbeds"));
+            return Err(describe_guest_failure(&version, "it built no testbeds"));
         };
         let count = specs.len() * 4 + commands;
         let mut streams = mux::open(read, write, count).into_iter();
@@ -148,11 +148,13 @@ impl WifiHosted {
         let folder = workdir.for_host("wifi")?;
         let role = WifiRole { spec: spec.clone(), commands };
         let batches = role.takes_batches().then(|| Batches::create(&folder)).transpose();
-        let batches = batches.attempt("make a pipe for requests").map_err(|fault| failed(&version, fault))?;
+        let batches = batches
+            .attempt("make a pipe for requests")
+            .map_err(|fault| describe_guest_failure(&version, fault))?;
         let (running, greeting, read, write) =
             boot(guest.as_ref(), GuestRole::Wifi(role), false, program, &folder)?;
         let Greeting::Associated { state } = greeting else {
-            return Err(failed(&version, "it built no Wi-Fi network"));
+            return Err(describe_guest_failure(&version, "it built no Wi-Fi network"));
         };
         let requests: Box<dyn Write + Send> = match batches {
             Some(batches) => Box::new(batches),
@@ -219,7 +221,7 @@ impl LineStream {
         let asked = write_message(&mut self.asks, question);
         let answered = asked.and_then(|()| self.answers.read_line(&mut line));
         let answer = answered.and_then(|_| Ok(serde_json::from_str(&line)?));
-        answer.attempt(attempted).map_err(|fault| failed(guest, fault))
+        answer.attempt(attempted).map_err(|fault| describe_guest_failure(guest, fault))
     }
 }
 

@@ -3,7 +3,7 @@
 //! absent.
 
 use crate::command::remove;
-use crate::{ImageInfo, failed};
+use crate::{ImageInfo, describe_failure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_model::System;
@@ -40,7 +40,7 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
                 System::OwnUml(_) => ("it is built here", format!(": {}", how_to_get(other))),
                 _ => ("it needs none", String::new()),
             };
-            Err(failed(&format!("get an image of {other}"), reason, &advice))
+            Err(describe_failure(&format!("get an image of {other}"), reason, &advice))
         }
     }
 }
@@ -49,7 +49,11 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
 fn suites_of(system: &System, series: &str) -> Result<&'static [&'static str], TestbedError> {
     let known = SERIES.iter().find(|(known, _)| *known == series).map(|(_, suites)| *suites);
     known.ok_or_else(|| {
-        failed(&format!("get an image of {system}"), "no suite of Debian is known for it", &other_kernels())
+        describe_failure(
+            &format!("get an image of {system}"),
+            "no suite of Debian is known for it",
+            &other_kernels(),
+        )
     })
 }
 

@@ -55,7 +55,9 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let requested = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
     let batches = matches!(&requested, Ok(GuestRole::Wifi(role)) if role.takes_batches());
     let built = requested.and_then(|role| match &role {
-        GuestRole::Hosted(role) => testbeds::build_routed(role).map(Some).map_err(|error| error.to_string()),
+        GuestRole::Hosted(role) => {
+            testbeds::build_routed_testbeds(role).map(Some).map_err(|error| error.to_string())
+        }
         GuestRole::Wifi(role) => testbeds::build_wifi(role).map(Some).map_err(|error| error.to_string()),
         GuestRole::Path { role, offloads } => {
             take(role, *offloads).map_err(|fault| fault.to_string()).map(|()| None)

@@ -19,7 +19,7 @@ mod kind {
 pub mod shell;
 
 pub use command::interrupt_by;
-use command::{ImageInfo, Step, failed, run};
+use command::{ImageInfo, Step, describe_failure, run};
 pub use hosted::placement::{Placement, Requirements, find_placement};
 pub use hosted::{GuestHosted, HostedTestbed, WifiHosted, WifiStreams};
 pub use image::{GET_QEMU, QUICKEST_IMAGE, emulator};

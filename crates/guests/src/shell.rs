@@ -42,14 +42,14 @@ pub(crate) const PART: usize = 256;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
-    Run(Order),
+    Run(CommandRequest),
     Input(Bytes),
     InputEnds,
     Resized(Window),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct CommandRequest {
     /// The host's position on the path: 0 is the sender, 3 the receiver.
     pub host: usize,
     pub command: Vec<String>,

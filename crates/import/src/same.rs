@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A test's file and its number there.
-type Place = (usize, usize);
+type TestPlace = (usize, usize);
 
 /// Leaves out each test that an earlier one of the files is too. The one with more figures is kept, and what makes one
 /// of both invalid counts. `names` are those of the files.
 pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
-    let mut kept = Kept::new();
-    let mut repeats: BTreeSet<Place> = BTreeSet::new();
+    let mut kept = KeptTests::new();
+    let mut repeats: BTreeSet<TestPlace> = BTreeSet::new();
     for place in places(files) {
         let Some((known, what)) = find_same(files, &kept, &repeats, place) else {
             keep_names(&mut kept, test(files, place), place);
@@ -72,10 +72,10 @@ fn hash_run(run: &RunRecord) -> u64 {
 }
 
 /// The places of tests by what no other test has.
-type Kept = HashMap<String, Vec<Place>>;
+type KeptTests = HashMap<String, Vec<TestPlace>>;
 
 /// Notes that a test, or the same one in another place, has these names.
-fn keep_names(kept: &mut Kept, test: &ToolTest, place: Place) {
+fn keep_names(kept: &mut KeptTests, test: &ToolTest, place: TestPlace) {
     for identity in &test.identities {
         let places = kept.entry(identity.name.clone()).or_default();
         if !places.contains(&place) {
@@ -87,10 +87,10 @@ fn keep_names(kept: &mut Kept, test: &ToolTest, place: Place) {
 /// An earlier test that is this one, and what both have.
 fn find_same(
     files: &[ToolFile],
-    kept: &Kept,
-    repeats: &BTreeSet<Place>,
-    place: Place,
-) -> Option<(Place, &'static str)> {
+    kept: &KeptTests,
+    repeats: &BTreeSet<TestPlace>,
+    place: TestPlace,
+) -> Option<(TestPlace, &'static str)> {
     for identity in &test(files, place).identities {
         let known = kept.get(&identity.name).map(Vec::as_slice).unwrap_or_default();
         let same = known.iter().find(|known| !repeats.contains(*known) && are_same(files, **known, place));
@@ -103,7 +103,7 @@ fn find_same(
 
 /// Whether two tests are one, by the first identity that both have. Where a time is missing, ports decide: the files of
 /// both ends have the same, and one host may use them for several tests, whose figures differ.
-fn are_same(files: &[ToolFile], one: Place, other: Place) -> bool {
+fn are_same(files: &[ToolFile], one: TestPlace, other: TestPlace) -> bool {
     let first = test(files, one);
     let second = test(files, other);
     let mut pairs =
@@ -119,7 +119,7 @@ fn are_same(files: &[ToolFile], one: Place, other: Place) -> bool {
     })
 }
 
-fn places(files: &[ToolFile]) -> Vec<Place> {
+fn places(files: &[ToolFile]) -> Vec<TestPlace> {
     let mut places = Vec::new();
     for (number, file) in files.iter().enumerate() {
         if let Content::Tests(tests) = &file.content {
@@ -129,7 +129,7 @@ fn places(files: &[ToolFile]) -> Vec<Place> {
     places
 }
 
-fn test(files: &[ToolFile], (file, number): Place) -> &ToolTest {
+fn test(files: &[ToolFile], (file, number): TestPlace) -> &ToolTest {
     let Content::Tests(tests) = &files[file].content else { unreachable!("only tests have places") };
     &tests[number]
 }

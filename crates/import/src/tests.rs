@@ -37,7 +37,7 @@ fn tests(bytes: &[u8]) -> Vec<ToolTest> {
 }
 
 /// Why a text is refused.
-fn refused(text: &str) -> String {
+fn explain_refusal(text: &str) -> String {
     read(text.as_bytes(), None).unwrap_err().to_string()
 }
 

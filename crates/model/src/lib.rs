@@ -44,7 +44,9 @@ pub use findings::fleet::{
     PooledEffect,
 };
 pub use findings::loss_by_load::{LossByLoad, LossPoint};
-pub use findings::records::{Apart, Change, Lacking, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
+pub use findings::records::{
+    Apart, Change, Lacking, MetricDiff, OnlyInOne, RecordDiff, RecordFacts, Unpaired,
+};
 pub use findings::{
     APPEARS, ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained,
     Findings, Headline, Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, UnpairedRange,

@@ -26,7 +26,7 @@ impl std::error::Error for UnknownName {}
 
 impl UnknownName {
     pub fn renamed_to(&self) -> Option<&'static str> {
-        renamed(self.set, &self.found)
+        find_new_name(self.set, &self.found)
     }
 }
 
@@ -229,7 +229,7 @@ pub const RENAMED_FLAGS: &[(&str, &str)] = &[
 ];
 
 /// The present name of a member of a closed set.
-pub(crate) fn renamed(set: &str, old: &str) -> Option<&'static str> {
+pub(crate) fn find_new_name(set: &str, old: &str) -> Option<&'static str> {
     renamed_names().find(|(of, name, _)| (*of, *name) == (set, old)).map(|(_, _, new)| new)
 }
 
@@ -241,7 +241,7 @@ pub fn renamed_key(path: &str) -> Option<&'static str> {
         None => table,
     };
     if ["factors", "include"].contains(&table) {
-        return renamed("factor", key);
+        return find_new_name("factor", key);
     }
     let found = RENAMED_KEYS.iter().find(|(pattern, old, _)| *old == key && fits_table(pattern, table));
     found.map(|(_, _, new)| *new)

@@ -1,6 +1,6 @@
 //! Figures of a path for monitoring: Prometheus reads them at /metrics.
 
-use crate::findings::{Compared, Rounds, compare};
+use crate::findings::{ComparedMetric, Rounds, compare};
 use stacklab_model::{Family, Interval, Verdict};
 use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
 use stacklab_report::verdict_name;
@@ -29,7 +29,7 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
             let labels = vec![target.clone(), ("family", family.to_string())];
             works.samples.push((labels, f64::from(u8::from(look.state(family).works()))));
         }
-        for Compared { metric, families, effect, verdict: found, .. } in compared {
+        for ComparedMetric { metric, families, effect, verdict: found, .. } in compared {
             let of_metric = vec![
                 target.clone(),
                 ("metric", metric.name().to_owned()),

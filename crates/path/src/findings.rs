@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::metric::PathMetric;
-use crate::probe::Figures;
+use crate::probe::RoundFigures;
 use crate::probe::http::NOT_WHOLE;
 use crate::target::{NoAddress, Target};
 use stacklab_analysis::statistics::{Cusum, Drift, median};
@@ -59,7 +59,7 @@ pub(crate) struct OfFamily {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Compared {
+pub(crate) struct ComparedMetric {
     pub metric: PathMetric,
     pub families: BTreeMap<Family, OfFamily>,
     pub effect: Option<Effect>,
@@ -73,19 +73,19 @@ pub(crate) struct Compared {
 
 pub(crate) struct Rounds {
     pub target: Target,
-    facts: Figures,
-    rounds: VecDeque<Figures>,
+    facts: RoundFigures,
+    rounds: VecDeque<RoundFigures>,
     sums: BTreeMap<PathMetric, Cusum>,
     pub count: u64,
 }
 
 impl Rounds {
-    pub(crate) fn new(target: Target, facts: Figures) -> Self {
+    pub(crate) fn new(target: Target, facts: RoundFigures) -> Self {
         Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0 }
     }
 
     /// Adds a round. Returns the drifts that it completes.
-    pub(crate) fn add(&mut self, figures: Figures) -> Vec<(PathMetric, Drift)> {
+    pub(crate) fn add(&mut self, figures: RoundFigures) -> Vec<(PathMetric, Drift)> {
         let mut drifts = Vec::new();
         for metric in PathMetric::ALL {
             if let Some((baseline, candidate)) = pair(&figures, metric)
@@ -104,7 +104,7 @@ impl Rounds {
         drifts
     }
 
-    pub(crate) fn last(&self) -> Option<&Figures> {
+    pub(crate) fn last(&self) -> Option<&RoundFigures> {
         self.rounds.back()
     }
 
@@ -183,7 +183,7 @@ impl Rounds {
         found: Option<&Paired>,
         verdict: Verdict,
         margin: f64,
-    ) -> Compared {
+    ) -> ComparedMetric {
         let mut families = BTreeMap::new();
         for &family in Family::ALL {
             families.insert(family, self.find_median(metric, family));
@@ -199,7 +199,7 @@ impl Rounds {
         let fitted = found.map(Paired::arms);
         let open = found.filter(|_| verdict == Verdict::Inconclusive);
         let remark = open.and_then(|paired| paired.explain_open_equivalence(margin, "rounds"));
-        Compared { metric, families, effect, fitted, verdict, remark }
+        ComparedMetric { metric, families, effect, fitted, verdict, remark }
     }
 
     fn find_median(&self, metric: PathMetric, family: Family) -> OfFamily {
@@ -216,7 +216,7 @@ fn find_break_off<'a>(goodputs: &[&'a Result<f64, String>], round: usize) -> Opt
     reason.starts_with(NOT_WHOLE).then_some(reason)
 }
 
-fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
+fn pair(figures: &RoundFigures, metric: PathMetric) -> Option<(f64, f64)> {
     let figure = |family| figures.get(&(metric, family))?.as_ref().ok().copied();
     Some((figure(Family::Ipv4)?, figure(Family::Ipv6)?))
 }
@@ -224,7 +224,7 @@ fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
 /// Baseline and candidate.
 const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
 
-fn arm_figure(round: &Figures, metric: PathMetric, family: Family) -> Option<ArmFigure> {
+fn arm_figure(round: &RoundFigures, metric: PathMetric, family: Family) -> Option<ArmFigure> {
     Some(match round.get(&(metric, family))? {
         Ok(figure) => ArmFigure::Measured(*figure),
         Err(reason) => ArmFigure::Absent { absent: reason.clone(), valid: true },
@@ -234,7 +234,7 @@ fn arm_figure(round: &Figures, metric: PathMetric, family: Family) -> Option<Arm
 /// Each metric of each host compared, with this margin (0.05 is 5 %). The comparisons of all hosts are one family: of
 /// the claims of a whole report at most one in twenty is expected to be false. If a planned number of rounds has
 /// ended, they are tested once. Before, and where rounds are looked at again and again, only e-values are claimed.
-pub(crate) fn compare(looks: &[Rounds], margin: f64, has_ended: bool) -> Vec<Vec<Compared>> {
+pub(crate) fn compare(looks: &[Rounds], margin: f64, has_ended: bool) -> Vec<Vec<ComparedMetric>> {
     let mut found: Vec<(PathMetric, Result<Paired, Verdict>)> = Vec::new();
     for look in looks {
         found.extend(PathMetric::ALL.map(|metric| (metric, look.pair(metric))));

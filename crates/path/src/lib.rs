@@ -13,12 +13,12 @@ mod target;
 mod url;
 mod watch;
 
-pub use target::{Target, named, pairs, system_resolvers};
+pub use target::{Target, look_up_target, pairs, system_resolvers};
 pub use watch::{Settings, WatchResult, measure};
 
 /// Parsers of untrusted input, for the fuzz targets (`fuzz/`).
 pub mod fuzzing {
-    pub use crate::probe::body::{Head as HttpHead, read_head as http_head};
+    pub use crate::probe::body::{ResponseHead as HttpHead, read_head as http_head};
     pub use crate::probe::dns::read as dns_addresses;
 }
 

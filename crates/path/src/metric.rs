@@ -58,7 +58,7 @@ impl PathMetric {
     }
 
     /// The unit that fits some figures, with the factor for figures in the metric's unit.
-    pub(crate) fn shown(self, figures: impl Iterator<Item = f64>) -> (&'static str, f64) {
+    pub(crate) fn choose_unit(self, figures: impl Iterator<Item = f64>) -> (&'static str, f64) {
         let (low, high) =
             figures.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
         match self.unit() {

@@ -1,8 +1,8 @@
 //! Output of a path's findings.
 
-use crate::findings::{Compared, FamilyState, OfFamily, Rounds, StateKind};
+use crate::findings::{ComparedMetric, FamilyState, OfFamily, Rounds, StateKind};
 use crate::metric::PathMetric;
-use crate::probe::Figures;
+use crate::probe::RoundFigures;
 use crate::target::Target;
 use serde_json::{Value, json};
 use stacklab_model::{Family, Verdict, count, printable_lines};
@@ -12,7 +12,7 @@ use std::fmt::Write;
 const FORMAT_VERSION: u32 = 1;
 
 /// A host's findings. `planned` is the number of rounds of a measurement that did not get there.
-pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Option<u64>) -> String {
+pub(crate) fn text(rounds: &Rounds, all: &[ComparedMetric], margin: f64, planned: Option<u64>) -> String {
     let mut text = format!("{}\n", rounds.target.name);
     for &family in Family::ALL {
         let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
@@ -21,10 +21,10 @@ pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Opti
     text.push_str(&refused_text(&rounds.target, "  "));
     let _ = writeln!(text, "\n  {:>31}{:>9}  {:<23}verdict", "IPv4", "IPv6", "IPv6 / IPv4 (95 %)");
     let mut undecided: Vec<(&str, &str)> = Vec::new();
-    for Compared { metric, families, effect, fitted, verdict, remark } in all {
+    for ComparedMetric { metric, families, effect, fitted, verdict, remark } in all {
         let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
         let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
-        let (unit, factor) = metric.shown(figures.into_iter().flatten());
+        let (unit, factor) = metric.choose_unit(figures.into_iter().flatten());
         let [four, six] = figures.map(|figure| figure_text(*metric, figure.map(|figure| factor * figure)));
         let verdict = match verdict {
             // The reason is below, once.
@@ -77,11 +77,11 @@ pub(crate) fn refused_text(target: &Target, indent: &str) -> String {
 }
 
 /// Why metrics have no figure, each reason once. Those of a family's state are above the table.
-fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
+fn missing_text(rounds: &Rounds, all: &[ComparedMetric]) -> String {
     let states: Vec<FamilyState> = Family::ALL.iter().map(|family| rounds.state(*family)).collect();
     // Families and metrics that have a reason.
     let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
-    for Compared { metric, families, .. } in all {
+    for ComparedMetric { metric, families, .. } in all {
         for ((family, of), state) in families.iter().zip(&states) {
             let Some(why) = of.missing.as_deref() else { continue };
             if of.count > 0 || state.reason.as_deref() == Some(why) {
@@ -138,7 +138,7 @@ fn state_text(state: &FamilyState) -> String {
     }
 }
 
-pub(crate) fn json_of(rounds: &Rounds, compared: &[Compared], is_interrupted: bool) -> Value {
+pub(crate) fn json_of(rounds: &Rounds, compared: &[ComparedMetric], is_interrupted: bool) -> Value {
     let mut families = serde_json::Map::new();
     for family in Family::ALL {
         families.insert(family.to_string(), describe_family(rounds, *family));
@@ -157,7 +157,9 @@ fn describe_family(rounds: &Rounds, family: Family) -> Value {
     json!({ "address": address, "state": state.name(), "reason": state.reason, "refused": refused })
 }
 
-fn describe_metric(Compared { metric, families, effect, verdict, remark, .. }: &Compared) -> Value {
+fn describe_metric(
+    ComparedMetric { metric, families, effect, verdict, remark, .. }: &ComparedMetric,
+) -> Value {
     let (better, nothing) = match verdict {
         Verdict::Better(family) => (Some(family), None),
         Verdict::Nothing(reason) => (None, Some(reason)),
@@ -186,7 +188,7 @@ fn describe_median(OfFamily { median, count, missing }: &OfFamily) -> Value {
 
 pub(crate) const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";
 
-pub(crate) fn csv(target: &str, round: u64, unix_s: u64, figures: &Figures) -> String {
+pub(crate) fn csv(target: &str, round: u64, unix_s: u64, figures: &RoundFigures) -> String {
     let mut rows = String::new();
     for ((metric, family), figure) in figures {
         let (value, missing) = match figure {

@@ -5,13 +5,13 @@ use stacklab_model::{Family, printable_text, say, say_part};
 use stacklab_traffic::sign_of_life::SignOfLife;
 use std::io::{IsTerminal, Write, stderr};
 
-pub(crate) struct Progress {
+pub(crate) struct RoundProgress {
     is_terminal: bool,
     /// Rounds in all, and what is said while one takes long; `None` where each round is printed anyway.
     shown: Option<(u64, SignOfLife)>,
 }
 
-impl Progress {
+impl RoundProgress {
     /// Shows progress through this number of rounds, and nothing without one.
     pub(crate) fn new(rounds: Option<u64>) -> Self {
         let is_terminal = stderr().is_terminal();
@@ -22,7 +22,7 @@ impl Progress {
             });
             (rounds, sign_of_life)
         });
-        Progress { is_terminal, shown }
+        RoundProgress { is_terminal, shown }
     }
 
     /// Says how many rounds are done, and how the families are.

@@ -67,7 +67,7 @@ impl Target {
 }
 
 /// Looks up a name: by these resolvers, or as the system does.
-pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
+pub fn look_up_target(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
     let mut url = read_url(text)?;
     let address = url.address.take();
     let target = Target::without_addresses(text, url);
@@ -186,7 +186,7 @@ fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
     Ok(found.map(|address| address.ip()).collect())
 }
 
-/// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`named`] takes if requests are to be
+/// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`look_up_target`] takes if requests are to be
 /// made. Empty lines and those that begin with `#` are left out.
 pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
     let mut targets = Vec::new();
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_written_address_has_no_other_family() {
-        let target = named("[2001:db8::1]:81", &[]).unwrap();
+        let target = look_up_target("[2001:db8::1]:81", &[]).unwrap();
         assert_eq!(target.address(Family::Ipv6).unwrap().to_string(), "2001:db8::1");
         let NoAddress::Absent(reason) = target.address(Family::Ipv4).unwrap_err() else {
             panic!("not absent")

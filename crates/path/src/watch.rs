@@ -8,7 +8,7 @@ use crate::print;
 use crate::probe::Prober;
 use crate::probe::certificates::configure_tls;
 use crate::probe::pace::Pace;
-use crate::progress::Progress;
+use crate::progress::RoundProgress;
 use crate::target::Target;
 use stacklab_analysis::MIN_EQUIVALENT_PAIRS;
 use stacklab_analysis::statistics::Drift;
@@ -80,7 +80,7 @@ pub fn measure(
         settings,
         prober: Prober { pace: start_pace(settings), tls, resolvers: settings.resolvers, request_bytes },
         exporter: settings.metrics.map(exporter).transpose()?,
-        progress: Progress::new(rounds.filter(|_| !settings.prints_rounds())),
+        progress: RoundProgress::new(rounds.filter(|_| !settings.prints_rounds())),
         looks: Vec::new(),
         drifts: 0,
     };
@@ -111,7 +111,7 @@ struct Watch<'a> {
     settings: &'a Settings<'a>,
     prober: Prober<'a>,
     exporter: Option<Exporter>,
-    progress: Progress,
+    progress: RoundProgress,
     /// What was measured of each host.
     looks: Vec<Rounds>,
     /// How often the families drifted apart so far.

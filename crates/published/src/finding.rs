@@ -41,7 +41,7 @@ pub(crate) enum FindingDirection {
 
 impl FindingDirection {
     /// The direction of arm b against arm a.
-    pub(crate) fn mirrored(self) -> Self {
+    pub(crate) fn reverse(self) -> Self {
         match self {
             FindingDirection::Higher => FindingDirection::Lower,
             FindingDirection::Lower => FindingDirection::Higher,

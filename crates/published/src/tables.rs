@@ -232,7 +232,7 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// The stated difference to audit: the per cent if stated, otherwise the difference in the figures' unit.
-    pub(crate) fn stated(&self) -> &Printed {
+    pub(crate) fn stated_difference(&self) -> &Printed {
         let stated = self.percent.as_ref().or(self.difference.as_ref());
         stated.expect("a claim that was read states one of the two")
     }
@@ -290,7 +290,7 @@ mod tests {
     use crate::{Reference, STUDIES};
 
     #[derive(Debug, serde::Deserialize)]
-    struct Row {
+    struct TestTableRow {
         #[serde(rename = "source")]
         _source: String,
         n: u32,
@@ -316,11 +316,11 @@ mod tests {
         assert!(short.starts_with("reference/t.csv:2: "), "{short}");
     }
 
-    fn read_rows(text: &str) -> Result<Vec<Row>, ReferenceError> {
+    fn read_rows(text: &str) -> Result<Vec<TestTableRow>, ReferenceError> {
         rows("t.csv", text, &[], check_row)
     }
 
-    fn check_row(row: &Row) -> Result<(), String> {
+    fn check_row(row: &TestTableRow) -> Result<(), String> {
         if row.n > 9 { Err("`n` is above 9".to_owned()) } else { Ok(()) }
     }
 

@@ -129,7 +129,7 @@ fn format_claim(claim: &Claim) -> String {
     match (&claim.percent, &claim.difference) {
         (Some(percent), Some(difference)) => format!("{percent} % ({difference} {})", claim.unit),
         (Some(percent), None) => format!("{percent} %"),
-        (None, _) => format!("{} {}", claim.stated(), claim.unit),
+        (None, _) => format!("{} {}", claim.stated_difference(), claim.unit),
     }
 }
 

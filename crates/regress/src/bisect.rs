@@ -1,8 +1,8 @@
 //! The search for the commit that changed the counts: by halves, as git does it. Both ends and the result are verified.
 
 use crate::change::Quantity;
-use crate::comparison::{Comparison, Condition};
-use crate::counter::{Counted, Counter};
+use crate::comparison::{Condition, KernelComparison};
+use crate::counter::{CountedKernel, Counter};
 use crate::git::{Commit, Repository, Source};
 use crate::{NOTICEABLE, RegressError};
 use serde::Serialize;
@@ -12,8 +12,8 @@ use serde::Serialize;
 pub struct Bisection {
     pub(crate) conditions: Vec<String>,
     /// The bad end against the good one.
-    pub(crate) ends: Comparison,
-    pub(crate) found: Found,
+    pub(crate) ends: KernelComparison,
+    pub(crate) found: BisectResult,
     /// Commits that were counted between the ends, and whether they are bad; `None`: they cannot be built or booted.
     pub(crate) steps: Vec<(Commit, Option<bool>)>,
     /// Kernels that were built for the ends, and for all.
@@ -25,9 +25,9 @@ pub struct Bisection {
 /// The commit that was searched for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Found {
+pub(crate) enum BisectResult {
     /// The first bad commit, against its parent if the parent can be counted.
-    Commit(Commit, Option<Box<Comparison>>),
+    Commit(Commit, Option<Box<KernelComparison>>),
     /// One of these: others between them cannot be built or booted.
     Among(Vec<Commit>),
 }
@@ -45,14 +45,22 @@ pub fn bisect(
 
 /// Counts commits, and reports steps: [`Counter`], or made-up counts in tests.
 trait CountCommits {
-    fn count_commit(&mut self, repository: &Repository, commit: &Commit) -> Result<Counted, RegressError>;
+    fn count_commit(
+        &mut self,
+        repository: &Repository,
+        commit: &Commit,
+    ) -> Result<CountedKernel, RegressError>;
     fn say(&mut self, what: &str);
     /// Kernels that were built so far, and commits whose counts were known.
     fn effort(&self) -> [u32; 2];
 }
 
 impl CountCommits for Counter<'_> {
-    fn count_commit(&mut self, repository: &Repository, commit: &Commit) -> Result<Counted, RegressError> {
+    fn count_commit(
+        &mut self,
+        repository: &Repository,
+        commit: &Commit,
+    ) -> Result<CountedKernel, RegressError> {
         self.count(&commit.short(), &Source::Commit(repository.clone(), commit.clone()))
     }
 
@@ -83,7 +91,7 @@ fn search(
         given => given.to_vec(),
     };
     let names: Vec<String> = conditions.iter().map(Condition::to_string).collect();
-    let ends = Comparison::new(&baseline, &last, &conditions);
+    let ends = KernelComparison::new(&baseline, &last, &conditions);
     if !ends.is_bad {
         return Err(RegressError::Usage(format!("{} is not bad by {}", last.name, names.join(", "))));
     }
@@ -99,7 +107,7 @@ fn search(
         };
         let commit = repository.commit(next)?;
         let is_bad = match counter.count_commit(repository, &commit) {
-            Ok(counted) => Some(Comparison::new(&baseline, &counted, &conditions).is_bad),
+            Ok(counted) => Some(KernelComparison::new(&baseline, &counted, &conditions).is_bad),
             Err(RegressError::Kernel(reason)) => {
                 counter.say(&format!("{} is skipped: {reason}", commit.short()));
                 None
@@ -116,9 +124,9 @@ fn search(
     let found = match among.len() {
         1 => {
             let verified = compare_with_parent(counter, repository, &bad, &conditions)?;
-            Found::Commit(bad, verified.map(Box::new))
+            BisectResult::Commit(bad, verified.map(Box::new))
         }
-        _ => Found::Among(among.iter().map(|hash| repository.commit(hash)).collect::<Result<_, _>>()?),
+        _ => BisectResult::Among(among.iter().map(|hash| repository.commit(hash)).collect::<Result<_, _>>()?),
     };
     let [built, known] = counter.effort();
     Ok(Bisection { conditions: names, ends, found, steps, built: [built_for_ends, built], known })
@@ -130,7 +138,7 @@ fn compare_with_parent(
     repository: &Repository,
     found: &Commit,
     conditions: &[Condition],
-) -> Result<Option<Comparison>, RegressError> {
+) -> Result<Option<KernelComparison>, RegressError> {
     let parent = repository.parent(found)?;
     let before = match counter.count_commit(repository, &parent) {
         Ok(before) => before,
@@ -138,13 +146,13 @@ fn compare_with_parent(
         Err(error) => return Err(error),
     };
     let after = counter.count_commit(repository, found)?;
-    Ok(Some(Comparison::new(&before, &after, conditions)))
+    Ok(Some(KernelComparison::new(&before, &after, conditions)))
 }
 
 /// Half of the largest change between the ends as a limit: of the gap between the families if that grew noticeably,
 /// else of a family.
-fn derive_condition(good: &Counted, bad: &Counted) -> Result<Vec<Condition>, RegressError> {
-    let ends = Comparison::new(good, bad, &[]);
+fn derive_condition(good: &CountedKernel, bad: &CountedKernel) -> Result<Vec<Condition>, RegressError> {
+    let ends = KernelComparison::new(good, bad, &[]);
     for quantity in [Quantity::Gap, Quantity::Ipv6, Quantity::Ipv4] {
         if let Some((cell, change)) = ends.largest(quantity)
             && change > NOTICEABLE
@@ -163,7 +171,7 @@ fn derive_condition(good: &Counted, bad: &Counted) -> Result<Vec<Condition>, Reg
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::tests::counted;
+    use crate::comparison::tests::make_counts;
     use crate::git::tests::repository;
 
     /// Kernels whose IPv6 takes 10 instructions more from the commit `Write bad` on, and that do not compile at those
@@ -176,14 +184,14 @@ mod tests {
             &mut self,
             repository: &Repository,
             commit: &Commit,
-        ) -> Result<Counted, RegressError> {
+        ) -> Result<CountedKernel, RegressError> {
             self.0.push(commit.subject.clone());
             if commit.subject.ends_with("broken") {
                 return Err(RegressError::Kernel("error: no".to_owned()));
             }
             let history = repository.ask(&["log", "--format=%s", &commit.hash]).unwrap();
             let added = if history.contains("Write bad") { 100 } else { 0 };
-            Ok(counted(&commit.subject, [1000, 2000 + added], [3000, 4000]))
+            Ok(make_counts(&commit.subject, [1000, 2000 + added], [3000, 4000]))
         }
 
         fn say(&mut self, _: &str) {}
@@ -193,7 +201,7 @@ mod tests {
         }
     }
 
-    fn searched(texts: &[&str]) -> (Bisection, Vec<String>) {
+    fn search_history(texts: &[&str]) -> (Bisection, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let repository = repository(folder.path(), texts);
         let ends = [format!("HEAD~{}", texts.len() - 1), "HEAD".to_owned()]
@@ -208,8 +216,8 @@ mod tests {
         for place in 1..17 {
             let mut texts: Vec<String> = (0..17).map(|number| number.to_string()).collect();
             texts[place] = "bad".to_owned();
-            let (found, counted) = searched(&texts.iter().map(String::as_str).collect::<Vec<_>>());
-            let Found::Commit(commit, Some(verified)) = &found.found else { panic!("{found:?}") };
+            let (found, counted) = search_history(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+            let BisectResult::Commit(commit, Some(verified)) = &found.found else { panic!("{found:?}") };
             assert_eq!((commit.subject.as_str(), verified.is_bad), ("Write bad", true));
             assert_eq!(verified.baseline.name, format!("Write {}", place - 1));
             assert!(found.steps.len() <= 4, "{counted:?}");
@@ -219,14 +227,14 @@ mod tests {
 
     #[test]
     fn broken_commits_are_skipped() {
-        let (found, _) = searched(&["0", "1", "2", "a broken", "4", "bad", "6"]);
-        let Found::Commit(commit, Some(verified)) = found.found else { panic!("{found:?}") };
+        let (found, _) = search_history(&["0", "1", "2", "a broken", "4", "bad", "6"]);
+        let BisectResult::Commit(commit, Some(verified)) = found.found else { panic!("{found:?}") };
         assert_eq!((commit.subject.as_str(), verified.is_bad), ("Write bad", true));
         assert!(
             found.steps.iter().any(|(commit, is_bad)| commit.subject == "Write a broken" && is_bad.is_none())
         );
-        let (found, counted) = searched(&["0", "1", "a broken", "b broken", "bad", "5", "6"]);
-        let Found::Among(commits) = &found.found else { panic!("{found:?}") };
+        let (found, counted) = search_history(&["0", "1", "a broken", "b broken", "bad", "5", "6"]);
+        let BisectResult::Among(commits) = &found.found else { panic!("{found:?}") };
         let mut subjects: Vec<&str> = commits.iter().map(|commit| commit.subject.as_str()).collect();
         subjects.sort();
         assert_eq!(subjects, ["Write a broken", "Write b broken", "Write bad"], "{counted:?}");
@@ -234,9 +242,9 @@ mod tests {
 
     #[test]
     fn the_ends_give_the_condition() {
-        let good = counted("a", [1000, 2000], [3000, 4000]);
+        let good = make_counts("a", [1000, 2000], [3000, 4000]);
         let condition = |udp, tcp| {
-            derive_condition(&good, &counted("b", udp, tcp)).map(|conditions| conditions[0].to_string())
+            derive_condition(&good, &make_counts("b", udp, tcp)).map(|conditions| conditions[0].to_string())
         };
         // A slowdown of both families hides a larger one of IPv6.
         assert_eq!(condition([1500, 3500], [3000, 4000]).unwrap(), "udp/128 gap > 50");

@@ -2,7 +2,7 @@
 
 use crate::NOTICEABLE;
 use crate::change::{CellChange, Quantity, compare_cells};
-use crate::counter::Counted;
+use crate::counter::CountedKernel;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// Which families changed by more than [`NOTICEABLE`] in a steady cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ChangedFamilies {
     /// IPv6 changed.
     Ipv6Only,
     /// IPv4 changed.
@@ -21,25 +21,25 @@ pub enum Outcome {
     Neither,
 }
 
-impl Outcome {
+impl ChangedFamilies {
     /// As a phrase.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Ipv6Only => "IPv6 only",
-            Outcome::Ipv4Only => "IPv4 only",
-            Outcome::Both => "both families",
-            Outcome::Neither => "neither family",
+            ChangedFamilies::Ipv6Only => "IPv6 only",
+            ChangedFamilies::Ipv4Only => "IPv4 only",
+            ChangedFamilies::Both => "both families",
+            ChangedFamilies::Neither => "neither family",
         }
     }
 }
 
 /// Two kernels compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct KernelComparison {
     pub(crate) baseline: Side,
     pub(crate) candidate: Side,
     /// Which families changed.
-    pub outcome: Outcome,
+    pub outcome: ChangedFamilies,
     /// Whether a condition is met.
     pub is_bad: bool,
     /// The conditions, on each cell.
@@ -54,15 +54,15 @@ pub(crate) struct Side {
     pub release: String,
 }
 
-impl From<&Counted> for Side {
-    fn from(counted: &Counted) -> Self {
+impl From<&CountedKernel> for Side {
+    fn from(counted: &CountedKernel) -> Self {
         Side { name: counted.name.clone(), release: counted.counts.kernel.clone() }
     }
 }
 
-impl Comparison {
+impl KernelComparison {
     /// Compares counts of the same cells.
-    pub fn new(baseline: &Counted, candidate: &Counted, conditions: &[Condition]) -> Self {
+    pub fn new(baseline: &CountedKernel, candidate: &CountedKernel, conditions: &[Condition]) -> Self {
         let cells = compare_cells(&baseline.counts, &candidate.counts);
         let mut checks = Vec::new();
         for cell in &cells {
@@ -71,13 +71,20 @@ impl Comparison {
         let ipv4_changes = has_change(&cells, Quantity::Ipv4);
         let ipv6_changes = has_change(&cells, Quantity::Ipv6);
         let outcome = match (ipv4_changes, ipv6_changes) {
-            (false, true) => Outcome::Ipv6Only,
-            (true, false) => Outcome::Ipv4Only,
-            (true, true) => Outcome::Both,
-            (false, false) => Outcome::Neither,
+            (false, true) => ChangedFamilies::Ipv6Only,
+            (true, false) => ChangedFamilies::Ipv4Only,
+            (true, true) => ChangedFamilies::Both,
+            (false, false) => ChangedFamilies::Neither,
         };
         let is_bad = checks.iter().any(|check| check.is_bad);
-        Comparison { baseline: baseline.into(), candidate: candidate.into(), outcome, is_bad, checks, cells }
+        KernelComparison {
+            baseline: baseline.into(),
+            candidate: candidate.into(),
+            outcome,
+            is_bad,
+            checks,
+            cells,
+        }
     }
 
     /// The steady cell in which a quantity grew most, with the change.
@@ -240,10 +247,10 @@ pub(crate) mod tests {
     };
 
     /// A kernel whose UDP and TCP cells have a function of each family with such counts, for 10 messages.
-    pub(crate) fn counted(name: &str, udp: [u64; 2], tcp: [u64; 2]) -> Counted {
+    pub(crate) fn make_counts(name: &str, udp: [u64; 2], tcp: [u64; 2]) -> CountedKernel {
         let cells = vec![make_cell(ExactProbe::Udp, udp), make_cell(ExactProbe::Tcp, tcp)];
         let counts = ExactCounts { qemu: "7.2".to_owned(), kernel: "6.1".to_owned(), cells };
-        Counted { name: name.to_owned(), counts }
+        CountedKernel { name: name.to_owned(), counts }
     }
 
     fn make_cell(probe: ExactProbe, total: [u64; 2]) -> ExactCell {
@@ -269,29 +276,29 @@ pub(crate) mod tests {
         ExactRow { name: name.to_owned(), stage: None, instructions }
     }
 
-    fn compared(udp: [u64; 2], tcp: [u64; 2]) -> Comparison {
-        let baseline = counted("a", [1000, 2000], [3000, 4000]);
-        Comparison::new(&baseline, &counted("b", udp, tcp), &Condition::usual())
+    fn compare_with_baseline(udp: [u64; 2], tcp: [u64; 2]) -> KernelComparison {
+        let baseline = make_counts("a", [1000, 2000], [3000, 4000]);
+        KernelComparison::new(&baseline, &make_counts("b", udp, tcp), &Condition::usual())
     }
 
     #[test]
     fn outcome_names_the_families_that_changed() {
         for (udp, tcp, outcome, is_bad) in [
-            ([1000, 2000], [3000, 4000], Outcome::Neither, false),
-            ([1080, 2080], [3000, 4000], Outcome::Neither, false),
-            ([1000, 2081], [3000, 4000], Outcome::Ipv6Only, true),
-            ([1000, 2000], [3100, 4000], Outcome::Ipv4Only, true),
-            ([1100, 2000], [3000, 4100], Outcome::Both, true),
-            ([1000, 1900], [3000, 4000], Outcome::Ipv6Only, false),
+            ([1000, 2000], [3000, 4000], ChangedFamilies::Neither, false),
+            ([1080, 2080], [3000, 4000], ChangedFamilies::Neither, false),
+            ([1000, 2081], [3000, 4000], ChangedFamilies::Ipv6Only, true),
+            ([1000, 2000], [3100, 4000], ChangedFamilies::Ipv4Only, true),
+            ([1100, 2000], [3000, 4100], ChangedFamilies::Both, true),
+            ([1000, 1900], [3000, 4000], ChangedFamilies::Ipv6Only, false),
         ] {
-            let comparison = compared(udp, tcp);
+            let comparison = compare_with_baseline(udp, tcp);
             assert_eq!((comparison.outcome, comparison.is_bad), (outcome, is_bad), "{udp:?} {tcp:?}");
         }
     }
 
     #[test]
     fn functions_that_changed_are_listed_with_the_change() {
-        let comparison = compared([1000, 2085], [3000, 4000]);
+        let comparison = compare_with_baseline([1000, 2085], [3000, 4000]);
         let [udp, tcp] = &comparison.cells[..] else { panic!("{comparison:?}") };
         assert_eq!(udp.functions.len(), 1);
         assert_eq!(udp.functions[0].name, "ip_output / ip6_output");

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 /// The counts of a kernel, IPv4 and IPv6.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Counted {
+pub struct CountedKernel {
     /// As the user named it.
     pub(crate) name: String,
     pub(crate) counts: ExactCounts,
@@ -49,7 +49,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Builds a kernel if it is source, boots it and counts.
-    pub fn count(&mut self, name: &str, source: &Source) -> Result<Counted, RegressError> {
+    pub fn count(&mut self, name: &str, source: &Source) -> Result<CountedKernel, RegressError> {
         let counts = match source {
             Source::Commit(repository, commit) => self.count_commit(repository, commit)?,
             Source::Kernel(source) => {
@@ -63,11 +63,16 @@ impl<'a> Counter<'a> {
                 self.boot(name, &kernel)?
             }
         };
-        Ok(Counted { name: name.to_owned(), counts })
+        Ok(CountedKernel { name: name.to_owned(), counts })
     }
 
     /// Boots a kernel and counts again, whatever is kept.
-    pub fn repeat(&mut self, name: &str, source: &Source, times: u32) -> Result<Vec<Counted>, RegressError> {
+    pub fn repeat(
+        &mut self,
+        name: &str,
+        source: &Source,
+        times: u32,
+    ) -> Result<Vec<CountedKernel>, RegressError> {
         if times == 0 {
             return Ok(Vec::new());
         }
@@ -80,7 +85,7 @@ impl<'a> Counter<'a> {
         };
         let mut counted = Vec::new();
         for _ in 0..times {
-            counted.push(Counted { name: name.to_owned(), counts: self.boot(name, &kernel)? });
+            counted.push(CountedKernel { name: name.to_owned(), counts: self.boot(name, &kernel)? });
         }
         Ok(counted)
     }

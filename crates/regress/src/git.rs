@@ -46,7 +46,7 @@ impl Repository {
     }
 
     /// The commit that is checked out in this folder, the top of a repository, unless a file differs from it.
-    pub(crate) fn unchanged(folder: &Path) -> Option<(Self, Commit)> {
+    pub(crate) fn find_unchanged_commit(folder: &Path) -> Option<(Self, Commit)> {
         let repository = Self::of(folder).ok()?;
         if fs::canonicalize(folder).ok()? != fs::canonicalize(&repository.tree).ok()? {
             return None;
@@ -202,11 +202,11 @@ pub enum Source {
 impl Source {
     /// A system, a file, a folder with a kernel's source, or a commit in the repository of another folder. A folder
     /// without changes is the commit that is checked out in it.
-    pub fn named(text: &str, tree: &Path) -> Result<Self, RegressError> {
+    pub fn find_by_name(text: &str, tree: &Path) -> Result<Self, RegressError> {
         if let Ok(kernel) = text.parse() {
             // As after each step of `git bisect run`: objects and counts are shared with other commits.
             let commit = match &kernel {
-                KernelSource::Tree(folder) => Repository::unchanged(folder),
+                KernelSource::Tree(folder) => Repository::find_unchanged_commit(folder),
                 _ => None,
             };
             return Ok(commit.map_or(Source::Kernel(kernel), |(tree, commit)| Source::Commit(tree, commit)));
@@ -264,11 +264,11 @@ pub(crate) mod tests {
     fn commits_are_checked_out_beside_the_users_files() {
         let folder = tempfile::tempdir().unwrap();
         let repository = repository(folder.path(), &["one", "two", "three"]);
-        let (_, head) = Repository::unchanged(folder.path()).unwrap();
+        let (_, head) = Repository::find_unchanged_commit(folder.path()).unwrap();
         assert_eq!(head.subject, "Write three");
         assert!(repository.has(&head, "file") && !repository.has(&head, "other"));
         fs::write(folder.path().join("file"), "mine").unwrap();
-        assert_eq!(Repository::unchanged(folder.path()), None);
+        assert_eq!(Repository::find_unchanged_commit(folder.path()), None);
         for (name, text) in [("HEAD~2", "one"), ("HEAD", "three"), ("HEAD^", "two")] {
             assert_eq!(check_out_text(&repository, name), text);
         }
@@ -302,9 +302,12 @@ pub(crate) mod tests {
     #[test]
     fn names_that_do_not_exist_give_git_s_reason() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(Source::named("linux-6.1", folder.path()), Ok(Source::Kernel(_))));
-        assert!(matches!(Source::named("/", folder.path()), Ok(Source::Kernel(KernelSource::Tree(_)))));
-        let reason = Source::named("v6.1", folder.path()).unwrap_err().to_string();
+        assert!(matches!(Source::find_by_name("linux-6.1", folder.path()), Ok(Source::Kernel(_))));
+        assert!(matches!(
+            Source::find_by_name("/", folder.path()),
+            Ok(Source::Kernel(KernelSource::Tree(_)))
+        ));
+        let reason = Source::find_by_name("v6.1", folder.path()).unwrap_err().to_string();
         assert!(
             reason.starts_with("`v6.1` is neither") && reason.contains("not in a git repository"),
             "{reason}"

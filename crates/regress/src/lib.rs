@@ -17,8 +17,8 @@ mod git;
 mod rendering;
 
 pub use bisect::{Bisection, bisect};
-pub use comparison::{Comparison, Condition, Outcome};
-pub use counter::{Counted, Counter};
+pub use comparison::{ChangedFamilies, Condition, KernelComparison};
+pub use counter::{CountedKernel, Counter};
 pub use git::{Commit, Repository, Source};
 pub use rendering::{RegressFormat, bisection, comparison};
 

@@ -1,9 +1,9 @@
 //! Comparisons and searches as text, Markdown, JSON, KTAP and JUnit.
 
 use crate::NOTICEABLE;
-use crate::bisect::{Bisection, Found};
+use crate::bisect::{BisectResult, Bisection};
 use crate::change::{CellChange, FunctionChange, Quantity};
-use crate::comparison::Comparison;
+use crate::comparison::KernelComparison;
 use stacklab_model::{count, is_control};
 use stacklab_report::{Block, Table, Width, document_text, versioned_json};
 use std::fmt::{self, Write as _};
@@ -53,7 +53,7 @@ impl fmt::Display for RegressFormat {
 }
 
 /// Renders a comparison.
-pub fn comparison(comparison: &Comparison, format: RegressFormat, width: Width) -> String {
+pub fn comparison(comparison: &KernelComparison, format: RegressFormat, width: Width) -> String {
     match format {
         RegressFormat::Json => versioned_json(FORMAT_VERSION, comparison),
         RegressFormat::Ktap => ktap(comparison),
@@ -76,8 +76,8 @@ pub fn bisection(bisection: &Bisection, format: RegressFormat, width: Width) -> 
 const MAX_FUNCTIONS: usize = 8;
 const MIN_SHOWN_CHANGE: f64 = 2.0;
 
-fn comparison_blocks(comparison: &Comparison) -> Vec<Block> {
-    let Comparison { baseline, candidate, .. } = comparison;
+fn comparison_blocks(comparison: &KernelComparison) -> Vec<Block> {
+    let KernelComparison { baseline, candidate, .. } = comparison;
     let mut blocks = vec![
         Block::Title("Instructions per message: candidate against baseline".to_owned()),
         Block::Facts(vec![
@@ -91,7 +91,7 @@ fn comparison_blocks(comparison: &Comparison) -> Vec<Block> {
 }
 
 /// The outcome and the conditions that are met.
-fn describe_outcome(comparison: &Comparison) -> String {
+fn describe_outcome(comparison: &KernelComparison) -> String {
     let changed = comparison.outcome.name();
     let mut bad = Vec::new();
     for check in comparison.checks.iter().filter(|check| check.is_bad) {
@@ -105,7 +105,7 @@ fn describe_outcome(comparison: &Comparison) -> String {
 }
 
 /// A table of the cells, and one of the functions that changed, if any did.
-fn tabulate(comparison: &Comparison) -> Vec<Block> {
+fn tabulate(comparison: &KernelComparison) -> Vec<Block> {
     let mut blocks = vec![Block::Table(tabulate_cells(&comparison.cells))];
     let mut rows = Vec::new();
     for cell in &comparison.cells {
@@ -129,8 +129,8 @@ fn tabulate_cells(cells: &[CellChange]) -> Table {
     {
         let mut changes = Vec::new();
         for cell in cells {
-            let change = format_signed(cell.change(quantity), 1);
-            changes.push(format!("{change} ({} %)", format_signed(cell.percent(quantity), 2)));
+            let change = format_with_sign(cell.change(quantity), 1);
+            changes.push(format!("{change} ({} %)", format_with_sign(cell.percent(quantity), 2)));
         }
         table.push(title, true, changes);
     }
@@ -142,14 +142,14 @@ fn tabulate_functions(rows: &[(&CellChange, &FunctionChange)]) -> Table {
     table.push("cell", false, rows.iter().map(|(cell, _)| cell.name.clone()).collect());
     table.push("function that changed", false, rows.iter().map(|(_, row)| row.name.clone()).collect());
     for (title, family) in [("IPv4", 0), ("IPv6", 1)] {
-        let changes = rows.iter().map(|(_, row)| format_signed(row.change()[family], 1)).collect();
+        let changes = rows.iter().map(|(_, row)| format_with_sign(row.change()[family], 1)).collect();
         table.push(title, true, changes);
     }
     table
 }
 
 /// Without a minus before a zero.
-fn format_signed(figure: f64, decimals: usize) -> String {
+fn format_with_sign(figure: f64, decimals: usize) -> String {
     let scale = 10_f64.powi(decimals as i32);
     format!("{:+.decimals$}", (figure * scale).round() / scale + 0.0)
 }
@@ -158,7 +158,7 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
     let Bisection { conditions, ends, found, steps, built: [of_ends, built], known } = bisection;
     let mut blocks = vec![Block::Title("The commit that changed the counts".to_owned())];
     match found {
-        Found::Commit(commit, verified) => {
+        BisectResult::Commit(commit, verified) => {
             let facts = vec![("commit", commit.hash.clone()), ("subject", commit.subject.clone())];
             blocks.push(Block::Facts(facts));
             match verified {
@@ -171,7 +171,7 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
                 )),
             }
         }
-        Found::Among(commits) => {
+        BisectResult::Among(commits) => {
             blocks.push(Block::Text("One of these commits, which cannot all be built or booted:".to_owned()));
             blocks.push(Block::List(commits.iter().map(crate::Commit::short).collect()));
         }
@@ -197,7 +197,7 @@ fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
 }
 
 /// How much of the change between the ends a commit accounts for.
-fn describe_share(ends: &Comparison, step: &Comparison) -> String {
+fn describe_share(ends: &KernelComparison, step: &KernelComparison) -> String {
     let bad = ends.checks.iter().filter(|check| check.is_bad);
     let Some(end) = bad.max_by(|a, b| a.change.total_cmp(&b.change)) else { return describe_outcome(step) };
     let of_step = step.checks.iter().find(|check| check.cell == end.cell && check.condition == end.condition);
@@ -213,8 +213,8 @@ fn describe_share(ends: &Comparison, step: &Comparison) -> String {
 }
 
 /// KTAP, version 1 (the kernel's Documentation/dev-tools/ktap.rst).
-fn ktap(comparison: &Comparison) -> String {
-    let Comparison { baseline, candidate, checks, .. } = comparison;
+fn ktap(comparison: &KernelComparison) -> String {
+    let KernelComparison { baseline, candidate, checks, .. } = comparison;
     let mut text = format!("KTAP version 1\n1..{}\n", checks.len());
     let _ = writeln!(text, "# baseline {}, candidate {}", baseline.name, candidate.name);
     let _ = writeln!(text, "# changed: {}", comparison.outcome.name());
@@ -227,8 +227,8 @@ fn ktap(comparison: &Comparison) -> String {
 }
 
 /// JUnit's XML, as continuous integration reads it.
-fn junit(comparison: &Comparison) -> String {
-    let Comparison { baseline, candidate, checks, .. } = comparison;
+fn junit(comparison: &KernelComparison) -> String {
+    let KernelComparison { baseline, candidate, checks, .. } = comparison;
     let failures = checks.iter().filter(|check| check.is_bad).count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"stacklab regress\" tests=\"{}\" failures=\"{failures}\">\n",
@@ -256,18 +256,18 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::comparison::Condition;
-    use crate::comparison::tests::counted;
+    use crate::comparison::tests::make_counts;
     use crate::git::Commit;
     use stacklab_report::WIDTH;
 
-    fn compared() -> Comparison {
-        let baseline = counted("v1", [1000, 2000], [3000, 4000]);
-        Comparison::new(&baseline, &counted("v2", [999, 2500], [3000, 4000]), &Condition::usual())
+    fn compare_with_baseline() -> KernelComparison {
+        let baseline = make_counts("v1", [1000, 2000], [3000, 4000]);
+        KernelComparison::new(&baseline, &make_counts("v2", [999, 2500], [3000, 4000]), &Condition::usual())
     }
 
     #[test]
     fn text_has_outcome_cells_and_functions() {
-        let text = comparison(&compared(), RegressFormat::Text, WIDTH);
+        let text = comparison(&compare_with_baseline(), RegressFormat::Text, WIDTH);
         assert!(
             text.contains("instructions: IPv6 only. The candidate is bad: ipv6 > 8 in udp/128 (+50.0)."),
             "{text}"
@@ -279,7 +279,7 @@ mod tests {
         ];
         assert!(words.contains(&row.to_vec()), "{text}");
         assert!(words.contains(&vec!["udp/128", "ip_output", "/", "ip6_output", "-0.1", "+50.0"]), "{text}");
-        assert_eq!(format_signed(-0.04, 1), "+0.0");
+        assert_eq!(format_with_sign(-0.04, 1), "+0.0");
     }
 
     fn make_commit(subject: &str) -> Commit {
@@ -290,8 +290,8 @@ mod tests {
     fn a_search_has_the_commit_its_share_and_the_builds() {
         let found = Bisection {
             conditions: vec!["udp/128 ipv6 > 25".to_owned()],
-            ends: compared(),
-            found: Found::Commit(make_commit("slow"), Some(Box::new(compared()))),
+            ends: compare_with_baseline(),
+            found: BisectResult::Commit(make_commit("slow"), Some(Box::new(compare_with_baseline()))),
             steps: vec![(make_commit("fine"), Some(false)), (make_commit("broken"), None)],
             built: [2, 5],
             known: 1,
@@ -306,10 +306,10 @@ mod tests {
         assert!(flat.contains("subject slow") && flat.contains("2 000000000000 broken skipped"), "{text}");
     }
 
-    fn judged() -> Comparison {
-        let baseline = counted("v1", [1000, 2000], [3000, 4000]);
+    fn judged() -> KernelComparison {
+        let baseline = make_counts("v1", [1000, 2000], [3000, 4000]);
         let conditions: Vec<Condition> = vec!["udp ipv6 > 8".parse().unwrap(), "gap > 1 %".parse().unwrap()];
-        Comparison::new(&baseline, &counted("\"v2\"", [1000, 2500], [3000, 4000]), &conditions)
+        KernelComparison::new(&baseline, &make_counts("\"v2\"", [1000, 2500], [3000, 4000]), &conditions)
     }
 
     #[test]

@@ -5,12 +5,12 @@ mod tests;
 
 use crate::findings::answer::of_headlines;
 use crate::findings::comparisons::better;
-use crate::findings::groups::{Group, groups_of, varied};
-use crate::findings::verdicts::{answered, sign};
+use crate::findings::groups::{Group, groups_of, list_varied_factors};
+use crate::findings::verdicts::{format_answer, sign};
 use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::versioned_json;
 use crate::rendering::numbers::{
-    DisplayUnit, Distance, NONE, aligned, difference_heading, difference_places, differences,
+    DisplayUnit, Distance, NONE, align_columns, difference_heading, difference_places, differences,
 };
 use crate::rendering::text::text;
 use stacklab_model::{
@@ -44,7 +44,7 @@ pub fn fleet_text(found: &FleetFindings, width: Width) -> String {
 }
 
 fn document(found: &FleetFindings) -> Vec<Block> {
-    let rows = compared(found);
+    let rows = list_comparisons(found);
     let groups = groups(&rows);
     let mut blocks =
         vec![Block::Title(found.title.clone()), Block::Text(answer(found)), Block::Facts(facts(found))];
@@ -97,7 +97,7 @@ fn is_of_typical_pair(of: &FleetComparison) -> bool {
 
 /// The verdict over pairs: `IPv4 better at 6 of 7 pairs` where it is about the typical one.
 fn verdict_over_pairs(row: &Comparison, of: Option<&FleetComparison>, notes: &mut Footnotes) -> String {
-    let words = answered(row, notes);
+    let words = format_answer(row, notes);
     match of {
         Some(of) if is_of_typical_pair(of) && matches!(of.verdict, Verdict::Better(_)) => {
             format!("{words} at {} of {} pairs", count_agreeing(of), of.counted)
@@ -181,7 +181,7 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
     }
     let places = difference_places(means.iter().copied().flatten(), &shown);
     let mut notes = Footnotes::default();
-    let mut table = group.labelled();
+    let mut table = group.label_rows();
     let cells = differences(means.into_iter(), &shown, places);
     table.push(difference_heading(shown.difference_unit, &cells), true, cells);
     let unsigned: Vec<String> =
@@ -226,7 +226,7 @@ fn write_ranges(ranges: &[Option<Distance>], shown: &DisplayUnit, places: usize)
             [low, high]
         }));
     }
-    aligned(&ends)
+    align_columns(&ends)
         .into_iter()
         .map(|cell| cell.map_or(NONE.to_owned(), |cell| cell.trim().to_owned()))
         .collect()
@@ -300,7 +300,7 @@ pub(crate) fn columns<'a, 'b>(groups: &'b [Group<'a>], found: &'b FleetFindings)
 }
 
 /// The comparisons with their differences over pairs, as those of a campaign.
-pub(crate) fn compared(found: &FleetFindings) -> Vec<Comparison> {
+pub(crate) fn list_comparisons(found: &FleetFindings) -> Vec<Comparison> {
     let mut rows = Vec::new();
     for of in &found.comparisons {
         let effect = of.pooled.as_ref().map(|pooled| pooled.effect.clone());
@@ -311,7 +311,7 @@ pub(crate) fn compared(found: &FleetFindings) -> Vec<Comparison> {
 
 pub(crate) fn groups(rows: &[Comparison]) -> Vec<Group<'_>> {
     let cells = || rows.iter().flat_map(|row| [&row.question.baseline, &row.question.candidate]);
-    groups_of(rows, &[], varied(cells()), cells().map(|cell| cell.size_of).collect())
+    groups_of(rows, &[], list_varied_factors(cells()), cells().map(|cell| cell.size_of).collect())
 }
 
 fn comparison(

@@ -25,13 +25,13 @@ pub use findings::answer::difference;
 pub use findings::claims::worse;
 pub use findings::csv::scale;
 pub use findings::heading::time;
-pub use findings::notes::{list_warnings, seconds_needed};
+pub use findings::notes::{estimate_seconds_to_settle, list_warnings};
 pub use findings::verdicts::verdict_name;
 pub use fleet::{fleet_json, fleet_text};
 pub use measurement::{MeasurementText, measurement, measurement_json};
 pub use paper::paper;
 pub use records::between;
-pub use rendering::document::{Block, Footnotes, Table, WIDTH, Width, escaped as escape_markup};
+pub use rendering::document::{Block, Footnotes, Table, WIDTH, Width, escape_text as escape_markup};
 pub use rendering::format::{OutputFormat, versioned_json};
 pub use rendering::html::document_html;
 pub use rendering::numbers::figure_text;
@@ -69,7 +69,7 @@ pub fn document_text(blocks: &[Block], is_markdown: bool, width: Width) -> Strin
 /// text has tables, hosts and checks.
 pub fn brief(findings: &Findings, width: Width) -> String {
     let findings = &*without_empty(findings);
-    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
+    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merge_groups(findings).into_iter().unzip();
     let mut blocks = heading::short(findings);
     blocks.extend(matrices(&groups, &is_many, width));
     if groups.is_empty() {
@@ -83,12 +83,12 @@ pub fn brief(findings: &Findings, width: Width) -> String {
 pub fn compact(findings: &Findings, width: Width) -> String {
     let answer = heading::answer_text(findings);
     let rows = comparisons::one_table(&groups::groups(findings));
-    let notes = notes::uncounted(findings);
+    let notes = notes::list_uncounted_runs(findings);
     text(&[answer, rows, notes].concat(), width)
 }
 
 fn document(findings: &Findings, width: Width) -> Vec<Block> {
-    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
+    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merge_groups(findings).into_iter().unzip();
     [
         heading::short(findings),
         matrices(&groups, &is_many, width),

@@ -1,11 +1,11 @@
 //! The kinds of table that papers print: both arms and their difference in per cent by a formula with a name, and the
 //! standard deviations.
 
-use crate::findings::comparisons::fitted;
+use crate::findings::comparisons::fit_estimates;
 use crate::findings::groups::{Group, groups};
 use crate::rendering::document::{Block, Table, Width};
 use crate::rendering::format::OutputFormat;
-use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, decimals, format_decimals, format_with_sign};
 use crate::rendering::text::render;
 use stacklab_model::{Comparison, Difference, Estimate, Findings};
 
@@ -37,7 +37,7 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
 
 fn means(group: &Group, difference: Difference) -> Table {
     let shown = DisplayUnit::of(group.metric);
-    let both: Vec<[Estimate; 2]> = group.rows.iter().map(|row| fitted(row)).collect();
+    let both: Vec<[Estimate; 2]> = group.rows.iter().map(|row| fit_estimates(row)).collect();
     let mut table = arms(group, &both, |estimate| estimate.mean);
     let unit = if difference == Difference::Points { shown.unit } else { "%" };
     let mut column = Vec::new();
@@ -46,7 +46,7 @@ fn means(group: &Group, difference: Difference) -> Table {
             let apart = difference.of(shown.factor * a, shown.factor * b)?;
             Some(apart.copysign(b - a))
         });
-        column.push(apart.map_or(NONE.to_owned(), |apart| signed(apart, 2)));
+        column.push(apart.map_or(NONE.to_owned(), |apart| format_with_sign(apart, 2)));
     }
     table.push(format!("difference ({difference}), {unit}"), true, column);
     table
@@ -82,7 +82,7 @@ fn arms(group: &Group, estimates: &[[Estimate; 2]], figure: fn(&Estimate) -> Opt
     for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
         let mut column = Vec::new();
         for both in &figures {
-            column.push(both[arm].map_or(NONE.to_owned(), |figure| fixed(figure, places)));
+            column.push(both[arm].map_or(NONE.to_owned(), |figure| format_decimals(figure, places)));
         }
         table.push(title, true, column);
     }
@@ -104,7 +104,7 @@ mod tests {
         let [a, b] = row.fitted.unwrap();
         for difference in Difference::ALL {
             let text = paper(&findings, *difference, OutputFormat::Csv, WIDTH);
-            let expected = signed(difference.of(a, b).unwrap().copysign(b - a), 2);
+            let expected = format_with_sign(difference.of(a, b).unwrap().copysign(b - a), 2);
             assert!(text.contains(&format!("difference ({difference})")), "{text}");
             assert!(text.contains(&expected), "{expected} is not in {text}");
         }

@@ -57,14 +57,14 @@ pub fn exposition(gauges: &[Gauge]) -> String {
         let _ = writeln!(text, "# TYPE {name} gauge");
         for (labels, value) in samples {
             let labels: Vec<String> =
-                labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+                labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escape_label(value))).collect();
             let _ = writeln!(text, "{name}{{{}}} {}", labels.join(","), number(*value));
         }
     }
     text
 }
 
-fn escaped(value: &str) -> String {
+fn escape_label(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

@@ -3,7 +3,7 @@
 use crate::findings::claims::{Claimed, of_figure};
 use crate::findings::comparisons::{at, definition, push_pair};
 use crate::findings::csv::scale;
-use crate::findings::groups::{by_table, labelled, margin_text, row_factors, varied};
+use crate::findings::groups::{by_table, label_cells, list_varied_factors, margin_text, row_factors};
 use crate::findings::heading::time;
 use crate::rendering::column::{
     Column, Compares, Subject, cell_columns, estimate_columns, interval_columns, metric_columns,
@@ -17,7 +17,7 @@ use crate::rendering::text::render;
 use serde::Serialize;
 use stacklab_model::{
     Apart, Cell, Change, Estimate, Factor, Lacking, MIN_UNPAIRED_RUNS, Metric, MetricDiff, OnlyInOne,
-    RecordDiff, RecordLoads, Recorded, count,
+    RecordDiff, RecordFacts, RecordLoads, count,
 };
 use std::collections::BTreeSet;
 
@@ -62,9 +62,9 @@ pub(crate) fn document(found: &RecordDiff, loads: &RecordLoads) -> Vec<Block> {
     }
     blocks.extend([
         Block::Facts(vec![
-            ("A", recorded(&found.a)),
+            ("A", format_record(&found.a)),
             ("", loads.a.to_string()),
-            ("B", recorded(&found.b)),
+            ("B", format_record(&found.b)),
             ("", loads.b.to_string()),
         ]),
         Block::Text(
@@ -90,8 +90,8 @@ pub(crate) fn document(found: &RecordDiff, loads: &RecordLoads) -> Vec<Block> {
     blocks
 }
 
-fn recorded(record: &Recorded) -> String {
-    let Recorded { name, title, version, started_unix_ns, seed, valid_runs, invalid_runs, .. } = record;
+fn format_record(record: &RecordFacts) -> String {
+    let RecordFacts { name, title, version, started_unix_ns, seed, valid_runs, invalid_runs, .. } = record;
     format!(
         "{name}: {title}; {} by stacklab {version}, seed {seed}, {}, {invalid_runs} invalid; {}",
         time(*started_unix_ns),
@@ -171,7 +171,7 @@ struct DiffTable<'a> {
 
 fn tables(found: &RecordDiff) -> Vec<DiffTable<'_>> {
     let cells = || found.figures.iter().map(|row| &row.cell);
-    let varied = varied(cells());
+    let varied = list_varied_factors(cells());
     let sizes_of = cells().map(|cell| cell.size_of).collect::<BTreeSet<_>>();
     let mut tables = Vec::new();
     for (metric, place, rows) in by_table(&found.figures, |row| (row.metric, &row.cell), sizes_of.len() > 1) {
@@ -197,7 +197,7 @@ impl DiffTable<'_> {
         let rows = &self.rows;
         let mut notes = Footnotes::default();
         let cells: Vec<&Cell> = rows.iter().map(|row| &row.cell).collect();
-        let mut table = labelled(&cells, &self.factors);
+        let mut table = label_cells(&cells, &self.factors);
         let fitted: Vec<[Estimate; 2]> =
             rows.iter().map(|row| at([row.a.clone(), row.b.clone()], row.fitted, self.metric)).collect();
         let distances: Vec<_> = rows.iter().map(|row| row.effect.as_ref().map(Distance::from)).collect();

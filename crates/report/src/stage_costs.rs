@@ -62,13 +62,13 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
             Why::Unknown(reason) => blocks.push(Block::Text(plain(&format!("Not explained: {reason}.")))),
             Why::Costs(costs) => {
                 blocks.push(Block::Text(answer(explanation, costs)));
-                let exact = counted(explanation).map(|(_, cell)| cell);
+                let exact = find_exact_counts(explanation).map(|(_, cell)| cell);
                 let stages = costs.stages.iter().chain(costs.sums());
                 blocks.push(Block::Table(table(exact, costs, &arms, "stage", stages)));
                 if functions {
                     blocks.push(Block::Table(table(exact, costs, &arms, "function", costs.functions.iter())));
                 }
-                if let Some((counts, cell)) = counted(explanation) {
+                if let Some((counts, cell)) = find_exact_counts(explanation) {
                     blocks.push(Block::Text(plain(&exact::machine(counts))));
                     blocks.extend(exact::cell_blocks(cell, functions));
                 }
@@ -83,7 +83,7 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     blocks
 }
 
-fn counted(explanation: &Explanation) -> Option<(&ExactCounts, &ExactCell)> {
+fn find_exact_counts(explanation: &Explanation) -> Option<(&ExactCounts, &ExactCell)> {
     let counts = explanation.exact.as_deref()?;
     Some((counts, counts.cells.first()?))
 }

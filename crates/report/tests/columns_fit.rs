@@ -1,6 +1,6 @@
 //! The columns of a table agree with the difference beside them, in campaigns that are drawn from recorded trials.
 
-use stacklab_analysis::{Campaign, findings};
+use stacklab_analysis::{RecordedCampaign, findings};
 use stacklab_model::{
     Cell, CpuScope, Factor, Family, LinkConfig, Metric, Probe, Question, RunRecord, SizeOf, SplitMix64,
     StopReason, StoppingRule, Topology, Transport, Trial, Until, Value,
@@ -19,21 +19,21 @@ const RECORDINGS: [(u32, &str); 2] = [
 ];
 
 /// A question with the figures of its recorded trials.
-struct Recorded {
+struct RecordedQuestion {
     question: Question,
     trials: Vec<[f64; 2]>,
 }
 
 /// One for each recording, probe and transport.
-fn recorded() -> Vec<Recorded> {
-    let mut all: Vec<Recorded> = Vec::new();
+fn recorded() -> Vec<RecordedQuestion> {
+    let mut all: Vec<RecordedQuestion> = Vec::new();
     for (size, text) in RECORDINGS {
         let mut rows = text.lines().filter(|line| !line.starts_with('#')).skip(1).map(row);
         while let (Some((probe, transport, one)), Some((.., other))) = (rows.next(), rows.next()) {
             let question = question(probe, transport, size);
             match all.last_mut().filter(|known| known.question == question) {
                 Some(known) => known.trials.push([one, other]),
-                None => all.push(Recorded { question, trials: vec![[one, other]] }),
+                None => all.push(RecordedQuestion { question, trials: vec![[one, other]] }),
             }
         }
     }
@@ -66,9 +66,9 @@ fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
 }
 
 /// Draws the runs of a campaign: whole trials with replacement, and which arm is the candidate.
-fn draw(recorded: &[Recorded], random: &mut SplitMix64) -> Vec<RunRecord> {
+fn draw(recorded: &[RecordedQuestion], random: &mut SplitMix64) -> Vec<RunRecord> {
     let mut runs = Vec::new();
-    for Recorded { question, trials } in recorded {
+    for RecordedQuestion { question, trials } in recorded {
         for block in 0..BLOCKS {
             let drawn = random.next_u64();
             let mut arms = trials[(drawn >> 1) as usize % trials.len()];
@@ -94,7 +94,7 @@ fn read_arm<'w>(words: &'w [&'w str]) -> Option<(f64, &'w [&'w str])> {
 }
 
 /// The printed figures of both arms and their difference, of each row: `128 B  9.1 ± 0.1  9.0 ± 0.1  -1.1 [-1.3, ..`.
-fn printed(report: &str) -> Vec<[f64; 3]> {
+fn read_printed_figures(report: &str) -> Vec<[f64; 3]> {
     let mut rows = Vec::new();
     for line in report.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -117,7 +117,7 @@ fn columns_never_contradict_the_difference() {
     let mut lower = 0;
     for campaign in 0..CAMPAIGNS {
         let runs = draw(&recorded, &mut random);
-        let found = findings(&Campaign {
+        let found = findings(&RecordedCampaign {
             title: "drawn trials",
             version: "0.1.0",
             started_unix_ns: 1,
@@ -139,7 +139,7 @@ fn columns_never_contradict_the_difference() {
             is_resumable: true,
             explanations: &[],
         });
-        let rows = printed(&render(&found, OutputFormat::Text, WIDTH));
+        let rows = read_printed_figures(&render(&found, OutputFormat::Text, WIDTH));
         assert_eq!(rows.len(), questions.len());
         for [baseline, candidate, difference] in rows {
             higher += usize::from(difference > 0.0);

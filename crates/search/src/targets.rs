@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// One stage on the way to a goal: wider and shorter than the goal, or the goal itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct TargetSpec {
     pub(crate) criterion: Criterion,
     /// In steps of the grid.
     pub(crate) width: i64,
@@ -26,12 +26,12 @@ pub(crate) struct Bounds {
 ///
 /// Each is twice as wide as the next, and its duration sum falls geometrically from that of the goal to one first
 /// trial.
-pub(crate) fn list_targets(goal: &Goal, grid: &LoadGrid) -> Vec<Target> {
+pub(crate) fn list_targets(goal: &Goal, grid: &LoadGrid) -> Vec<TargetSpec> {
     let mut targets = Vec::new();
     let mut width = grid.steps_of(goal.width);
     for coarser in 0..=goal.coarser_targets {
         let sum = duration_sum(goal, coarser);
-        targets.push(Target {
+        targets.push(TargetSpec {
             criterion: Criterion {
                 loss_ratio: goal.loss_ratio,
                 exceed_ratio: goal.exceed_ratio,

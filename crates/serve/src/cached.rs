@@ -56,16 +56,16 @@ impl<T, S> Default for Cache<T, S> {
 
 impl<T: Clone, S: Copy + PartialEq> Cache<T, S> {
     /// Locks the results, even after a panic: they stay valid.
-    pub(super) fn locked(&self) -> MutexGuard<'_, HashMap<String, Cached<T, S>>> {
+    pub(super) fn lock_results(&self) -> MutexGuard<'_, HashMap<String, Cached<T, S>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn retain(&self, is_kept: impl Fn(&str) -> bool) {
-        self.locked().retain(|name, _| is_kept(name));
+        self.lock_results().retain(|name, _| is_kept(name));
     }
 
     pub(super) fn trim(&self, most: usize) {
-        let mut kept = self.locked();
+        let mut kept = self.lock_results();
         while kept.len() > most {
             let oldest = kept.iter().min_by_key(|(_, made)| made.at).map(|(name, _)| name.clone());
             kept.remove(&oldest.unwrap_or_default());
@@ -79,7 +79,7 @@ impl<T: Clone, S: Copy + PartialEq> Cache<T, S> {
         stamp: S,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<Cached<T, S>, E> {
-        let mut kept = self.locked();
+        let mut kept = self.lock_results();
         if let Some(known) = kept.get(name).filter(|known| known.is_fresh(stamp)) {
             return Ok(known.clone());
         }
@@ -97,17 +97,17 @@ impl<T: Clone, S: Copy + PartialEq> Cache<T, S> {
 ///
 /// Device (major, minor) and inode of each locked file.
 #[derive(Debug, Default)]
-pub(super) struct Running(HashSet<(u64, u64, u64)>);
+pub(super) struct RunningCampaigns(HashSet<(u64, u64, u64)>);
 
-impl Running {
+impl RunningCampaigns {
     /// The files that are locked now. Locks of processes outside this one's PID namespace are not in the list.
     pub(super) fn now() -> Self {
-        Running::listed(&std::fs::read_to_string("/proc/locks").unwrap_or_default())
+        RunningCampaigns::parse_locks(&std::fs::read_to_string("/proc/locks").unwrap_or_default())
     }
 
     /// From lines such as `1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF`.
-    fn listed(locks: &str) -> Self {
-        Running(locks.lines().filter_map(parse_lock).collect())
+    fn parse_locks(locks: &str) -> Self {
+        RunningCampaigns(locks.lines().filter_map(parse_lock).collect())
     }
 
     pub(super) fn has(&self, Stamp { file: (device, inode), .. }: Stamp) -> bool {
@@ -140,17 +140,17 @@ mod tests {
         let path = folder.path().join("a.stacklab");
         let file = std::fs::File::create(&path).unwrap();
         let stamp = Stamp::of(&std::fs::metadata(&path).unwrap());
-        assert!(!Running::now().has(stamp));
+        assert!(!RunningCampaigns::now().has(stamp));
         file.try_lock().unwrap();
-        assert!(Running::now().has(stamp));
+        assert!(RunningCampaigns::now().has(stamp));
         drop(file);
-        assert!(!Running::now().has(stamp));
+        assert!(!RunningCampaigns::now().has(stamp));
     }
 
     #[test]
     fn lines_of_other_locks_are_left_out() {
         let locks = "1: POSIX  ADVISORY  WRITE 1 00:1a:7 0 EOF\n2: FLOCK  ADVISORY  WRITE 2 fe:01:9 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 3 fe:01:10 0 EOF\nnothing\n";
-        assert_eq!(Running::listed(locks).0, HashSet::from([(0xfe, 1, 9)]));
+        assert_eq!(RunningCampaigns::parse_locks(locks).0, HashSet::from([(0xfe, 1, 9)]));
     }
 }

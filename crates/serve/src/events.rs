@@ -1,7 +1,7 @@
 //! Changes of records, as server-sent events.
 
 use crate::Server;
-use crate::cached::{Running, Stamp};
+use crate::cached::{RunningCampaigns, Stamp};
 use crate::library::Library;
 use crate::to_json;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -18,18 +18,18 @@ struct Follower {
     server: Arc<Server>,
     /// The record; `None` for the folder.
     name: Option<String>,
-    seen: Option<Seen>,
+    seen: Option<FilesState>,
     _place: OwnedSemaphorePermit,
 }
 
 /// The state of the files: their stamps, and whether a campaign is writing one of them.
-type Seen = (Vec<(String, Stamp)>, bool);
+type FilesState = (Vec<(String, Stamp)>, bool);
 
-enum Change {
+enum FileChange {
     /// Already reported, or unreadable at the moment.
     NothingNew,
     /// A new state of the files, and the current number of runs or records.
-    Changed(Seen, usize),
+    Changed(FilesState, usize),
     Gone,
 }
 
@@ -54,14 +54,14 @@ pub(super) fn events(
             let change =
                 tokio::task::spawn_blocking(move || look(&server.library, name.as_deref(), reported));
             match change.await {
-                Ok(Change::NothingNew) => {}
-                Ok(Change::Changed(seen, count)) => {
+                Ok(FileChange::NothingNew) => {}
+                Ok(FileChange::Changed(seen, count)) => {
                     let running = seen.1;
                     follower.seen = Some(seen);
                     let event = Event::default().event("changed").data(to_json(&Changed { count, running }));
                     return Some((Ok(event), follower));
                 }
-                Ok(Change::Gone) | Err(_) => return None,
+                Ok(FileChange::Gone) | Err(_) => return None,
             }
         }
     });
@@ -70,42 +70,42 @@ pub(super) fn events(
 
 /// Compares the files with the reported state. A change that could not be reported counts as new at the next check
 /// too.
-fn look(library: &Library, name: Option<&str>, reported: Option<Seen>) -> Change {
+fn look(library: &Library, name: Option<&str>, reported: Option<FilesState>) -> FileChange {
     let stamps = match name {
         None => library.files(),
         Some(name) => match library.stamp(name) {
             Some(stamp) => vec![(name.to_owned(), stamp)],
-            None => return Change::Gone,
+            None => return FileChange::Gone,
         },
     };
-    let running = Running::now();
+    let running = RunningCampaigns::now();
     let is_running = stamps.iter().any(|(_, stamp)| running.has(*stamp));
     let seen = (stamps, is_running);
     if reported.as_ref() == Some(&seen) {
-        return Change::NothingNew;
+        return FileChange::NothingNew;
     }
     let count = match name {
         None => Some(seen.0.len()),
         Some(name) => library.run_count(name, seen.0[0].1),
     };
-    count.map_or(Change::NothingNew, |count| Change::Changed(seen, count))
+    count.map_or(FileChange::NothingNew, |count| FileChange::Changed(seen, count))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::tests::{folder, held};
+    use crate::library::tests::{folder, lock_record};
 
     #[test]
     fn change_that_could_not_be_told_is_told_later() {
         let (_folder, path, library) = folder();
         let look = |last| look(&library, Some("a.stacklab"), last);
-        let writer = held(&path);
-        assert!(matches!(look(None), Change::NothingNew));
+        let writer = lock_record(&path);
+        assert!(matches!(look(None), FileChange::NothingNew));
         drop(writer);
-        let Change::Changed(seen, 0) = look(None) else { panic!("the change is new") };
-        assert!(matches!(look(Some(seen.clone())), Change::NothingNew));
+        let FileChange::Changed(seen, 0) = look(None) else { panic!("the change is new") };
+        assert!(matches!(look(Some(seen.clone())), FileChange::NothingNew));
         std::fs::remove_file(path).unwrap();
-        assert!(matches!(look(Some(seen)), Change::Gone));
+        assert!(matches!(look(Some(seen)), FileChange::Gone));
     }
 }

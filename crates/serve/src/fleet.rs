@@ -8,7 +8,9 @@ use crate::to_json;
 use serde::Deserialize;
 pub use stacklab_fleet::FleetError;
 use stacklab_fleet::results::over_pairs;
-use stacklab_fleet::store::{BlockCounts, BlockKey, CampaignRow, ListedCampaign, PairProgress, State, Store};
+use stacklab_fleet::store::{
+    BlockCounts, BlockKey, CampaignRow, CampaignState, ListedCampaign, PairProgress, Store,
+};
 use stacklab_fleet::study_of;
 use stacklab_model::{FleetFindings, count};
 use stacklab_report::page::{
@@ -72,7 +74,7 @@ impl Fleet {
         let Some(row) = store.campaign(Some(&asked.name))? else { return Ok(None) };
         let pairs = store.progress(&row.id)?;
         let blocks = BlockCounts::of(&pairs);
-        let results: Results = (row.created_ns, blocks.done, blocks.has_ended());
+        let results: Results = (row.created_ns, blocks.done, blocks.is_over());
         let found = self.findings.get(&row.id, results, || over_pairs(&mut store, &row).map(Arc::new))?;
         self.findings.trim(KEPT);
         let wanted: Vec<&PairProgress> =
@@ -91,8 +93,8 @@ impl Fleet {
             failure: pair.failure(),
             cells,
         });
-        let is_running = row.state == State::Running && !blocks.has_ended();
-        let measured = measured(&store.leased()?, &row, &pairs);
+        let is_running = row.state == CampaignState::Running && !blocks.is_over();
+        let measured = list_measured_blocks(&store.list_leases()?, &row, &pairs);
         let (agents_summary, mut agents) = match is_running || !measured.is_empty() {
             true => agents(&mut store, &pairs)?,
             false => Default::default(),
@@ -125,7 +127,7 @@ impl Fleet {
         FleetRow {
             name: row.id.clone(),
             title: title.map(|made| made.what).unwrap_or_default(),
-            state: row.state.name(blocks.has_ended()).to_owned(),
+            state: row.state.name(blocks.is_over()).to_owned(),
             pairs: *pairs,
             progress: blocks.to_string(),
             started: stacklab_report::time(row.created_ns.unsigned_abs()),
@@ -133,7 +135,7 @@ impl Fleet {
     }
 }
 
-fn measured(
+fn list_measured_blocks(
     leased: &[(BlockKey, String)],
     campaign: &CampaignRow,
     pairs: &[PairProgress],
@@ -306,7 +308,7 @@ mod tests {
         store.keep_alive(&["a0", "a1", "a2", "b0", "b1", "b2"], 1).unwrap();
         let summary = ask(&fleet, 0, false)["agents_summary"].to_string();
         assert!(summary.contains("0 alive, 6 lost: perhaps no coordinator runs"), "{summary}");
-        store.set_state("lab", State::Stopped).unwrap();
+        store.set_state("lab", CampaignState::Stopped).unwrap();
         let page = ask(&fleet, 0, false);
         assert_eq!((&page["campaign"]["state"], &page["changes"]), (&"stopped".into(), &false.into()));
         assert_eq!(page["agents"], serde_json::json!([]), "nobody follows them");

@@ -52,7 +52,7 @@ impl Guard {
     }
 
     pub(crate) fn entry(&self, bound: SocketAddr) -> String {
-        format!("http://{}/?token={}", named(bound), self.token)
+        format!("http://{}/?token={}", find_reachable_address(bound), self.token)
     }
 
     pub(crate) fn pass(&self, headers: &HeaderMap, query: &str) -> Pass {
@@ -91,7 +91,7 @@ fn read_bearer(value: &str) -> Option<&str> {
 
 /// An address by which other machines reach a socket bound to all addresses: the one with the default route. Loopback
 /// without such a route.
-fn named(bound: SocketAddr) -> SocketAddr {
+fn find_reachable_address(bound: SocketAddr) -> SocketAddr {
     if !bound.ip().is_unspecified() {
         return bound;
     }
@@ -139,7 +139,7 @@ fn same(a: &str, b: &str) -> bool {
 ///
 /// # Panics
 /// If the token is not one that `serve` takes.
-pub fn is_served(bound: SocketAddr, token: &str, headers: &[(&[u8], &[u8])], query: &str) -> bool {
+pub fn admits_request(bound: SocketAddr, token: &str, headers: &[(&[u8], &[u8])], query: &str) -> bool {
     let guard = Guard::new(bound, Some(token)).expect("a token of letters and digits");
     let mut map = HeaderMap::new();
     for (name, value) in headers {

@@ -17,7 +17,7 @@ mod timed;
 
 /// Access control on untrusted requests, for the fuzz targets (`fuzz/`).
 pub mod fuzzing {
-    pub use crate::guard::is_served;
+    pub use crate::guard::admits_request;
 }
 
 use axum::{Extension, Router};

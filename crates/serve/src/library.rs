@@ -4,14 +4,14 @@
 //! Symbolic links, folders and other file extensions are ignored.
 
 use crate::ServeError;
-use crate::cached::{Cache, Cached, Running, Stamp};
+use crate::cached::{Cache, Cached, RunningCampaigns, Stamp};
 use crate::page::{document, run_detail};
 use crate::to_json;
 use stacklab_analysis::{between, findings, record_loads};
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::record::Recorded;
 use stacklab_model::Findings;
-use stacklab_report::page::{CampaignRow, Listing, compared, headline};
+use stacklab_report::page::{CampaignRow, Listing, build_comparison_page, headline};
 use stacklab_store::Record;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl Library {
         let names: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         self.rows.retain(|name| names.contains(name));
         self.headlines.retain(|name| names.contains(name));
-        let running = Running::now();
+        let running = RunningCampaigns::now();
         let unlisted = files.len().saturating_sub(MAX_LISTED);
         let now = SystemTime::now();
         let campaigns = files.iter().take(MAX_LISTED).map(|(name, stamp)| {
@@ -155,7 +155,7 @@ impl Library {
             let [a, b] = names;
             ServeError::Usage(format!("{a} and {b} have nothing in common: measure the same study on both"))
         })?;
-        Ok(to_json(&compared(&found, &record_loads(campaigns))))
+        Ok(to_json(&build_comparison_page(&found, &record_loads(campaigns))))
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) mod tests {
     }
 
     /// The record, locked by a commit in progress.
-    pub(crate) fn held(path: &Path) -> rusqlite::Connection {
+    pub(crate) fn lock_record(path: &Path) -> rusqlite::Connection {
         let writer = rusqlite::Connection::open(path).unwrap();
         writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
         writer
@@ -210,7 +210,7 @@ pub(crate) mod tests {
     #[test]
     fn momentarily_unreadable_record_is_read_next_time() {
         let (_folder, path, library) = folder();
-        let writer = held(&path);
+        let writer = lock_record(&path);
         let stamp = library.stamp("a.stacklab").unwrap();
         assert!(library.listing().campaigns[0].error.is_some());
         assert_eq!(library.run_count("a.stacklab", stamp), None);
@@ -226,13 +226,13 @@ pub(crate) mod tests {
         let stamp = library.stamp("a.stacklab").unwrap();
         assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
         // It could not be recomputed now.
-        let writer = held(&path);
+        let writer = lock_record(&path);
         assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
         assert_eq!(library.listing().campaigns[0].error, None);
         drop(writer);
         std::fs::remove_file(&path).unwrap();
         assert!(library.listing().campaigns.is_empty());
-        assert!(library.rows.locked().is_empty());
+        assert!(library.rows.lock_results().is_empty());
     }
 
     #[test]
@@ -246,7 +246,7 @@ pub(crate) mod tests {
         assert!(!made(0).is_fresh(later) && made(60_000).is_fresh(later));
         // A row of another state of the file is not reused for this one.
         let slow = Cached { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
-        library.rows.locked().insert("a.stacklab".to_owned(), slow);
+        library.rows.lock_results().insert("a.stacklab".to_owned(), slow);
         assert_eq!(library.run_count("a.stacklab", later), None);
     }
 
@@ -330,7 +330,7 @@ pub(crate) mod tests {
     fn a_campaign_commits_while_its_record_is_shown() {
         let (_folder, path, library) = folder();
         let reader = Record::open_unchecked(&path).unwrap();
-        let writer = held(&path);
+        let writer = lock_record(&path);
         writer.execute_batch("UPDATE campaign SET testbed = 'another'; COMMIT").unwrap();
         assert_eq!(reader.campaign().unwrap().testbed_description, "another");
         assert!(library.document("a.stacklab").unwrap().is_ok());

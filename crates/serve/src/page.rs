@@ -51,7 +51,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
         runs: campaign.runs,
         limits: &limits,
         limited_by: LimitedBy::of(campaign.topology),
-        published: &published(&recorded.request.study_name)?,
+        published: &read_published_figures(&recorded.request.study_name)?,
         details: &[],
     });
     let filled = if room > 0 { bytes(&document) } else { 0 };
@@ -154,7 +154,7 @@ fn fill<T, D>(
 }
 
 /// Published figures by size, one series for each place and system; empty if the study is not a published one.
-fn published(study_name: &str) -> Result<Vec<Published>, ServeError> {
+fn read_published_figures(study_name: &str) -> Result<Vec<Published>, ServeError> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     // Of no study of this name there are no tables to read.
     if stacklab_published::study(&study).is_err() {
@@ -194,7 +194,7 @@ fn label_of(figure: &PublishedFigure) -> String {
 fn draw_testbeds(study: &Study) -> Vec<TestbedDrawing> {
     match study.topology {
         Topology::Wifi(_) => study.networks().iter().map(draw_wifi).collect(),
-        Topology::Routed(links) => draw_routed(study, links),
+        Topology::Routed(links) => draw_routed_testbeds(study, links),
         _ => {
             let pairs = study.labs();
             let named = pairs.iter().map(|(systems, services)| names(systems, services).to_vec());
@@ -209,7 +209,7 @@ fn draw_wifi(network: &WifiConfig) -> TestbedDrawing {
     TestbedDrawing { names, channel: network.facts(), ..TestbedDrawing::default() }
 }
 
-fn draw_routed(study: &Study, links: Links) -> Vec<TestbedDrawing> {
+fn draw_routed_testbeds(study: &Study, links: Links) -> Vec<TestbedDrawing> {
     let mechanisms: Vec<String> = study.mechanisms().iter().map(ToString::to_string).collect();
     let rows = study.rows().into_iter();
     let hosts = once_each(rows.map(|RoutedKind { clients, routers, .. }| (clients, routers)));
@@ -245,13 +245,13 @@ mod tests {
 
     #[test]
     fn figures_of_a_published_study_stand_by_size() {
-        let series = published("ogunleye2016.toml").unwrap();
+        let series = read_published_figures("ogunleye2016.toml").unwrap();
         let of_figure_7 = series.iter().find(|one| one.label == "Ubuntu, 6in4, configured-tunnel (Figure 7)");
         let series_7 = of_figure_7.unwrap();
         assert_eq!(series_7.transport.as_deref(), Some("tcp"));
         assert_eq!(series_7.points[0], (64.0, 50.93));
         assert!(series_7.points.is_sorted_by(|a, b| a.0 < b.0));
-        assert!(published("quickstart.toml").unwrap().is_empty());
+        assert!(read_published_figures("quickstart.toml").unwrap().is_empty());
     }
 
     fn rows(text: &str) -> Vec<TestbedDrawing> {

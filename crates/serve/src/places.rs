@@ -13,16 +13,16 @@ const MAX_OF_CLIENT: usize = 32;
 
 /// All places that are taken, the oldest first.
 #[derive(Default)]
-pub(super) struct Places(Mutex<Vec<Arc<Place>>>);
+pub(super) struct Places(Mutex<Vec<Arc<ConnectionPlace>>>);
 
 /// The place of a connection.
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     client: IpAddr,
     has_shown_token: AtomicBool,
     end: Notify,
 }
 
-impl Place {
+impl ConnectionPlace {
     /// From now on it gives way to no other connection.
     pub(super) fn keep(&self) {
         self.has_shown_token.store(true, Ordering::Relaxed);
@@ -37,7 +37,7 @@ impl Place {
 /// A place until this is dropped.
 pub(super) struct TakenPlace {
     places: Arc<Places>,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<ConnectionPlace>,
 }
 
 impl Places {
@@ -52,18 +52,22 @@ impl Places {
         } else if taken.len() >= MAX_CONNECTIONS {
             make_room(&mut taken, |_| true)?;
         }
-        let place = Arc::new(Place { client, has_shown_token: AtomicBool::new(false), end: Notify::new() });
+        let place =
+            Arc::new(ConnectionPlace { client, has_shown_token: AtomicBool::new(false), end: Notify::new() });
         taken.push(Arc::clone(&place));
         Some(TakenPlace { places: Arc::clone(self), place })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Place>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<ConnectionPlace>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends the oldest of these connections on which nobody has shown the token; `None` if there is none.
-fn make_room(taken: &mut Vec<Arc<Place>>, is_meant: impl Fn(&Place) -> bool) -> Option<()> {
+fn make_room(
+    taken: &mut Vec<Arc<ConnectionPlace>>,
+    is_meant: impl Fn(&ConnectionPlace) -> bool,
+) -> Option<()> {
     let oldest =
         taken.iter().position(|place| is_meant(place) && !place.has_shown_token.load(Ordering::Relaxed))?;
     taken.remove(oldest).end.notify_one();

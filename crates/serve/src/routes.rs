@@ -4,7 +4,7 @@ use crate::events::events;
 use crate::fleet::{Fleet, FleetPart};
 use crate::guard::Pass;
 use crate::library::Library;
-use crate::places::Place;
+use crate::places::ConnectionPlace;
 use crate::{ServeError, Server, to_json};
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -60,7 +60,7 @@ pub(super) fn routes(server: Arc<Server>) -> Router {
         )
         .route(
             "/api/compare",
-            get(|server, Query(Pair { a, b })| read(server, move |library| library.compare(&a, &b))),
+            get(|server, Query(PairQuery { a, b })| read(server, move |library| library.compare(&a, &b))),
         )
         .route("/api/fleet", get(|server| read_fleet(server, |fleet| fleet.listing().map(Some))))
         .route(
@@ -71,25 +71,25 @@ pub(super) fn routes(server: Arc<Server>) -> Router {
         )
         .route("/api/events", get(changes))
         .route("/metrics", get(metrics))
-        .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is nothing of that name here") })
-        .layer(from_fn_with_state(server.clone(), guarded))
+        .fallback(|| async { refuse_request(StatusCode::NOT_FOUND, "there is nothing of that name here") })
+        .layer(from_fn_with_state(server.clone(), guard_request))
         .with_state(server)
 }
 
 /// Rejects requests without access, and adds the security policy to every answer. Who has no access has one request on
 /// a connection; who has it keeps the connection's place.
-async fn guarded(State(server): ServerState, request: Request, next: Next) -> Response {
+async fn guard_request(State(server): ServerState, request: Request, next: Next) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let pass = server.guard.pass(request.headers(), query);
     let has_access = matches!(pass, Pass::Yes | Pass::Welcome(_));
-    if let Some(place) = request.extensions().get::<Arc<Place>>().filter(|_| has_access) {
+    if let Some(place) = request.extensions().get::<Arc<ConnectionPlace>>().filter(|_| has_access) {
         place.keep();
     }
     let mut response = match pass {
         Pass::Yes => next.run(request).await,
-        Pass::No(why) => refused(StatusCode::FORBIDDEN, why),
+        Pass::No(why) => refuse_request(StatusCode::FORBIDDEN, why),
         Pass::Ask if is_for_a_browser(request.headers()) => ask_for_token(),
-        Pass::Ask => refused(StatusCode::FORBIDDEN, NO_TOKEN),
+        Pass::Ask => refuse_request(StatusCode::FORBIDDEN, NO_TOKEN),
         // Redirects, so that the token does not stay visible in the address. Not to the requested path: a path that
         // begins with two slashes is another host's address.
         Pass::Welcome(cookie) => {
@@ -131,7 +131,7 @@ fn ask_for_token() -> Response {
 fn page() -> Response {
     match shell() {
         Ok(shell) => text("text/html; charset=utf-8", shell),
-        Err(none) => refused(StatusCode::INTERNAL_SERVER_ERROR, &none.to_string()),
+        Err(none) => refuse_request(StatusCode::INTERNAL_SERVER_ERROR, &none.to_string()),
     }
 }
 
@@ -143,7 +143,7 @@ fn json(text: String) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-fn refused(status: StatusCode, error: &str) -> Response {
+fn refuse_request(status: StatusCode, error: &str) -> Response {
     (status, json(to_json(&Refused { error: error.to_owned() }))).into_response()
 }
 
@@ -154,9 +154,9 @@ async fn read(
 ) -> Response {
     match tokio::task::spawn_blocking(move || read(&server.library)).await {
         Ok(Some(Ok(text))) => json(text),
-        Ok(Some(Err(failure))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
-        Ok(None) => refused(StatusCode::NOT_FOUND, NOT_THERE),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this record could not be read"),
+        Ok(Some(Err(failure))) => refuse_request(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
+        Ok(None) => refuse_request(StatusCode::NOT_FOUND, NOT_THERE),
+        Err(_) => refuse_request(StatusCode::INTERNAL_SERVER_ERROR, "this record could not be read"),
     }
 }
 
@@ -181,10 +181,10 @@ async fn read_fleet(
     };
     match tokio::time::timeout(FLEET_LIMIT, answered).await {
         Ok(Ok(Some(Ok(Some(text))))) => json(text),
-        Ok(Ok(Some(Err(failure)))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
-        Ok(Ok(_)) => refused(StatusCode::NOT_FOUND, "there is no such campaign in this fleet store"),
-        Ok(Err(_)) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this campaign could not be read"),
-        Err(_) => refused(StatusCode::UNPROCESSABLE_ENTITY, "the fleet store does not answer"),
+        Ok(Ok(Some(Err(failure)))) => refuse_request(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
+        Ok(Ok(_)) => refuse_request(StatusCode::NOT_FOUND, "there is no such campaign in this fleet store"),
+        Ok(Err(_)) => refuse_request(StatusCode::INTERNAL_SERVER_ERROR, "this campaign could not be read"),
+        Err(_) => refuse_request(StatusCode::UNPROCESSABLE_ENTITY, "the fleet store does not answer"),
     }
 }
 
@@ -192,8 +192,8 @@ async fn metrics(State(server): ServerState) -> Response {
     let text = tokio::task::spawn_blocking(move || Some(server.exporter.as_ref()?.text(&server.library)));
     match text.await {
         Ok(Some(text)) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response(),
-        Ok(None) => refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this"),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
+        Ok(None) => refuse_request(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this"),
+        Err(_) => refuse_request(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
     }
 }
 
@@ -210,7 +210,7 @@ struct OneRun {
 }
 
 #[derive(Deserialize)]
-struct Pair {
+struct PairQuery {
     a: String,
     b: String,
 }
@@ -225,12 +225,12 @@ async fn changes(State(server): ServerState, Query(Followed { name }): Query<Fol
         let library = server.clone();
         let found = tokio::task::spawn_blocking(move || library.library.stamp(&name).is_some()).await;
         if !found.unwrap_or_default() {
-            return refused(StatusCode::NOT_FOUND, NOT_THERE);
+            return refuse_request(StatusCode::NOT_FOUND, NOT_THERE);
         }
     }
     match server.streams.clone().try_acquire_owned() {
         Ok(place) => events(server, name, place).into_response(),
-        Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "too many open connections"),
+        Err(_) => refuse_request(StatusCode::SERVICE_UNAVAILABLE, "too many open connections"),
     }
 }
 

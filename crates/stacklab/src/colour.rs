@@ -20,7 +20,7 @@ pub(crate) fn is_wanted() -> bool {
 const MATRIX: &str = "Verdicts";
 
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum OutputPart {
     Text,
     /// Below the heading of the matrix: its legend and the names of its columns.
     Heading,
@@ -29,16 +29,16 @@ enum Part {
 
 /// Text with its verdicts in colour.
 pub(crate) fn paint(text: &str) -> String {
-    let mut part = Part::Text;
+    let mut part = OutputPart::Text;
     let mut painted = String::new();
     for line in text.split_inclusive('\n') {
         part = match line.trim_end() {
-            MATRIX => Part::Heading,
-            "" => Part::Text,
-            row if part == Part::Heading && row.chars().all(|c| c == '─') => Part::Matrix,
+            MATRIX => OutputPart::Heading,
+            "" => OutputPart::Text,
+            row if part == OutputPart::Heading && row.chars().all(|c| c == '─') => OutputPart::Matrix,
             _ => part,
         };
-        painted += &if part == Part::Matrix { paint_matrix(line) } else { paint_row(line) };
+        painted += &if part == OutputPart::Matrix { paint_matrix(line) } else { paint_row(line) };
     }
     painted
 }

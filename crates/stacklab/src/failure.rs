@@ -94,7 +94,7 @@ impl Failure {
     }
 
     /// The reason for a terminal: what files and other hosts said has no control characters.
-    pub(crate) fn printed(&self) -> String {
+    pub(crate) fn printable_reason(&self) -> String {
         stacklab_model::printable_lines(&self.text)
     }
 }

@@ -40,8 +40,8 @@ fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            note(&format!("stacklab: {}", failure.printed()));
-            output::print_error_for_programs(&failure.printed(), failure.code);
+            note(&format!("stacklab: {}", failure.printable_reason()));
+            output::print_error_for_programs(&failure.printable_reason(), failure.code);
             ExitCode::from(failure.code)
         }
     }

@@ -176,7 +176,7 @@ mod tests {
         }
         for out in names {
             let refusal = output(&record, Some(&out), b"a report").unwrap_err();
-            assert!(refusal.printed().contains("the record itself"), "{refusal:?}");
+            assert!(refusal.printable_reason().contains("the record itself"), "{refusal:?}");
             assert_eq!(std::fs::read(&record).unwrap(), b"a record");
         }
     }

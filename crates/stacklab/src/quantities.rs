@@ -33,14 +33,14 @@ pub(super) fn some_time(text: &str) -> Result<u64, String> {
 
 /// Bytes: a number, with K or M for 1024 and 1024 * 1024.
 pub(super) fn bytes(text: &str) -> Result<u32, String> {
-    let bytes = suffixed(text, [1 << 10, 1 << 20, 1 << 30]).map(f64::round);
+    let bytes = parse_with_suffix(text, [1 << 10, 1 << 20, 1 << 30]).map(f64::round);
     let bytes = bytes.filter(|bytes| (1.0..=f64::from(u32::MAX)).contains(bytes));
     bytes.map(|bytes| bytes as u32).ok_or("expected bytes from 1 on, such as 1400, 128K or 4M".to_owned())
 }
 
 /// Bits per second: a number, with k, M or G for powers of 1000; 0 means no limit.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
-    suffixed(text, [1_000, 1_000_000, 1_000_000_000])
+    parse_with_suffix(text, [1_000, 1_000_000, 1_000_000_000])
         .filter(|rate| *rate == 0.0 || (1.0..=1e13).contains(rate))
         .ok_or("expected bits per second such as 500k, 10M or 1G, or 0 for no limit".to_owned())
 }
@@ -55,12 +55,12 @@ pub(super) fn per_second(text: &str) -> Result<f64, String> {
 
 /// Bytes to read at most: a number, with k, M or G for powers of 1000.
 pub(super) fn read_bytes(text: &str) -> Result<u64, String> {
-    let bytes = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).map(f64::round);
+    let bytes = parse_with_suffix(text, [1_000, 1_000_000, 1_000_000_000]).map(f64::round);
     let bytes = bytes.filter(|bytes| (1e3..=1e11).contains(bytes));
     bytes.map(|bytes| bytes as u64).ok_or("expected bytes from 1k to 100G, such as 10M".to_owned())
 }
 
-pub(super) fn compared(text: &str) -> Result<Metric, String> {
+pub(super) fn parse_compared_metric(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
     if metric.is_generator_error() {
         return Err("it has no verdict: it is the error of a generator against the interface's counters; `report` shows it"
@@ -99,7 +99,7 @@ fn read_code_point(lower: &str) -> Option<u8> {
 }
 
 /// A number with a suffix for its size; the letter's case does not matter.
-fn suffixed(text: &str, factors: [u64; 3]) -> Option<f64> {
+fn parse_with_suffix(text: &str, factors: [u64; 3]) -> Option<f64> {
     let place = text.chars().last().and_then(|last| "kmg".find(last.to_ascii_lowercase()));
     let (number, factor) = match place {
         Some(place) => (&text[..text.len() - 1], factors[place] as f64),

@@ -1,6 +1,6 @@
 //! The campaign of a record: its row, its hosts, and where the runs of an imported one come from.
 
-use crate::open::{json, known, named, to_json};
+use crate::open::{json, named, read_optional_count, to_json};
 use crate::runs::insert;
 use crate::series::{ReportId, insert_series, select_series};
 use crate::{Record, StoreError};
@@ -91,7 +91,7 @@ impl Record {
                     seed: named(row, 6)?,
                     testbed_description: row.get(7)?,
                     cpu_scope: named(row, 8)?,
-                    sample_period_ns: known(row, 9)?,
+                    sample_period_ns: read_optional_count(row, 9)?,
                 })
             },
         );

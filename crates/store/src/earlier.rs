@@ -1,6 +1,6 @@
 //! Host reports in the tables of format 7.
 
-use crate::open::{count, figure, has_table, json, known, known_figure};
+use crate::open::{count, figure, has_table, json, known_figure, read_optional_count};
 use crate::series::{ReportId, select_series};
 use rusqlite::{Connection, params};
 use stacklab_model::{Delays, HostReport, Slice, Trial};
@@ -52,10 +52,10 @@ fn select_slices(connection: &Connection, id: &ReportId) -> rusqlite::Result<Vec
             at_first: count(row, 2)?,
             first_ns: count(row, 3)?,
             last_ns: count(row, 4)?,
-            delay_ns: known(row, 5)?,
+            delay_ns: read_optional_count(row, 5)?,
             jitter_ns: known_figure(row, 6)?,
-            cpu_ns: known(row, 7)?,
-            waited_ns: known(row, 8)?,
+            cpu_ns: read_optional_count(row, 7)?,
+            waited_ns: read_optional_count(row, 8)?,
         })
     })
 }

@@ -45,7 +45,7 @@ impl StoreError {
         StoreError::Refused(format!("{} is not a stacklab record", path.display()))
     }
 
-    pub(crate) fn damaged(path: &Path, reason: &str) -> Self {
+    pub(crate) fn of_damage(path: &Path, reason: &str) -> Self {
         StoreError::Refused(format!(
             "the record {} is damaged ({reason}): restore it from a copy, or start a new one with another --out",
             path.display()
@@ -72,10 +72,10 @@ impl StoreError {
         }
         match error.sqlite_error_code() {
             Some(NotADatabase) => StoreError::foreign(&path),
-            Some(DatabaseCorrupt) => StoreError::damaged(&path, &reason),
+            Some(DatabaseCorrupt) => StoreError::of_damage(&path, &reason),
             Some(OperationInterrupted) => {
                 let reason = "reading it takes more work than its length allows: its pages may form a loop";
-                StoreError::damaged(&path, reason)
+                StoreError::of_damage(&path, reason)
             }
             Some(DiskFull) => StoreError::full(&path, attempted),
             Some(DatabaseBusy | DatabaseLocked) => StoreError::Busy(path),

@@ -1,6 +1,8 @@
 //! Explanations in and out of a record: why cells differ, by stage of the network stack and by exact counts.
 
-use crate::open::{MAX_ROWS, bounded, count, figure, from_json, json, named, not_understood, short, to_json};
+use crate::open::{
+    MAX_ROWS, collect_at_most, count, figure, from_json, json, named, not_understood, short, to_json,
+};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};
@@ -76,7 +78,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
     let mut query = connection.prepare(
         "SELECT id, probe, factor, baseline, candidate, health, reason FROM explanation ORDER BY id",
     )?;
-    bounded(query.query([])?, MAX_EXPLANATIONS, |row| {
+    collect_at_most(query.query([])?, MAX_EXPLANATIONS, |row| {
         let mut explanation = Explanation {
             probe: named(row, 1)?,
             factor: named(row, 2)?,
@@ -134,7 +136,7 @@ fn select_stage_costs(connection: &Connection, id: i64) -> rusqlite::Result<Vec<
         "SELECT kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p FROM stage_cost
          WHERE explanation = ?1 ORDER BY place",
     )?;
-    bounded(query.query([id])?, MAX_ROWS, |row| {
+    collect_at_most(query.query([id])?, MAX_ROWS, |row| {
         let cost = StageCost {
             name: short(row, 1)?,
             ns: [figure(row, 2)?, figure(row, 3)?],
@@ -152,7 +154,7 @@ fn select_stack_costs(connection: &Connection, id: i64) -> rusqlite::Result<Vec<
         "SELECT functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns FROM stack_cost
          WHERE explanation = ?1 ORDER BY place",
     )?;
-    bounded(query.query([id])?, MAX_ROWS, |row| {
+    collect_at_most(query.query([id])?, MAX_ROWS, |row| {
         let functions = short(row, 0)?;
         if functions.split(CALLS).count() > MAX_FUNCTIONS {
             let reason = format!("a call chain of over {MAX_FUNCTIONS} is out of bounds");
@@ -216,7 +218,7 @@ fn select_counts(connection: &Connection, explanation: i64) -> rusqlite::Result<
     let mut query = connection.prepare_cached(
         "SELECT kind, name, stage, baseline, candidate FROM instruction_count WHERE explanation = ?1 ORDER BY place",
     )?;
-    let rows = bounded(query.query([explanation])?, MAX_ROWS, |row| {
+    let rows = collect_at_most(query.query([explanation])?, MAX_ROWS, |row| {
         let stage = row.get::<_, Option<String>>(2)?.map(|_| short(row, 2));
         let counted = ExactRow {
             name: short(row, 1)?,

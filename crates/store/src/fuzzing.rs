@@ -23,7 +23,7 @@ pub fn pack(json: &str) -> Vec<u8> {
 fn open(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
     let path = Path::new("record.stacklab");
     match connect(bytes) {
-        Ok(connection) => Record::of(connection, path, None).limited(bytes.len() as u64, work),
+        Ok(connection) => Record::of(connection, path, None).with_work_limit(bytes.len() as u64, work),
         Err(error) => Err(StoreError::from_sqlite(path, crate::error::OPEN, error)),
     }
 }

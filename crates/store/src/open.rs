@@ -99,7 +99,7 @@ impl Record {
 
     fn read_with(path: &Path, flags: OpenFlags, bytes: u64) -> Result<Self, StoreError> {
         let record = Record::connect(path, flags, READER_WAITS, None)?;
-        record.limited(bytes, Work::Checked)?.verify_format()?.check_integrity()
+        record.with_work_limit(bytes, Work::Checked)?.verify_format()?.check_integrity()
     }
 
     /// Opens a record for repeated partial reads while a campaign writes it. Nothing is ever written, not even to
@@ -112,7 +112,7 @@ impl Record {
         let bytes = std::fs::metadata(path).map_err(absent(path))?.len();
         let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, UNCHECKED_WAITS);
         let connection = opened.map_err(|e| StoreError::from_sqlite(path, OPEN, e))?;
-        Record::of(connection, path, None).limited(bytes, Work::Unchecked)?.verify_format()
+        Record::of(connection, path, None).with_work_limit(bytes, Work::Unchecked)?.verify_format()
     }
 
     /// The file.
@@ -169,7 +169,7 @@ impl Record {
     }
 
     /// Limits the work of all reads to what a record of this length allows.
-    pub(crate) fn limited(mut self, bytes: u64, work: Work) -> Result<Self, StoreError> {
+    pub(crate) fn with_work_limit(mut self, bytes: u64, work: Work) -> Result<Self, StoreError> {
         let limited = limits::limit_work(&mut self.connection, bytes, work);
         limited.map_err(|e| self.error(OPEN, e))?;
         Ok(self)
@@ -217,7 +217,7 @@ impl Record {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
             Ok(word) if word == "ok" => Ok(self),
-            Ok(reason) => Err(StoreError::damaged(&self.path, &reason)),
+            Ok(reason) => Err(StoreError::of_damage(&self.path, &reason)),
             Err(e) => Err(self.error("check the record", e)),
         }
     }
@@ -320,7 +320,7 @@ pub(crate) fn count(row: &Row<'_>, place: usize) -> rusqlite::Result<u64> {
 }
 
 /// The same where there may be none.
-pub(crate) fn known(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>> {
+pub(crate) fn read_optional_count(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>> {
     row.get::<_, Option<i64>>(place)?.map(|number| within(number, MAX_NUMBER)).transpose()
 }
 
@@ -360,7 +360,7 @@ pub(crate) fn not_understood(error: Box<dyn Error + Send + Sync>) -> rusqlite::E
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error)
 }
 
-pub(crate) fn bounded<T>(
+pub(crate) fn collect_at_most<T>(
     mut rows: rusqlite::Rows<'_>,
     most: usize,
     read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,

@@ -30,14 +30,15 @@ impl<'a> Own<'a> {
     pub(crate) fn of(run: &'a RunRecord) -> Self {
         let token = run.spec.token;
         let shared_spec = short(to_json(&TrialSpec { token: 0, ..run.spec.clone() }));
-        let absent: BTreeMap<_, _> = run.values.iter().filter(|(_, value)| !is_measured(value)).collect();
+        let absent: BTreeMap<_, _> =
+            run.values.iter().filter(|(_, value)| !has_measured_figure(value)).collect();
         let shared_absent = short(to_json(&absent)).filter(|_| !absent.is_empty());
         Own {
             spec: if shared_spec.is_some() { to_json(&Token { token }) } else { to_json(&run.spec) },
             values: run
                 .values
                 .iter()
-                .filter(|(_, value)| shared_absent.is_none() || is_measured(value))
+                .filter(|(_, value)| shared_absent.is_none() || has_measured_figure(value))
                 .collect(),
             shared_spec,
             shared_absent,
@@ -58,7 +59,7 @@ fn short(text: String) -> Option<String> {
     Some(text).filter(|text| text.len() <= MAX_TEXT_BYTES)
 }
 
-fn is_measured(value: &Value) -> bool {
+fn has_measured_figure(value: &Value) -> bool {
     matches!(value, Value::Measured(_))
 }
 
@@ -124,7 +125,7 @@ fn find_or_make<T: Clone>(
 
 fn absent_of(text: &str) -> rusqlite::Result<BTreeMap<Metric, Value>> {
     let values: BTreeMap<Metric, Value> = from_json(text)?;
-    match values.iter().find(|(_, value)| is_measured(value)) {
+    match values.iter().find(|(_, value)| has_measured_figure(value)) {
         Some((metric, _)) => Err(not_understood(format!("{metric} is measured and absent").into())),
         None => Ok(values),
     }

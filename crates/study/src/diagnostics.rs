@@ -40,7 +40,7 @@ impl Problem {
         Problem { place: place.clone(), title: title.into(), label: label.into(), related: None, help: None }
     }
 
-    pub(crate) fn related(mut self, place: &Location, label: impl Into<String>) -> Self {
+    pub(crate) fn with_related_place(mut self, place: &Location, label: impl Into<String>) -> Self {
         self.related = Some((place.clone(), label.into()));
         self
     }

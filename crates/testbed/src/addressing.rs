@@ -44,10 +44,10 @@ pub fn prefix_bits(family: Family) -> u8 {
 /// A host's address on a direct link, and the length of the link's prefix. RFC 2544 reserves 198.18.0.0/15 for
 /// benchmarks, and RFC 5180 reserves 2001:2::/48.
 pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
-    numbered(family, number(role))
+    number_address(family, number(role))
 }
 
-fn numbered(family: Family, number: u8) -> (IpAddr, u8) {
+fn number_address(family: Family, number: u8) -> (IpAddr, u8) {
     let address = match family {
         Family::Ipv4 => Ipv4Addr::new(198, 18, 0, number).into(),
         Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, number.into()).into(),
@@ -68,7 +68,7 @@ pub fn access_point_addresses() -> [(IpAddr, u8); 2] {
 
 /// The addresses of a Wi-Fi network's other station of this number, from 1, IPv4 first.
 pub fn station_addresses(station: u8) -> [(IpAddr, u8); 2] {
-    FAMILIES.map(|family| numbered(family, ACCESS_POINT + station))
+    FAMILIES.map(|family| number_address(family, ACCESS_POINT + station))
 }
 
 const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
@@ -285,7 +285,7 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
 
 fn embed_v4(address: IpAddr) -> IpAddr {
     match address {
-        IpAddr::V4(address) => embedded(address).into(),
+        IpAddr::V4(address) => embed_address(address).into(),
         other => other,
     }
 }
@@ -306,10 +306,10 @@ pub(crate) fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Optio
     let there = mechanism.leaves(family, mtu)?;
     let receiver = Family::of(ends(mechanism, family)?.receiver);
     // A translator does not fragment packets that become smaller.
-    Some([there, mechanism.reversed().leaves(receiver, mtu)?])
+    Some([there, mechanism.reverse().leaves(receiver, mtu)?])
 }
 
-pub(crate) fn embedded(address: Ipv4Addr) -> Ipv6Addr {
+pub(crate) fn embed_address(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets().map(u16::from);
     let mut words = TRANSLATED.0.segments();
     (words[6], words[7]) = (a << 8 | b, c << 8 | d);

@@ -30,7 +30,7 @@ pub fn ldap_answers(mut stream: &[u8], name: &str) -> (usize, usize) {
     let mut good = 0;
     while let Ok(operation) = directory::read(&mut stream) {
         messages += 1;
-        let succeeded = ENDS.iter().any(|tag| directory::succeeded(&operation, *tag));
+        let succeeded = ENDS.iter().any(|tag| directory::is_success(&operation, *tag));
         good += usize::from(succeeded || directory::is_entry(&operation, name));
     }
     (messages, good)

@@ -2,7 +2,7 @@
 //! takes the namespace's end of the link.
 
 use crate::error::hint;
-use crate::kernel::sys::{Network, die_with_parent};
+use crate::kernel::sys::{NetworkNamespace, die_with_parent};
 use crate::{
     AtHost, Attempt, Fault, Node, PathRole, Process, TestbedError, Ticks, Workdir, in_namespace,
     spawn_in_namespace,
@@ -47,7 +47,7 @@ impl Host {
     ) -> Result<Self, TestbedError> {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        die_with_parent(&mut command, Network::New, processors);
+        die_with_parent(&mut command, NetworkNamespace::New, processors);
         let process = Process::spawn(&mut command).map_err(|reason| {
             let program = program.display();
             let hint = hint(&reason);

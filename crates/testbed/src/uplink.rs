@@ -22,7 +22,7 @@ pub fn create_uplink(name: &str, mtu: u32, addresses: &[IpAddr]) -> Result<File,
         add_address(name, *address, if address.is_ipv4() { 32 } else { 128 })?;
     }
     for family in Family::ALL {
-        Route { to: (family.unspecified(), 0), device: name, via: None, mtu: None }.add()?;
+        Route { to: (family.unspecified_address(), 0), device: name, via: None, mtu: None }.add()?;
     }
     Ok(file)
 }

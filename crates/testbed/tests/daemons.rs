@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 const ALL: &str = "dns+dhcp+directory";
 
-fn served(text: &str) -> Testbed {
+fn serve_daemons(text: &str) -> Testbed {
     let mut testbed =
         Testbed::build(&PLAIN, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"));
     testbed.serve(&of(text)).unwrap_or_else(|error| panic!("{error}"));
@@ -57,7 +57,7 @@ fn folders() -> Vec<PathBuf> {
 
 #[test]
 fn services_answer_both_families_and_only_when_asked() {
-    let mut testbed = served(ALL);
+    let mut testbed = serve_daemons(ALL);
     let receiver = testbed.hosts()[1].pid();
     let sender = testbed.hosts()[0].pid();
     let serving = testbed.serving().unwrap();
@@ -95,24 +95,24 @@ fn services_answer_both_families_and_only_when_asked() {
 
 #[test]
 fn only_the_services_that_are_wanted_run() {
-    let mut testbed = served("directory");
+    let mut testbed = serve_daemons("directory");
     let serving = testbed.serving().unwrap();
     assert_eq!(serving.pids().len(), 1);
     serving.begin();
     sleep(Duration::from_millis(300));
     let asked = serving.end().unwrap();
     assert_eq!(asked.keys().copied().collect::<Vec<_>>(), [Service::Directory]);
-    let mut none = served("none");
+    let mut none = serve_daemons("none");
     assert!(none.serving().is_none());
     for text in ["dns", "dhcp"] {
-        assert_eq!(served(text).serving().unwrap().pids().len(), 1);
+        assert_eq!(serve_daemons(text).serving().unwrap().pids().len(), 1);
     }
 }
 
 #[test]
 fn nothing_is_left_when_the_testbed_goes() {
     let before = folders();
-    let mut testbed = served(ALL);
+    let mut testbed = serve_daemons(ALL);
     let pids = testbed.serving().unwrap().pids();
     let namespaces = testbed.hosts().each_ref().map(|host| namespace_of(host.pid()));
     assert_eq!(folders().len(), before.len() + 1);
@@ -129,7 +129,7 @@ fn nothing_is_left_when_the_testbed_goes() {
 
 #[test]
 fn a_daemon_that_ends_is_an_error_that_names_it() {
-    let mut testbed = served(ALL);
+    let mut testbed = serve_daemons(ALL);
     let serving = testbed.serving().unwrap();
     let slapd = serving.pids()[1];
     serving.begin();

@@ -17,7 +17,7 @@ fn build(mechanism: Mechanism, link_config: &LinkConfig) -> Result<Routed, Testb
 }
 
 /// Sends datagrams end to end while tcpdump captures on the middle link, and returns its line for the first one.
-fn witnessed(routed: &Routed, family: Family) -> String {
+fn capture_datagram(routed: &Routed, family: Family) -> String {
     let ends = ends(routed.mechanism, family).unwrap();
     let mut tcpdump = Command::new("nsenter");
     tcpdump.args(["-t", &routed.pid(Node::Router1).to_string(), "-n", "tcpdump"]);
@@ -52,8 +52,8 @@ fn routers_carry_both_families_as_they_are() {
         assert_eq!(carried.path_mtus, [1500, 1500]);
         assert_eq!(carried.headers.len(), 2, "{:?}", carried.headers);
     }
-    assert!(witnessed(&routed, Family::Ipv4).contains("198.18.1.1."));
-    assert!(witnessed(&routed, Family::Ipv6).contains("2001:2:0:1::1."));
+    assert!(capture_datagram(&routed, Family::Ipv4).contains("198.18.1.1."));
+    assert!(capture_datagram(&routed, Family::Ipv6).contains("2001:2:0:1::1."));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn routers_forward_by_kernel_threads() {
     let threads = routed.router_threads();
     assert!(threads.is_empty() || threads.len() == 4, "{threads:?}");
     let before_ns = sum_ran_ns(threads);
-    witnessed(&routed, Family::Ipv4);
+    capture_datagram(&routed, Family::Ipv4);
     assert!(threads.is_empty() || sum_ran_ns(threads) > before_ns, "the threads forward");
     let inline = build(Mechanism::Native, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
     assert!(inline.router_threads().is_empty());
@@ -135,7 +135,7 @@ fn translators_carry_ipv6_with_other_addresses() {
         assert_eq!(carried.headers, [format!("ipv6 {from} > {to}"), "udp".to_owned()], "{mechanism}");
         assert_eq!(layers(&carried.frame).len(), 2);
         // Another capture on the same link shows the same headers.
-        let said = witnessed(&routed, family);
+        let said = capture_datagram(&routed, family);
         assert!(
             said.contains(&format!("{from}.")) && said.contains(&format!("{to}.9")),
             "{mechanism}: {said}"

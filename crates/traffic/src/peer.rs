@@ -6,7 +6,7 @@ use crate::engine::pacer::PacingError;
 use crate::engine::receive_loop::{Sink, receive_headers, stop_if};
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
-use crate::engine::socket::{CONNECT_LIMIT, Channel};
+use crate::engine::socket::{CONNECT_LIMIT, MessageSocket};
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
 use crate::host::{now_unix_ns, zone};
@@ -78,7 +78,7 @@ pub struct ExchangeSpec {
 
 /// What an exchange gave.
 #[derive(Debug, Default)]
-pub struct Exchange {
+pub struct ExchangeResult {
     /// Packets sent.
     pub sent: u64,
     /// The first answer to each packet, with its arrival time, nanoseconds since 1970, in the order of arrival.
@@ -118,7 +118,7 @@ pub fn exchange(
     spec: &ExchangeSpec,
     format: &dyn PacketFormat,
     interrupted: &AtomicBool,
-) -> Result<Exchange, PeerError> {
+) -> Result<ExchangeResult, PeerError> {
     sys::precise_timers();
     let attempt = || format!("exchange packets with {}", spec.to);
     let (from, to) = zone::ends(&spec.from, spec.to).attempt(attempt)?;
@@ -134,7 +134,7 @@ pub fn exchange(
         ended: &ended,
         realtime_offset_ns: realtime.offset_ns,
         seen: SequenceWindow::new(1),
-        found: Exchange::default(),
+        found: ExchangeResult::default(),
         closing: None,
         last_ns: 0,
         unanswered: Some(WaitNotice::until(&format!("an answer of {to}"), "until all packets are sent")),
@@ -152,7 +152,7 @@ pub fn exchange(
         close(&channels, &packets, sending.messages as u32, &mut counter).attempt(attempt)?;
     }
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
-    Ok(Exchange {
+    Ok(ExchangeResult {
         sent: sending.messages,
         answer_ttl,
         late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
@@ -181,7 +181,7 @@ fn measured_phase<'a>(spec: &ExchangeSpec, interrupted: &'a AtomicBool) -> SendP
 /// Sends the packets of a phase while another thread counts their answers. Returns also the TTL of the last answer.
 fn send_and_count(
     phase: &SendPhase<'_>,
-    channels: &[Channel],
+    channels: &[MessageSocket],
     packets: &Packets<'_>,
     counter: &mut AnswerCounter<'_>,
 ) -> io::Result<(SendReport, Option<u8>)> {
@@ -218,8 +218,8 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
 }
 
 /// A connected socket whose arrivals have the kernel's timestamps.
-fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
-    let mut channel = Channel::connect(trial, from, to, CONNECT_LIMIT)?;
+fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<MessageSocket, EngineError> {
+    let mut channel = MessageSocket::connect(trial, from, to, CONNECT_LIMIT)?;
     channel.stamped = sys::set(&channel.socket, SocketOption::RxTimestamps).is_ok();
     // Where it is not reported, it is missing.
     let _ = sys::set(&channel.socket, SocketOption::RxTtl(Family::of(to.ip())));
@@ -234,7 +234,7 @@ fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<
 /// Leaves a number out and sends some more packets, until one is answered: a reflector that counts what it answers now
 /// has another number than the sender.
 fn close(
-    channels: &[Channel],
+    channels: &[MessageSocket],
     packets: &Packets<'_>,
     sent: u32,
     counter: &mut AnswerCounter<'_>,
@@ -311,7 +311,7 @@ struct AnswerCounter<'a> {
     ended: &'a AtomicU64,
     realtime_offset_ns: i64,
     seen: SequenceWindow,
-    found: Exchange,
+    found: ExchangeResult,
     /// The first packet after the end of the measurement.
     closing: Option<u32>,
     last_ns: Nanos,

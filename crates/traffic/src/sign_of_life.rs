@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const MAX_SILENCE: Duration = Duration::from_secs(5);
 
 /// What is being done, since when, and when something was last said.
-struct Work {
+struct OngoingWork {
     what: String,
     began: Instant,
     said: Instant,
@@ -18,7 +18,7 @@ struct Work {
 /// A thread that says what is being done, and for how long, when nothing else was said for five seconds. It wakes only
 /// then: it must not disturb what is measured.
 pub struct SignOfLife {
-    work: Arc<Mutex<Work>>,
+    work: Arc<Mutex<OngoingWork>>,
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -27,7 +27,7 @@ impl SignOfLife {
     /// `say` is given what is done, and the seconds since its beginning.
     pub fn new(say: impl Fn(&str, u64) + Send + 'static) -> Self {
         let now = Instant::now();
-        let work = Arc::new(Mutex::new(Work { what: String::new(), began: now, said: now }));
+        let work = Arc::new(Mutex::new(OngoingWork { what: String::new(), began: now, said: now }));
         let (end, ended) = channel();
         let watched = Arc::clone(&work);
         // Without a thread nothing is said, and the step is done all the same.
@@ -38,7 +38,8 @@ impl SignOfLife {
     /// Something else begins, and was said.
     pub fn begin(&self, what: String) {
         let now = Instant::now();
-        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Work { what, began: now, said: now };
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner) =
+            OngoingWork { what, began: now, said: now };
     }
 
     /// Something else begins, of which nothing was said.
@@ -48,7 +49,7 @@ impl SignOfLife {
     }
 }
 
-fn watch(work: &Mutex<Work>, ended: &Receiver<()>, most: Duration, say: impl Fn(&str, u64)) {
+fn watch(work: &Mutex<OngoingWork>, ended: &Receiver<()>, most: Duration, say: impl Fn(&str, u64)) {
     let mut wait = most;
     while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn only_long_work_is_mentioned() {
         let now = Instant::now();
-        let work = Mutex::new(Work { what: "short".to_owned(), began: now, said: now });
+        let work = Mutex::new(OngoingWork { what: "short".to_owned(), began: now, said: now });
         let said = Mutex::new(Vec::new());
         let (end, ended) = channel();
         std::thread::scope(|scope| {
@@ -92,7 +93,7 @@ mod tests {
             });
             std::thread::sleep(Duration::from_millis(50));
             let now = Instant::now();
-            *work.lock().unwrap() = Work { what: "long".to_owned(), began: now, said: now };
+            *work.lock().unwrap() = OngoingWork { what: "long".to_owned(), began: now, said: now };
             std::thread::sleep(Duration::from_millis(1300));
             drop(end);
         });

@@ -1,7 +1,7 @@
 //! Executes the transfers of a trial on two agents.
 
 use crate::path::Path;
-use crate::slots::{LEAD_NS, Pair, SlotLengths, Slots};
+use crate::slots::{AgentPair, LEAD_NS, SlotLengths, Slots};
 use crate::transfer::{Transfer, TransferRole};
 use stacklab_model::{Ends, Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
 use stacklab_traffic::foreign::now_ns;
@@ -23,7 +23,7 @@ pub(crate) enum Sending {
 
 /// Runs transfers, all on one pair of agents or each on its own, and returns both reports of each, sender first.
 pub(crate) fn execute(
-    pairs: &mut [Pair<'_>],
+    pairs: &mut [AgentPair<'_>],
     transfers: &[Transfer],
     sending: Sending,
 ) -> Result<Vec<Ends<HostReport>>, AgentError> {
@@ -55,11 +55,11 @@ pub(crate) fn execute(
             let agent = &mut *pairs[0][transfers[0].from];
             let arms: Vec<SendArm> = arms.into_iter().map(|(_, arm)| arm).collect();
             let pending = agent.start(Request::SendInTurns { arms, seed }, "send in turns")?;
-            match failure.keep(agent.finish(pending, time.left()))? {
+            match failure.keep(agent.finish(pending, time.remaining_time()))? {
                 Some(Answer::ArmsDone(reports)) if reports.len() == transfers.len() => {
                     sent.extend(reports.into_iter().enumerate());
                 }
-                Some(_) => return Err(agent.confused("send in turns")),
+                Some(_) => return Err(agent.describe_wrong_answer("send in turns")),
                 None => {}
             }
         } else {
@@ -68,7 +68,9 @@ pub(crate) fn execute(
     }
     // Receivers report also when their sender failed: none is left waiting.
     let mut host_reports = Vec::new();
-    for (number, (transfer, Listening { id, waiting, .. })) in transfers.iter().zip(listening).enumerate() {
+    for (number, (transfer, ListeningReceiver { id, waiting, .. })) in
+        transfers.iter().zip(listening).enumerate()
+    {
         let agents = of_transfer(pairs, number);
         if let Some(waiting) = waiting.filter(|_| !begins) {
             end_wait(agents[transfer.from], waiting, time)?;
@@ -84,7 +86,7 @@ pub(crate) fn execute(
 
 /// Has all senders send, at once or in their slots. Returns the reports by the number of the transfer.
 fn send(
-    pairs: &mut [Pair<'_>],
+    pairs: &mut [AgentPair<'_>],
     transfers: &[Transfer],
     arms: Vec<(usize, SendArm)>,
     slots: Option<Slots>,
@@ -112,7 +114,7 @@ fn send(
 }
 
 /// The agents of a transfer: those of all, or its own.
-pub(crate) fn of_transfer<'p, 'a>(pairs: &'p mut [Pair<'a>], number: usize) -> &'p mut Pair<'a> {
+pub(crate) fn of_transfer<'p, 'a>(pairs: &'p mut [AgentPair<'a>], number: usize) -> &'p mut AgentPair<'a> {
     let last = pairs.len() - 1;
     &mut pairs[number.min(last)]
 }
@@ -130,7 +132,7 @@ impl Time {
         Time { began: Instant::now(), limit: length + SLACK, patience }
     }
 
-    fn left(self) -> Duration {
+    fn remaining_time(self) -> Duration {
         self.limit.saturating_sub(self.began.elapsed() / self.patience)
     }
 }
@@ -155,14 +157,14 @@ impl Failure {
 }
 
 /// A receiver that listens, or has opened its flows.
-struct Listening {
+struct ListeningReceiver {
     id: u64,
     address: SocketAddr,
     /// Id of the request by which its sender waits for its flows.
     waiting: Option<u64>,
 }
 
-fn send_arm(transfer: &Transfer, listening: &Listening) -> SendArm {
+fn send_arm(transfer: &Transfer, listening: &ListeningReceiver) -> SendArm {
     let Transfer { path, .. } = transfer;
     let to = SocketAddr::new(path.destination(), listening.address.port());
     let waiting = listening.waiting;
@@ -173,7 +175,11 @@ fn sender_spec(Transfer { path, spec, .. }: &Transfer) -> Box<TrialSpec> {
     Box::new(TrialSpec { family: Family::of(path.sender.ip()), ..spec.clone() })
 }
 
-fn listen(agents: &mut Pair<'_>, transfer: &Transfer, time: Time) -> Result<Listening, AgentError> {
+fn listen(
+    agents: &mut AgentPair<'_>,
+    transfer: &Transfer,
+    time: Time,
+) -> Result<ListeningReceiver, AgentError> {
     let Transfer { path, spec, from, .. } = transfer;
     // Behind a translator the receiver has the other family.
     let receiver_spec = Box::new(TrialSpec { family: Family::of(path.receiver.ip()), ..spec.clone() });
@@ -182,7 +188,7 @@ fn listen(agents: &mut Pair<'_>, transfer: &Transfer, time: Time) -> Result<List
         let (id, address) = ask_at(agents[transfer.to()], path, &path.receiver, "listen", time, |address| {
             Request::Listen { spec: receiver_spec.clone(), address }
         })?;
-        return Ok(Listening { id, address, waiting: None });
+        return Ok(ListeningReceiver { id, address, waiting: None });
     }
     let (waiting, sender) =
         ask_at(agents[*from], path, &path.sender, "wait for the receiver", time, |address| Request::Wait {
@@ -192,7 +198,7 @@ fn listen(agents: &mut Pair<'_>, transfer: &Transfer, time: Time) -> Result<List
     let to = SocketAddr::new(path.source(), sender.port());
     let request = Request::Open { spec: receiver_spec, address: path.receiver.clone(), to };
     match ask(agents[transfer.to()], request, "open the flows", time) {
-        Ok((id, address)) => Ok(Listening { id, address, waiting: Some(waiting) }),
+        Ok((id, address)) => Ok(ListeningReceiver { id, address, waiting: Some(waiting) }),
         Err(error) => {
             end_wait(agents[*from], waiting, time)?;
             Err(error)
@@ -207,9 +213,9 @@ fn ask(
     asked: &str,
     time: Time,
 ) -> Result<(u64, SocketAddr), AgentError> {
-    match agent.ask(request, asked, time.left())? {
+    match agent.ask(request, asked, time.remaining_time())? {
         (id, Answer::Listening { address }) => Ok((id, address)),
-        _ => Err(agent.confused(asked)),
+        _ => Err(agent.describe_wrong_answer(asked)),
     }
 }
 
@@ -226,7 +232,7 @@ fn ask_at(
     let translates = path.opener.is_some() && !address.is_link_local();
     match ask(agent, request(address.clone()), asked, time) {
         Err(first @ AgentError::Failed { .. }) if translates => {
-            let unnamed = Family::of(address.ip()).unspecified().into();
+            let unnamed = Family::of(address.ip()).unspecified_address().into();
             ask(agent, request(unnamed), asked, time).map_err(|_| first)
         }
         answered => answered,
@@ -235,7 +241,7 @@ fn ask_at(
 
 /// Ends the wait of a sender that is not asked to send.
 fn end_wait(agent: &mut AgentClient, waiting: u64, time: Time) -> Result<(), AgentError> {
-    match agent.ask(Request::Collect { listen: waiting }, "end its wait", time.left()) {
+    match agent.ask(Request::Collect { listen: waiting }, "end its wait", time.remaining_time()) {
         Ok(_) | Err(AgentError::Failed { .. }) => Ok(()),
         Err(error) => Err(error),
     }
@@ -247,9 +253,9 @@ fn finish(
     asked: &str,
     time: Time,
 ) -> Result<HostReport, AgentError> {
-    match agent.finish(pending, time.left())? {
+    match agent.finish(pending, time.remaining_time())? {
         Answer::Done(side) => Ok(*side),
-        _ => Err(agent.confused(asked)),
+        _ => Err(agent.describe_wrong_answer(asked)),
     }
 }
 

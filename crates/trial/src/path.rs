@@ -44,7 +44,7 @@ pub struct NatPath {
 
 impl Path {
     /// A path that was not planned: the MTU is that of this host's own link, and offloads are as they are.
-    pub fn unplanned(sender: ScopedAddr, receiver: ScopedAddr, mtu: u32) -> Self {
+    pub fn without_plan(sender: ScopedAddr, receiver: ScopedAddr, mtu: u32) -> Self {
         Path {
             sender,
             receiver,
@@ -59,7 +59,7 @@ impl Path {
     }
 
     /// The same path in the other direction.
-    pub fn reversed(&self) -> Path {
+    pub fn reverse(&self) -> Path {
         let nat = self.nat.map(|NatPath { destination, source, mut path_mtus, mut own_mtus, renumbers }| {
             path_mtus.reverse();
             own_mtus.reverse();

@@ -23,7 +23,7 @@ const MAX_GAP_NS: u64 = 250_000_000;
 const DRIFT: u64 = 5_000;
 
 /// The agents of the first and the second host.
-pub(crate) type Pair<'a> = [&'a mut AgentClient; 2];
+pub(crate) type AgentPair<'a> = [&'a mut AgentClient; 2];
 
 /// What is known of the paths of all arms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub(crate) struct Slots {
 impl Slots {
     /// Compares the clocks of all senders. A slot has as much to spare as they may be apart at the end.
     pub(crate) fn plan(
-        pairs: &mut [Pair<'_>],
+        pairs: &mut [AgentPair<'_>],
         transfers: &[Transfer],
         seed: u64,
         lengths: SlotLengths,

@@ -56,7 +56,7 @@ fn build_transfer(path: &Path, role: TransferRole, from: usize, spec: TrialSpec)
     }
     // The clock offset is that of the second agent from the first.
     let spec = TrialSpec { clock_offset_ns: -spec.clock_offset_ns, ..spec };
-    Transfer { role, from, path: path.reversed(), spec }
+    Transfer { role, from, path: path.reverse(), spec }
 }
 
 /// A warning if a load stream did not flow during the whole measured window of the echo. `offset_ns` is as for

@@ -26,7 +26,7 @@ mod radios {
 }
 
 pub use network::build::WifiNetwork;
-use network::daemon::{Control, Daemon};
+use network::daemon::{ControlSocket, Daemon};
 pub use network::daemon::{FOLDER, VERSIONS};
 use network::spec::SSID;
 pub use network::spec::{

@@ -38,7 +38,7 @@ pub fn prepare() {
 
 /// Gives a target one input, which may take a second of the processor: unlike the fuzzer's own limit, it does not count
 /// time for which other programs have it. Prints the longest time so far.
-pub fn limited(target: fn(&[u8]), data: &[u8]) {
+pub fn run_within_limit(target: fn(&[u8]), data: &[u8]) {
     static LAST: AtomicU64 = AtomicU64::new(0);
     static SLOWEST_NS: AtomicU64 = AtomicU64::new(10_000_000);
     let began = processor_ns();

@@ -90,8 +90,8 @@ fn refuses_no_tls_and_an_endless_handshake() {
 fn a_key_is_kept_in_a_file_for_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tls.pem");
-    let made = Identity::kept(&path).unwrap().fingerprint;
-    assert_eq!(Identity::kept(&path).unwrap().fingerprint, made);
+    let made = Identity::read_or_create(&path).unwrap().fingerprint;
+    assert_eq!(Identity::read_or_create(&path).unwrap().fingerprint, made);
     assert_ne!(Identity::generate().fingerprint, made);
     assert_eq!(made.to_string().parse(), Ok(made));
     for wrong in ["", "12", &"x".repeat(64), &"0".repeat(66)] {
@@ -103,12 +103,12 @@ fn a_key_is_kept_in_a_file_for_its_owner_only() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        let refused = Identity::kept(&path).err().unwrap().to_string();
+        let refused = Identity::read_or_create(&path).err().unwrap().to_string();
         assert!(refused.contains("tls.pem") && refused.contains("chmod 600"), "{refused}");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
     std::fs::write(&path, "no key").unwrap();
-    let refused = Identity::kept(&path).err().unwrap().to_string();
+    let refused = Identity::read_or_create(&path).err().unwrap().to_string();
     assert!(refused.contains("tls.pem") && refused.contains("remove it"), "{refused}");
 }
 

@@ -1,6 +1,6 @@
 //! The Windows agent under Wine, in a separate Wine prefix below `target`.
 
-use crate::support::End;
+use crate::support::CoordinatorEnd;
 use stacklab_agent::key::Key;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -50,11 +50,11 @@ pub(crate) fn agent(options: &[&str]) -> Command {
 }
 
 /// An agent on pipes.
-pub(crate) fn on_pipes() -> End {
+pub(crate) fn on_pipes() -> CoordinatorEnd {
     let mut child = agent(&["--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let answers = child.stdout.take().unwrap();
     let requests = child.stdin.take().unwrap();
-    End {
+    CoordinatorEnd {
         answers: Box::new(answers),
         requests: Box::new(requests),
         hang_up: Box::new(move || {

@@ -43,10 +43,10 @@ impl Evidence {
     pub(crate) fn of_blocks(question: &Question, blocks: &Blocks) -> Self {
         let paired = match Paired::of_blocks(question, blocks) {
             Ok(paired) => paired,
-            Err(reason) => return Evidence::untested(reason.clone(), Verdict::Nothing(reason)),
+            Err(reason) => return Evidence::of_reason(reason.clone(), Verdict::Nothing(reason)),
         };
         match without_tests(question, &paired, blocks.messages) {
-            None => Self::tested(question, paired),
+            None => Self::of_claim_tests(question, paired),
             Some(verdict) => {
                 let is_none_seen = matches!(verdict, Verdict::NoneSeen(_));
                 let may_claim = is_none_seen && bounds_events(question, paired.pairs(), blocks.messages);
@@ -68,7 +68,7 @@ impl Evidence {
     }
 
     /// Of pairs that are tested in any case.
-    fn tested(question: &Question, paired: Paired) -> Self {
+    fn of_claim_tests(question: &Question, paired: Paired) -> Self {
         let tests = tests_to_claim(&paired, question.margin);
         let may_claim = paired.pairs() >= MIN_PAIRS;
         Evidence { paired: Ok(paired), tests: Some(tests), verdict: Verdict::Inconclusive, may_claim }
@@ -80,11 +80,11 @@ impl Evidence {
     }
 
     /// Of a comparison that is settled, whose runs need no test any more.
-    pub fn settled(verdict: Verdict) -> Self {
-        Evidence::untested("settled".to_owned(), verdict)
+    pub fn of_verdict(verdict: Verdict) -> Self {
+        Evidence::of_reason("settled".to_owned(), verdict)
     }
 
-    pub(crate) fn untested(reason: String, verdict: Verdict) -> Self {
+    pub(crate) fn of_reason(reason: String, verdict: Verdict) -> Self {
         Evidence { paired: Err(reason), tests: None, verdict, may_claim: false }
     }
 }

@@ -154,7 +154,7 @@ fn conclude_once(
         if has_ended && let Some(tests) = found.tests.as_mut() {
             [tests.adjusted_p, tests.adjusted_equivalence_p] = adjusted.map(Some);
         }
-        let mut answer = find_settled(settled, number).cloned();
+        let mut answer = find_settled_verdict(settled, number).cloned();
         if answer.is_none()
             && has_ended
             && let Some(claim) = claim
@@ -168,7 +168,7 @@ fn conclude_once(
     all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
 }
 
-fn find_settled(settled: &[Option<Verdict>], number: usize) -> Option<&Verdict> {
+fn find_settled_verdict(settled: &[Option<Verdict>], number: usize) -> Option<&Verdict> {
     settled.get(number).and_then(Option::as_ref)
 }
 
@@ -176,7 +176,7 @@ fn find_settled(settled: &[Option<Verdict>], number: usize) -> Option<&Verdict> 
 fn list_p(settled: &[Option<Verdict>], evidence: &[Evidence], claim: Claim) -> Vec<f64> {
     let mut all = Vec::new();
     for (number, found) in evidence.iter().enumerate() {
-        all.push(match find_settled(settled, number) {
+        all.push(match find_settled_verdict(settled, number) {
             Some(verdict) if claim_of(verdict) == Some(claim) => 0.0,
             Some(_) => 1.0,
             None => match (found.claimable_tests(), claim) {
@@ -203,7 +203,7 @@ fn claimed_intervals(
         if let Some(claim) = claim_of(&verdicts[number]) {
             let claims = verdicts.iter().filter(|verdict| claim_of(verdict) == Some(claim)).count();
             let level = range_level(claims, verdicts.len());
-            let is_settled = find_settled(settled, number).is_some();
+            let is_settled = find_settled_verdict(settled, number).is_some();
             interval = find_range(&questions[number], found, level, is_settled);
         }
         intervals.push(interval);

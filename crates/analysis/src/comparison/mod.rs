@@ -78,7 +78,7 @@ impl Paired {
                 }
             }
         }
-        let moments_of = if scale == Scale::Ratio { Moments::trimmed } else { Moments::of };
+        let moments_of = if scale == Scale::Ratio { Moments::of_trimmed_mean } else { Moments::of };
         let [Some(moments), Some(Moments { mean: middle, .. })] =
             [distances.as_slice(), &middles].map(moments_of)
         else {

@@ -26,7 +26,7 @@ pub(crate) fn list_remarks(
 ) -> Vec<String> {
     let pairs = paired.pairs();
     let mut remarks = Vec::new();
-    remarks.extend(describe_one_sided(paired));
+    remarks.extend(describe_one_sided_blocks(paired));
     if stop_reason == StopReason::Precise {
         remarks.push(PRECISE.to_owned());
     }
@@ -109,7 +109,7 @@ fn describe_appearance(paired: &Paired) -> String {
 }
 
 /// Blocks on one side that the trimmed mean leaves out.
-fn describe_one_sided(paired: &Paired) -> Option<String> {
+fn describe_one_sided_blocks(paired: &Paired) -> Option<String> {
     if paired.scale != Scale::Ratio {
         return None;
     }
@@ -146,14 +146,14 @@ mod tests {
     use crate::fixtures::question;
     use stacklab_model::Metric;
 
-    fn paired(logs: &[f64]) -> Paired {
+    fn pair_logs(logs: &[f64]) -> Paired {
         let pairs: Vec<(f64, f64)> = logs.iter().map(|log| (100.0, 100.0 * log.exp())).collect();
         Paired::of(Scale::Ratio, &pairs).unwrap()
     }
 
     fn remark_on_open(metric: Metric, logs: &[f64], stop_reason: StopReason, needed: usize) -> Vec<String> {
         let question = question(metric, 0.02);
-        list_remarks(&question, &paired(logs), &Verdict::Inconclusive, false, stop_reason, needed, 1)
+        list_remarks(&question, &pair_logs(logs), &Verdict::Inconclusive, false, stop_reason, needed, 1)
     }
 
     #[test]
@@ -172,16 +172,16 @@ mod tests {
     #[test]
     fn names_blocks_far_on_one_side() {
         let mut logs: Vec<f64> = (0..16).map(|block| 0.001 * f64::from(block % 5)).collect();
-        assert_eq!(describe_one_sided(&paired(&logs)), None);
+        assert_eq!(describe_one_sided_blocks(&pair_logs(&logs)), None);
         logs.extend([-0.2, -0.15, -0.3, -0.25]);
-        let said = describe_one_sided(&paired(&logs)).unwrap();
+        let said = describe_one_sided_blocks(&pair_logs(&logs)).unwrap();
         assert_eq!(
             said,
             "in 4 of 20 blocks the difference is -13.9 % or lower, which the estimate leaves out"
         );
         // Outliers on both sides are what trimming is for.
         logs.push(0.2);
-        assert_eq!(describe_one_sided(&paired(&logs)), None);
+        assert_eq!(describe_one_sided_blocks(&pair_logs(&logs)), None);
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
     fn says_how_many_blocks_signs_need() {
         assert_eq!([1.0, 6.0, 21.0, 300.0].map(blocks_for_signs), [7, 9, 11, 15]);
         let question = question(Metric::Throughput, 0.02);
-        let seven = paired(&[-0.2, -0.21, -0.19, -0.2, -0.22, -0.2, -0.18]);
+        let seven = pair_logs(&[-0.2, -0.21, -0.19, -0.2, -0.22, -0.2, -0.18]);
         let said = list_remarks(&question, &seven, &Verdict::Inconclusive, false, StopReason::Budget, 6, 6);
         assert_eq!(said, ["all 7 blocks agree; a claim among 6 comparisons needs 9 that do"]);
     }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A campaign, as read from its record.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "what its name and its type say has no comment")]
-pub struct Campaign<'a> {
+pub struct RecordedCampaign<'a> {
     pub title: &'a str,
     pub version: &'a str,
     pub started_unix_ns: u64,
@@ -53,8 +53,8 @@ pub struct Campaign<'a> {
 const SAMPLED: &str = "the processors were sampled while it was measured, which takes time";
 
 /// Computes all findings of a campaign.
-pub fn findings(campaign: &Campaign) -> Findings {
-    let mut findings = measured(campaign);
+pub fn findings(campaign: &RecordedCampaign) -> Findings {
+    let mut findings = collect_findings(campaign);
     if campaign.is_sampled {
         for comparison in &mut findings.comparisons {
             comparison.verdict = Verdict::Nothing(SAMPLED.to_owned());
@@ -70,7 +70,7 @@ pub fn findings(campaign: &Campaign) -> Findings {
     findings
 }
 
-fn measured(campaign: &Campaign) -> Findings {
+fn collect_findings(campaign: &RecordedCampaign) -> Findings {
     let runs = Runs::new(campaign.runs);
     let cells = cells(campaign, &runs);
     let comparisons = comparisons(campaign, &runs);
@@ -115,7 +115,7 @@ fn spent_ns(runs: &[RunRecord]) -> u64 {
 }
 
 /// Every cell with every metric of its transport.
-fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
+fn cells(campaign: &RecordedCampaign, runs: &Runs) -> Vec<CellEstimate> {
     let mut estimates = Vec::new();
     for cell in campaign.cells {
         let metrics = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied();
@@ -126,7 +126,7 @@ fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
     estimates
 }
 
-fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
+fn comparisons(campaign: &RecordedCampaign, runs: &Runs) -> Vec<Comparison> {
     let mut evidence = Vec::new();
     for question in campaign.questions {
         evidence.push(Evidence::of(question, runs).with_at_least(campaign.rule.min as usize));
@@ -153,7 +153,7 @@ fn compare(
     evidence: Evidence,
     Conclusion { verdict, claimed_interval }: Conclusion,
     stop_reason: StopReason,
-    campaign: &Campaign,
+    campaign: &RecordedCampaign,
     runs: &Runs,
 ) -> Comparison {
     let arms = question.cells().map(|cell| runs.of(cell, question.metric));
@@ -235,7 +235,7 @@ fn commonest_first<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(usize, T)> {
 }
 
 /// What the hosts could not have: processors beyond a quota, and settings.
-fn list_constraints(campaign: &Campaign) -> Vec<String> {
+fn list_constraints(campaign: &RecordedCampaign) -> Vec<String> {
     let mut sentences = Vec::new();
     for (name, facts) in campaign.hosts {
         if let Some(quota) = facts.cpu_quota {

@@ -9,14 +9,14 @@ use stacklab_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-type Blocks = BTreeMap<u32, [Option<f64>; 2]>;
+type ArmFigures = BTreeMap<u32, [Option<f64>; 2]>;
 type Ordered = BTreeMap<u32, Vec<[f64; 2]>>;
 
 /// The checks of an interleaved campaign, by metric and transport; none where no arm was measured against itself. Their
 /// labels are exchangeable, so of many checks one in twenty has p < 0.05. A check is not a threshold for comparisons.
 pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<Control> {
     let index = Runs::new(runs);
-    let mut by_block: BTreeMap<(Metric, Transport), (&Cell, Blocks)> = BTreeMap::new();
+    let mut by_block: BTreeMap<(Metric, Transport), (&Cell, ArmFigures)> = BTreeMap::new();
     for run in runs {
         let cell = &run.trial.cell;
         let Some(arm) = SELF_ARMS.iter().position(|label| *label == cell.replica) else { continue };
@@ -26,7 +26,7 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<Control> {
                 continue;
             }
             let (_, blocks) =
-                by_block.entry((metric, cell.transport)).or_insert_with(|| (cell, Blocks::new()));
+                by_block.entry((metric, cell.transport)).or_insert_with(|| (cell, ArmFigures::new()));
             blocks.entry(run.trial.block).or_default()[arm] = figure(run, metric);
         }
     }
@@ -172,7 +172,7 @@ fn of_trial(arms: [&RunRecord; 2], metric: Metric) -> Option<f64> {
             ratios.push((own / rest).ln());
         }
     }
-    Some(Moments::trimmed(&ratios)?.mean.exp())
+    Some(Moments::of_trimmed_mean(&ratios)?.mean.exp())
 }
 
 /// The number of the arm that was first in a round.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixtures::{campaign, cell, invalid, link_config, question, run, warned};
+use crate::fixtures::{campaign, cell, invalid, link_config, question, run, with_warnings};
 use stacklab_model::{
     Cell, CpuQuota, Estimate, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Transport,
     Verdict,
@@ -17,7 +17,7 @@ fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
 }
 
 fn of(link_config: &LinkConfig, cells: &[Cell], questions: &[Question], runs: &[RunRecord]) -> Findings {
-    findings(&Campaign {
+    findings(&RecordedCampaign {
         cells,
         probes: &[
             probe(Probe::Stream, &[Metric::Throughput, Metric::Loss]),
@@ -78,7 +78,7 @@ fn runs_that_were_sampled_give_no_verdict() {
     let questions = [question(Metric::Throughput, 0.02)];
     let cells = [four, six];
     let [whole, sampled] = [false, true].map(|is_sampled| {
-        findings(&Campaign { cells: &cells, is_sampled, ..campaign(&link_config, &questions, &runs) })
+        findings(&RecordedCampaign { cells: &cells, is_sampled, ..campaign(&link_config, &questions, &runs) })
     });
     assert_eq!(whole.comparisons[0].verdict, Verdict::Better("ipv4".into()));
     assert!(matches!(&sampled.comparisons[0].verdict, Verdict::Nothing(why) if why.contains("sampled")));
@@ -91,7 +91,7 @@ fn compare(runs: &[RunRecord], stop_reason: StopReason, settled: Option<Verdict>
     let link_config = link_config(None);
     let questions = [question(Metric::Throughput, 0.02)];
     let campaign = campaign(&link_config, &questions, runs);
-    let campaign = Campaign { stop_reasons: &[stop_reason], settled: &[settled], ..campaign };
+    let campaign = RecordedCampaign { stop_reasons: &[stop_reason], settled: &[settled], ..campaign };
     findings(&campaign).comparisons.remove(0)
 }
 
@@ -140,8 +140,8 @@ fn invalid_runs_and_warnings_are_counted_by_frequency() {
     let cell = cell(Family::Ipv4, 128);
     let [first, second, third] = [0, 1, 2].map(|block| run(block, &cell, Metric::Loss, 0.0));
     let runs = [
-        invalid(warned(first, &["tick", "tick"]), "b"),
-        invalid(warned(second, &["load", "tick"]), "a"),
+        invalid(with_warnings(first, &["tick", "tick"]), "b"),
+        invalid(with_warnings(second, &["load", "tick"]), "a"),
         invalid(third, "b"),
     ];
     let found = of(&link_config(None), &[], &[], &runs);
@@ -199,8 +199,11 @@ fn quota_and_kept_settings_are_constraints() {
     };
     let hosts = [("sender".to_owned(), facts), ("elsewhere".to_owned(), HostFacts::default())];
     let link_config = link_config(None);
-    let found =
-        findings(&Campaign { hosts: &hosts, throttled_us: 15_800_000, ..campaign(&link_config, &[], &[]) });
+    let found = findings(&RecordedCampaign {
+        hosts: &hosts,
+        throttled_us: 15_800_000,
+        ..campaign(&link_config, &[], &[])
+    });
     assert_eq!(
         found.constraints,
         [

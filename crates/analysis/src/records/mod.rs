@@ -6,13 +6,13 @@
 pub(crate) mod load;
 pub(crate) mod unpaired;
 
-use crate::findings::Campaign;
+use crate::findings::RecordedCampaign;
 use crate::records::load::record_loads;
 use crate::records::unpaired::{against, judge};
 use crate::runs::Runs;
 use stacklab_model::{
-    Apart, Cell, Change, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, RecordLoads, Recorded,
-    Scale, once_each, print_duration,
+    Apart, Cell, Change, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, RecordFacts,
+    RecordLoads, Scale, once_each, print_duration,
 };
 
 /// The margin of metrics on the ratio scale if the first campaign's study states none.
@@ -31,7 +31,7 @@ pub enum NothingInCommon {
 /// the records' names, as printed. `allowed` is by how much the second campaign may be worse (0.05 is 5 %): no figure
 /// fails for being worse if other load disturbed the runs of one record only.
 pub fn between(
-    [a, b]: [&Campaign; 2],
+    [a, b]: [&RecordedCampaign; 2],
     names: [&str; 2],
     metrics: &[Metric],
     allowed: Option<f64>,
@@ -74,7 +74,12 @@ pub fn between(
 }
 
 /// What a campaign has and the other one has not.
-fn list_rest(campaign: &Campaign, other: &Campaign, metrics: &[Metric], shared: &[Metric]) -> OnlyInOne {
+fn list_rest(
+    campaign: &RecordedCampaign,
+    other: &RecordedCampaign,
+    metrics: &[Metric],
+    shared: &[Metric],
+) -> OnlyInOne {
     OnlyInOne {
         cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
         metrics: metrics.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
@@ -82,7 +87,7 @@ fn list_rest(campaign: &Campaign, other: &Campaign, metrics: &[Metric], shared: 
 }
 
 /// The metrics of a campaign by which something is compared; if some were requested, only those.
-fn list_metrics(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
+fn list_metrics(campaign: &RecordedCampaign, asked: &[Metric]) -> Vec<Metric> {
     let mut metrics = Vec::new();
     for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
         if !metric.is_generator_error() && (asked.is_empty() || asked.contains(metric)) {
@@ -93,7 +98,7 @@ fn list_metrics(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
 }
 
 /// The margin of a metric: the study's own, otherwise that of its other comparisons.
-fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
+fn margin_of(campaign: &RecordedCampaign, metric: Metric) -> f64 {
     if metric.scale() == Scale::Difference {
         return metric.difference_margin();
     }
@@ -107,9 +112,9 @@ fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
     margin.unwrap_or(MARGIN)
 }
 
-fn describe_record(campaign: &Campaign, name: &str) -> Recorded {
+fn describe_record(campaign: &RecordedCampaign, name: &str) -> RecordFacts {
     let valid_runs = campaign.runs.iter().filter(|run| run.is_valid()).count();
-    Recorded {
+    RecordFacts {
         name: name.to_owned(),
         title: campaign.title.to_owned(),
         version: campaign.version.to_owned(),
@@ -124,7 +129,7 @@ fn describe_record(campaign: &Campaign, name: &str) -> Recorded {
 
 /// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot
 /// identifiers, seeds).
-fn differences(a: &Campaign, b: &Campaign, loads: &RecordLoads) -> Vec<Apart> {
+fn differences(a: &RecordedCampaign, b: &RecordedCampaign, loads: &RecordLoads) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);
     let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();
@@ -144,7 +149,7 @@ fn differences(a: &Campaign, b: &Campaign, loads: &RecordLoads) -> Vec<Apart> {
     found
 }
 
-fn find_probe<'a>(campaign: &Campaign<'a>, probe: Probe) -> Option<&'a ProbeSpec> {
+fn find_probe<'a>(campaign: &RecordedCampaign<'a>, probe: Probe) -> Option<&'a ProbeSpec> {
     campaign.probes.iter().find(|spec| spec.probe == probe)
 }
 
@@ -155,7 +160,7 @@ fn apart(what: &str, a: String, b: String) -> Option<Apart> {
 /// Printed for a fact that a host does not report.
 const UNKNOWN: &str = "unknown";
 
-fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {
+fn facts(campaign: &RecordedCampaign) -> Vec<(&'static str, String)> {
     let of = |fact: fn(&HostFacts) -> String| by_host(campaign.hosts, fact);
     let link_config = campaign.link_config;
     vec![

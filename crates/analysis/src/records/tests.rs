@@ -43,8 +43,8 @@ impl RecordData {
         }
     }
 
-    fn campaign(&self) -> Campaign<'_> {
-        Campaign {
+    fn campaign(&self) -> RecordedCampaign<'_> {
+        RecordedCampaign {
             title: "a study",
             version: "0.1.0",
             started_unix_ns: 1,
@@ -69,7 +69,7 @@ impl RecordData {
     }
 }
 
-fn compared(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> RecordDiff {
+fn compare_record_data(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> RecordDiff {
     between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
 }
 
@@ -86,7 +86,7 @@ fn fitted_figures_have_the_ratio_that_is_said() {
 }
 
 fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> MetricDiff {
-    compared(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
+    compare_record_data(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
 }
 
 const AROUND: [f64; 8] = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0, 0.99, 1.01];
@@ -127,7 +127,7 @@ fn better_and_worse_follow_the_metrics_direction() {
         for made in &mut made {
             made.probes[0].probe = metric.probe();
         }
-        assert_eq!(compared(&made[0], &made[1], None).figures[0].change, less, "{metric}");
+        assert_eq!(compare_record_data(&made[0], &made[1], None).figures[0].change, less, "{metric}");
     }
 }
 
@@ -143,13 +143,13 @@ fn alike_is_equivalent_and_noise_is_inconclusive() {
 fn the_margin_is_the_first_studys() {
     let mut a = RecordData::of(Metric::Throughput, &at(100.0));
     let b = RecordData::of(Metric::Throughput, &at(90.0));
-    assert_eq!(compared(&a, &b, None).figures[0].change, Change::Worse);
+    assert_eq!(compare_record_data(&a, &b, None).figures[0].change, Change::Worse);
     a.questions = vec![question(Metric::Rtt, 0.5)];
-    let found = compared(&a, &b, None).figures.remove(0);
+    let found = compare_record_data(&a, &b, None).figures.remove(0);
     // A sure difference is said, also inside the margin.
     assert_eq!((found.margin, found.change), (0.5, Change::Worse));
     a.questions.push(question(Metric::Throughput, 0.01));
-    assert_eq!(compared(&a, &b, None).figures[0].margin, 0.01);
+    assert_eq!(compare_record_data(&a, &b, None).figures[0].margin, 0.01);
 }
 
 fn fails(metric: Metric, a: &[f64], b: &[f64], allowed: f64) -> bool {
@@ -179,7 +179,7 @@ fn a_figure_fails_only_if_it_is_claimed_to_be_worse() {
     let noise = at(100.0);
     let mut a = RecordData::of(Metric::Throughput, &noise);
     let mut b = RecordData::of(Metric::Throughput, &at(97.5));
-    assert!(compared(&a, &b, Some(0.001)).figures[0].fails);
+    assert!(compare_record_data(&a, &b, Some(0.001)).figures[0].fails);
     for size in 200..260 {
         let cell = cell(Family::Ipv4, size);
         for data in [&mut a, &mut b] {
@@ -188,7 +188,7 @@ fn a_figure_fails_only_if_it_is_claimed_to_be_worse() {
             data.runs.extend(runs.map(|(block, figure)| run(block, &cell, Metric::Throughput, *figure)));
         }
     }
-    let found = compared(&a, &b, Some(0.001));
+    let found = compare_record_data(&a, &b, Some(0.001));
     let first = &found.figures[0];
     assert!(first.effect.as_ref().unwrap().interval95.high < 0.999, "{first:?}");
     assert!(first.change != Change::Worse && !first.fails, "{first:?}");
@@ -199,10 +199,13 @@ fn vanished_figure_fails_the_allowed_change() {
     let a = RecordData::of(Metric::Throughput, &at(100.0));
     let mut b = RecordData::of(Metric::Throughput, &at(100.0));
     b.runs = b.runs.into_iter().map(|run| invalid(run, "family is ipv6")).collect();
-    let there = compared(&a, &b, Some(0.05)).figures.remove(0);
+    let there = compare_record_data(&a, &b, Some(0.05)).figures.remove(0);
     assert_eq!(there.change, Change::Nothing("B: no run is valid: family is ipv6".into()));
     assert!(there.fails && there.effect.is_none());
-    assert!(!compared(&b, &a, Some(0.05)).figures[0].fails, "what the first one has not cannot be lost");
+    assert!(
+        !compare_record_data(&b, &a, Some(0.05)).figures[0].fails,
+        "what the first one has not cannot be lost"
+    );
     let stopped = one(Metric::Throughput, &at(100.0), &[0.0, 100.0], Some(0.05));
     assert!(stopped.fails && matches!(stopped.change, Change::Nothing(_)), "{stopped:?}");
     assert!(!one(Metric::Throughput, &at(100.0), &[100.0], None).fails);
@@ -219,7 +222,7 @@ fn compares_what_both_have_and_names_the_rest() {
     // By a generator's bias nothing is compared.
     a.probes = stream(&[Metric::Loss, Metric::Throughput, Metric::GeneratorTxError]);
     b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::GeneratorTxError]);
-    let found = compared(&a, &b, None);
+    let found = compare_record_data(&a, &b, None);
     assert_eq!(found.figures.len(), 1);
     assert_eq!(found.only_a, OnlyInOne { cells: vec![small], metrics: vec![Metric::Loss] });
     assert_eq!(found.only_b, OnlyInOne { cells: vec![large], metrics: vec![Metric::Jitter] });
@@ -245,12 +248,12 @@ fn nothing_in_common_is_said() {
 fn the_places_are_told_apart() {
     let a = RecordData::of(Metric::CpuSender, &at(100.0));
     let mut b = RecordData::of(Metric::CpuSender, &at(50.0));
-    assert_eq!(compared(&a, &b, None).differences, []);
+    assert_eq!(compare_record_data(&a, &b, None).differences, []);
     b.link_config = link_config(Some(Rate(100_000_000)));
     b.link_config.offloads = true;
     b.scope = CpuScope::Processors;
     b.probes[0].length = Length::Time(2_000_000);
-    let found = compared(&a, &b, None);
+    let found = compare_record_data(&a, &b, None);
     let differences: Vec<[&str; 3]> =
         found.differences.iter().map(|d| [d.what.as_str(), d.a.as_str(), d.b.as_str()]).collect();
     assert_eq!(
@@ -281,7 +284,7 @@ fn p_is_adjusted_for_all_figures() {
             b.runs.push(run(block as u32, cell, Metric::Throughput, figure * (1.0 + 0.5 * place as f64)));
         }
     }
-    let found = compared(&a, &b, None).figures;
+    let found = compare_record_data(&a, &b, None).figures;
     let effects: Vec<&Unpaired> = found.iter().map(|figure| figure.effect.as_ref().unwrap()).collect();
     let adjusted = benjamini_hochberg(&effects.iter().map(|e| e.p).collect::<Vec<_>>());
     assert_eq!(effects.iter().map(|e| e.adjusted_p).collect::<Vec<_>>(), adjusted);

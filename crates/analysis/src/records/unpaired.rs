@@ -2,7 +2,7 @@
 
 use crate::comparison::family::{Claim, claims_at_the_end, range_level};
 use crate::comparison::{back, interval_back, margin_distance};
-use crate::runs::{estimate, figure, is_disturbed, missing};
+use crate::runs::{estimate, figure, has_load_warning, missing};
 use crate::statistics::{Moments, Student, rank_sum_p, yuen_welch};
 use stacklab_model::{
     Better, Cell, Change, Estimate, Interval, Lacking, MIN_UNPAIRED_RUNS, Metric, MetricDiff, Question,
@@ -35,7 +35,7 @@ pub(crate) fn against(
             Err(format!("B: {reason}; other load disturbed each of its runs without the figure"))
         }
         ([_, Err(reason)], None) => Err(format!("B: {reason}")),
-        ([Ok(first), Ok(second)], None) => match unpaired(metric, &first, &second, margin) {
+        ([Ok(first), Ok(second)], None) => match compare_samples(metric, &first, &second, margin) {
             Some(found) => Ok(found),
             None => Err("no figures".to_owned()),
         },
@@ -61,7 +61,7 @@ pub(crate) fn against(
 /// Why runs have no figure: they were disturbed, if each that lacks it was.
 fn find_lack(runs: &[&RunRecord], metric: Metric) -> Lacking {
     let mut lacking = runs.iter().filter(|run| !has_figure(run, metric)).peekable();
-    if lacking.peek().is_some() && lacking.all(|run| is_disturbed(run)) {
+    if lacking.peek().is_some() && lacking.all(|run| has_load_warning(run)) {
         Lacking::Disturbed
     } else {
         Lacking::Gone
@@ -76,7 +76,7 @@ fn has_figure(run: &RunRecord, metric: Metric) -> bool {
 /// The difference of two arms whose runs are not paired, for a reader; not a verdict.
 pub(crate) fn compare_arms(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<Unpaired> {
     let [Ok(first), Ok(second)] = arms.map(|runs| sample(runs, question.metric)) else { return None };
-    let (found, _) = unpaired(question.metric, &first, &second, question.margin)?;
+    let (found, _) = compare_samples(question.metric, &first, &second, question.margin)?;
     Some(found)
 }
 
@@ -122,7 +122,12 @@ fn sample(runs: &[&RunRecord], metric: Metric) -> Result<Vec<f64>, String> {
 /// As of pairs, the logarithms of a ratio have 20 % trimmed means, and differences plain ones. A difference also has
 /// to show in the ranks: where one record is quiet and the other one noisy and skewed, the t distribution alone makes
 /// twice as many false claims as allowed.
-fn unpaired(metric: Metric, first: &[f64], second: &[f64], margin: f64) -> Option<(Unpaired, [f64; 2])> {
+fn compare_samples(
+    metric: Metric,
+    first: &[f64],
+    second: &[f64],
+    margin: f64,
+) -> Option<(Unpaired, [f64; 2])> {
     let scale = metric.scale();
     let of_first = summarise_distances(scale, first)?;
     let of_second = summarise_distances(scale, second)?;
@@ -148,7 +153,7 @@ fn unpaired(metric: Metric, first: &[f64], second: &[f64], margin: f64) -> Optio
 
 fn summarise_distances(scale: Scale, figures: &[f64]) -> Option<Moments> {
     let distances: Vec<f64> = figures.iter().map(|figure| scale.to_distance(*figure)).collect();
-    if scale == Scale::Ratio { Moments::trimmed(&distances) } else { Moments::of(&distances) }
+    if scale == Scale::Ratio { Moments::of_trimmed_mean(&distances) } else { Moments::of(&distances) }
 }
 
 /// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
@@ -243,7 +248,7 @@ mod tests {
     use stacklab_model::Family;
 
     /// B against A, judged alone.
-    fn judged(metric: Metric, a: &[f64], b: &[f64]) -> MetricDiff {
+    fn judge_alone(metric: Metric, a: &[f64], b: &[f64]) -> MetricDiff {
         let cell = cell(Family::Ipv4, 128);
         let [a, b] = [a, b].map(|figures| -> Vec<RunRecord> {
             (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect()
@@ -262,23 +267,23 @@ mod tests {
         let half = QUIET.map(|figure| figure / 2.0);
         for metric in [Metric::Throughput, Metric::Loss] {
             for (a, b) in [(5, 8), (8, 5)] {
-                let few = judged(metric, &QUIET[..a], &half[..b]);
+                let few = judge_alone(metric, &QUIET[..a], &half[..b]);
                 assert_eq!(few.change, Change::Inconclusive, "{metric}");
                 let effect = few.effect.unwrap();
                 assert_eq!((effect.adjusted_p, effect.claimed_interval), (1.0, None));
                 assert!(effect.p < 0.01, "what was found is stated: {effect:?}");
-                assert_eq!(judged(metric, &QUIET[..a], &QUIET[..b]).change, Change::Inconclusive);
+                assert_eq!(judge_alone(metric, &QUIET[..a], &QUIET[..b]).change, Change::Inconclusive);
             }
         }
-        assert_eq!(judged(Metric::Throughput, &QUIET[..6], &half[..6]).change, Change::Worse);
-        assert_eq!(judged(Metric::Throughput, &QUIET[..6], &QUIET[..6]).change, Change::Equivalent);
+        assert_eq!(judge_alone(Metric::Throughput, &QUIET[..6], &half[..6]).change, Change::Worse);
+        assert_eq!(judge_alone(Metric::Throughput, &QUIET[..6], &QUIET[..6]).change, Change::Equivalent);
     }
 
     #[test]
     fn disturbed_run_hides_no_difference() {
         let mut slower = QUIET.map(|figure| figure * 0.97);
         slower[3] = 400.0;
-        let found = judged(Metric::Throughput, &QUIET, &slower);
+        let found = judge_alone(Metric::Throughput, &QUIET, &slower);
         assert_eq!(found.change, Change::Worse);
         assert!((found.effect.unwrap().estimate - 0.97).abs() < 0.003);
     }
@@ -289,7 +294,7 @@ mod tests {
         let quiet = [0.0, 0.01, -0.01, 0.005, -0.005, 0.002, -0.002, 0.001];
         let noisy = [-0.11, -0.1, -0.12, -0.09, -0.1, -0.11, 0.006, 0.6];
         let [quiet, noisy] = [quiet, noisy].map(|logs| logs.map(|log: f64| 100.0 * log.exp()));
-        let found = judged(Metric::Throughput, &quiet, &noisy).effect.unwrap();
+        let found = judge_alone(Metric::Throughput, &quiet, &noisy).effect.unwrap();
         let alone = Student { estimate: found.estimate.ln(), error: found.error, degrees_of_freedom: 5.0 };
         assert!(alone.p() < 0.025 && found.p > 0.025, "{} and {}", alone.p(), found.p);
     }

@@ -1,6 +1,6 @@
 //! Mean and spread of figures that are added one by one. What one more figure costs grows with the logarithm of their
 //! number, so that a campaign can look at its evidence after each block. Rounding aside, they are those of
-//! [`Moments::of`] and [`Moments::trimmed`].
+//! [`Moments::of`] and [`Moments::of_trimmed_mean`].
 
 use crate::statistics::Moments;
 use std::cmp::Ordering;
@@ -252,7 +252,7 @@ mod tests {
             all.add(*figure);
             trimmed.add(*figure);
             agree(all.moments(), Moments::of(&figures[..=place]));
-            agree(trimmed.moments(), Moments::trimmed(&figures[..=place]));
+            agree(trimmed.moments(), Moments::of_trimmed_mean(&figures[..=place]));
         }
     }
 
@@ -280,7 +280,7 @@ mod tests {
         for _ in 0..40 {
             trimmed.add(0.1 + 0.2);
         }
-        assert_eq!(trimmed.moments(), Moments::trimmed(&[0.1 + 0.2; 40]));
+        assert_eq!(trimmed.moments(), Moments::of_trimmed_mean(&[0.1 + 0.2; 40]));
     }
 
     #[test]
@@ -289,6 +289,6 @@ mod tests {
         figures.extend((0..100).map(|place| 1.0 + 1e-3 * f64::from(place % 9)));
         let mut trimmed = GrowingTrimmed::default();
         figures.iter().for_each(|figure| trimmed.add(*figure));
-        agree(trimmed.moments(), Moments::trimmed(&figures));
+        agree(trimmed.moments(), Moments::of_trimmed_mean(&figures));
     }
 }

@@ -29,7 +29,7 @@ impl Moments {
     /// Of the 20 % trimmed mean: its figures are the h kept ones, and the standard deviation is that of Yuen's standard
     /// error, `sqrt(SSD / (h (h - 1)))`, with the winsorized sum of squares (Tukey and McLaughlin 1963, Yuen 1974).
     /// With fewer than five figures nothing is trimmed.
-    pub(crate) fn trimmed(figures: &[f64]) -> Option<Self> {
+    pub(crate) fn of_trimmed_mean(figures: &[f64]) -> Option<Self> {
         let n = figures.len();
         let cut = n / 5;
         if cut == 0 {
@@ -137,7 +137,7 @@ pub fn half_width_of(sd: f64, n: usize) -> Option<f64> {
 /// The median: the mean of the two middle figures if their number is even (RFC 2330 section 11.3). `None` without
 /// figures.
 pub fn median(figures: &[f64]) -> Option<f64> {
-    let sorted = sorted(figures);
+    let sorted = sort_figures(figures);
     let middle = sorted.len() / 2;
     match sorted.len() {
         0 => None,
@@ -166,7 +166,7 @@ pub fn median_interval(figures: &[f64], confidence: f64) -> Option<MedianInterva
     // The interval from rank r to n + 1 - r misses with probability 2 P(X < r).
     let missed = |rank: usize| 2.0 * below.cdf(rank as u64 - 1);
     let rank = (1..=n / 2).take_while(|rank| missed(*rank) <= 1.0 - confidence).last()?;
-    let sorted = sorted(figures);
+    let sorted = sort_figures(figures);
     Some(MedianInterval {
         interval: Interval { low: sorted[rank - 1], high: sorted[n - rank] },
         ranks: (rank, n + 1 - rank),
@@ -174,7 +174,7 @@ pub fn median_interval(figures: &[f64], confidence: f64) -> Option<MedianInterva
     })
 }
 
-fn sorted(figures: &[f64]) -> Vec<f64> {
+fn sort_figures(figures: &[f64]) -> Vec<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
@@ -192,13 +192,13 @@ mod tests {
             77., 87., 88., 114., 151., 210., 219., 246., 253., 262., 296., 299., 306., 376., 428., 515.,
             666., 1310., 2611.,
         ];
-        let found = Moments::trimmed(&figures).unwrap();
+        let found = Moments::of_trimmed_mean(&figures).unwrap();
         assert_eq!(found.n, 13.0);
         assert!((found.mean - 282.7).abs() < 0.1, "{found:?}");
         // The winsorized sum of squares is 387,925.68; over 13 times 12.
         let error = found.sd / 13.0_f64.sqrt();
         assert!((error - 49.8669).abs() < 1e-3, "{error}");
-        assert_eq!(Moments::trimmed(&[1.0, 2.0, 9.0]), Moments::of(&[1.0, 2.0, 9.0]));
+        assert_eq!(Moments::of_trimmed_mean(&[1.0, 2.0, 9.0]), Moments::of(&[1.0, 2.0, 9.0]));
     }
 
     #[test]

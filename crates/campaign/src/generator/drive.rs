@@ -2,7 +2,7 @@
 //! longer than it may take.
 
 use crate::CampaignError;
-use crate::foreign::{Ended, explain, kept, quote_end};
+use crate::foreign::{RunFailure, explain, quote_end, shorten_output};
 use stacklab_model::{Generator, Length, ToolReport};
 use stacklab_protocols::generators::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_testbed::{ChildCpu, Host, Workdir, find_in};
@@ -36,7 +36,7 @@ pub(super) struct Driven {
     pub figures: Result<Figures, String>,
 }
 
-type Running = stacklab_testbed::Tool;
+type RunningTool = stacklab_testbed::Tool;
 
 /// Drives a generator's programs, and leaves nothing of them behind. `stop` says whether the user has interrupted, an
 /// error; failures of the programs are part of the result.
@@ -53,7 +53,7 @@ pub(super) fn drive(
         folder.start(host, line.program, &find_in(programs, line.program, remedy)?, &line.arguments)
     };
     let lines = [(tool.sender)(traffic), (tool.receiver)(traffic)];
-    let ends = Ends { tool, traffic, stop };
+    let ends = ToolEnds { tool, traffic, stop };
     let mut receiver = start(hosts[1], &lines[1])?;
     let listening = ends.await_listening(&mut receiver);
     let mut sender = None;
@@ -66,21 +66,21 @@ pub(super) fn drive(
         let Some(decoder) = tool.decoder else { return Ok(()) };
         let mut decoder = start(hosts[1], &decoder())?;
         ends.end(&mut decoder, DECODE_LIMIT, "did not end, and was killed", false)?;
-        decoded = decoder.printed(MAX_OUTPUT_BYTES);
+        decoded = decoder.printed_text(MAX_OUTPUT_BYTES);
         Ok(())
     });
     if stop() {
         return Err(CampaignError::Agent(stacklab_traffic::protocol::AgentError::Interrupted));
     }
-    let sent = sender.as_ref().map(|sender| sender.printed(MAX_OUTPUT_BYTES)).unwrap_or_default();
-    let received = receiver.printed(MAX_OUTPUT_BYTES);
+    let sent = sender.as_ref().map(|sender| sender.printed_text(MAX_OUTPUT_BYTES)).unwrap_or_default();
+    let received = receiver.printed_text(MAX_OUTPUT_BYTES);
     let figures = match driven {
         Ok(()) => tool
             .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
             .map_err(|reason| format!("{generator}: {reason}")),
         Err(ended) => Err(ended.into_reason()?),
     };
-    let cpu = [sender.as_ref().and_then(Running::cpu), receiver.cpu()];
+    let cpu = [sender.as_ref().and_then(RunningTool::cpu), receiver.cpu()];
     let by_sender = sender.is_some().then(|| report_tool(version, &lines[0], &sent));
     let by_receiver = report_tool(version, &lines[1], &(received + &decoded));
     Ok(Driven { reports: [by_sender, Some(by_receiver)], cpu, figures })
@@ -90,18 +90,18 @@ fn report_tool(version: &str, line: &CommandLine, output: &str) -> ToolReport {
     ToolReport {
         version: version.to_owned(),
         command: format!("{} {}", line.program, line.arguments.join(" ")),
-        output: kept(output),
+        output: shorten_output(output),
     }
 }
 
-struct Ends<'a, S> {
+struct ToolEnds<'a, S> {
     tool: &'a Tool,
     traffic: &'a Traffic,
     stop: S,
 }
 
-impl<S: Fn() -> bool + Copy> Ends<'_, S> {
-    fn await_listening(&self, receiver: &mut Running) -> Result<(), Ended> {
+impl<S: Fn() -> bool + Copy> ToolEnds<'_, S> {
+    fn await_listening(&self, receiver: &mut RunningTool) -> Result<(), RunFailure> {
         let (transport, port) = (self.tool.port)(self.traffic);
         let until = Instant::now() + LISTEN_LIMIT;
         loop {
@@ -117,7 +117,7 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
         }
     }
 
-    fn run(&self, sender: &mut Running, receiver: &mut Running) -> Result<(), Ended> {
+    fn run(&self, sender: &mut RunningTool, receiver: &mut RunningTool) -> Result<(), RunFailure> {
         let limit = self.traffic_time() + SENDER_EXTRA;
         self.end(sender, limit, &format!("did not end within {} s and was killed", limit.as_secs()), false)?;
         if !self.tool.ends_itself && wait(receiver, Instant::now() + LAST_WORDS, self.stop)?.is_none() {
@@ -129,7 +129,13 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
     }
 
     /// Waits until a program has ended well, or until the user interrupts.
-    fn end(&self, program: &mut Running, limit: Duration, late: &str, in_any_way: bool) -> Result<(), Ended> {
+    fn end(
+        &self,
+        program: &mut RunningTool,
+        limit: Duration,
+        late: &str,
+        in_any_way: bool,
+    ) -> Result<(), RunFailure> {
         match wait(program, Instant::now() + limit, self.stop)? {
             Some(status) if status.success() || in_any_way => Ok(()),
             Some(status) => Err(badly(program, &format!("ended with an error ({status})"))),
@@ -149,13 +155,17 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
     }
 }
 
-fn wait(end: &mut Running, until: Instant, stop: impl Fn() -> bool) -> Result<Option<ExitStatus>, Ended> {
+fn wait(
+    end: &mut RunningTool,
+    until: Instant,
+    stop: impl Fn() -> bool,
+) -> Result<Option<ExitStatus>, RunFailure> {
     end.wait(until, stop).map_err(explain(WAIT))
 }
 
 /// The reason that a program gave no figures, with what it printed last. It is killed.
-fn badly(end: &mut Running, what: &str) -> Ended {
+fn badly(end: &mut RunningTool, what: &str) -> RunFailure {
     end.kill();
-    let said = end.printed(MAX_OUTPUT_BYTES) + &end.errors(MAX_OUTPUT_BYTES);
-    Ended::Badly(quote_end(&format!("{} {what}", end.name()), &said))
+    let said = end.printed_text(MAX_OUTPUT_BYTES) + &end.errors(MAX_OUTPUT_BYTES);
+    RunFailure::Badly(quote_end(&format!("{} {what}", end.name()), &said))
 }

@@ -13,7 +13,7 @@ use stacklab_testbed::{
     AGENT, Host, Node, Routed, RoutedSpec, RouterInterface, Site, Testbed, clear, ends, enter,
     list_router_interfaces,
 };
-use state::{ANNOUNCE, HostLocation, POLL_INTERVAL, RunningHost, RunningTestbed, failed, socket};
+use state::{ANNOUNCE, HostLocation, POLL_INTERVAL, RunningHost, RunningTestbed, describe_failure, socket};
 use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -49,9 +49,9 @@ pub fn hold(
         }
         _ => link(study, &program)?,
     };
-    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed(ANNOUNCE))?;
+    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(describe_failure(ANNOUNCE))?;
     line.push(b'\n');
-    io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(failed(ANNOUNCE))?;
+    io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(describe_failure(ANNOUNCE))?;
     // Ended by `lab down`: everything is removed in order, including the folder.
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(POLL_INTERVAL);
@@ -92,8 +92,8 @@ fn in_guest(
     program: &Path,
 ) -> Result<(RunningTestbed, Held), CampaignError> {
     let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MAX_COMMANDS)?;
-    let path = socket().map_err(failed("keep the testbed's state"))?;
-    shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
+    let path = socket().map_err(describe_failure("keep the testbed's state"))?;
+    shell::listen(&path, streams).map_err(describe_failure(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version);
     // A host's place on the path is its number for commands.
     let hosts = [0, 1, 2, 3].map(|place| Ok(HostLocation::Guest(place)));

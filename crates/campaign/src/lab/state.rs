@@ -92,8 +92,8 @@ impl RunningTestbed {
         files: bool,
         destination: Option<IpAddr>,
     ) -> Result<Self, CampaignError> {
-        let holder = RunningProcess::of(std::process::id()).map_err(failed(ANNOUNCE))?;
-        let hosts = hosts.map_err(failed(ANNOUNCE))?;
+        let holder = RunningProcess::of(std::process::id()).map_err(describe_failure(ANNOUNCE))?;
+        let hosts = hosts.map_err(describe_failure(ANNOUNCE))?;
         let destination = destination.map(|address| address.to_string());
         Ok(RunningTestbed { holder, testbed, hosts, files, destination })
     }
@@ -109,12 +109,13 @@ impl RunningTestbed {
 }
 
 /// The state file, claimed by this process alone. Removed on drop unless it was written.
-pub struct Claim(Option<PathBuf>);
+pub struct StateFileClaim(Option<PathBuf>);
 
-impl Claim {
+impl StateFileClaim {
     /// Claims the file. An error if another testbed is up or just being built.
     pub fn new() -> Result<Self, CampaignError> {
-        let path = make_folder().and_then(|()| state()).map_err(failed("keep the testbed's state"))?;
+        let path =
+            make_folder().and_then(|()| state()).map_err(describe_failure("keep the testbed's state"))?;
         let attempted = format!("write {}", path.display());
         let create = || File::options().write(true).create_new(true).open(&path);
         let made = match create() {
@@ -130,7 +131,7 @@ impl Claim {
             }
             made => made,
         };
-        made.map(|_| Claim(Some(path))).map_err(failed(&attempted))
+        made.map(|_| StateFileClaim(Some(path))).map_err(describe_failure(&attempted))
     }
 
     /// Writes what the holder reported, and keeps the file.
@@ -139,12 +140,12 @@ impl Claim {
         std::fs::write(&path, line).map_err(|reason| {
             let attempted = format!("write {}", path.display());
             self.0 = Some(path);
-            failed(&attempted)(reason)
+            describe_failure(&attempted)(reason)
         })
     }
 }
 
-impl Drop for Claim {
+impl Drop for StateFileClaim {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             let _ = std::fs::remove_file(path);
@@ -215,7 +216,7 @@ fn private(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// An error of a step of a manual testbed.
-pub fn failed(attempted: &str) -> impl Fn(io::Error) -> CampaignError + use<'_> {
+pub fn describe_failure(attempted: &str) -> impl Fn(io::Error) -> CampaignError + use<'_> {
     move |reason| TestbedError(format!("could not {attempted}: {reason}")).into()
 }
 

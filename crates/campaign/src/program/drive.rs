@@ -1,7 +1,7 @@
 //! Drives a program in the two hosts of a testbed: the server first, then the client, whose end is the end of the run.
 
 use crate::CampaignError;
-use crate::foreign::{Ended, UNDER_WAY, explain, quote_end};
+use crate::foreign::{RunFailure, UNDER_WAY, explain, quote_end};
 use crate::program::rate::Samples;
 use stacklab_model::{ProgramArguments, ProgramSpec, print_duration};
 use stacklab_testbed::{ChildCpu, Host, InterfaceBytes, NamespaceCpu, Tool, Workdir, clear, is_listening};
@@ -84,7 +84,7 @@ fn observe(
     server: &mut Tool,
     client: &mut Option<Tool>,
     stop: impl Fn() -> bool + Copy,
-) -> Result<Observed, Ended> {
+) -> Result<Observed, RunFailure> {
     let mut bytes = InterfaceBytes::of(at_client).map_err(explain("read the counts of an interface"))?;
     let mut samples = Samples::new(INTERVAL);
     samples.add(now_ns(), read(&mut bytes)?);
@@ -92,18 +92,19 @@ fn observe(
     let began = Instant::now();
     let client = client.insert(folder.start_command(at_client, "client", command)?);
     let ended = match await_end(client, began, program, &mut bytes, &mut samples, stop) {
-        Err(Ended::Badly(reason)) => {
+        Err(RunFailure::Badly(reason)) => {
             // It may be the server's fault.
             let server = describe_end(server, stop)?.map_or_else(String::new, |end| format!("; {end}"));
-            return Err(Ended::Badly(reason + &server));
+            return Err(RunFailure::Badly(reason + &server));
         }
         ended => ended?,
     };
     let after = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
     if let Some(end) = describe_end(server, stop)? {
-        return Err(Ended::Badly(end));
+        return Err(RunFailure::Badly(end));
     }
-    let client_cpu = client.cpu().ok_or_else(|| Ended::Badly("the client has no CPU time".to_owned()))?;
+    let client_cpu =
+        client.cpu().ok_or_else(|| RunFailure::Badly("the client has no CPU time".to_owned()))?;
     thread::sleep(UNDER_WAY);
     samples.add(now_ns(), read(&mut bytes)?);
     let duration_ns = ended.duration_since(began).as_nanos() as u64;
@@ -117,20 +118,20 @@ fn await_ready(
     host: &Host,
     program: &ProgramSpec,
     stop: impl Fn() -> bool + Copy,
-) -> Result<(), Ended> {
+) -> Result<(), RunFailure> {
     let until = Instant::now() + READY_LIMIT;
     let ProgramSpec { transport, port, .. } = *program;
     while !is_listening(host.pid(), transport, port) {
         if stop() {
-            return Err(Ended::Failed(CampaignError::Agent(AgentError::Interrupted)));
+            return Err(RunFailure::Failed(CampaignError::Agent(AgentError::Interrupted)));
         }
         if let Some(end) = describe_end(server, stop)? {
-            return Err(Ended::Badly(format!("{end}; it had not listened on {transport} port {port}")));
+            return Err(RunFailure::Badly(format!("{end}; it had not listened on {transport} port {port}")));
         }
         if Instant::now() > until {
             let late =
                 format!("did not listen on {transport} port {port} within {} s", READY_LIMIT.as_secs());
-            return Err(Ended::Badly(say_of(server, &late)));
+            return Err(RunFailure::Badly(say_of(server, &late)));
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -138,7 +139,7 @@ fn await_ready(
 }
 
 /// How a server has ended, if it has, and badly.
-fn describe_end(server: &mut Tool, stop: impl Fn() -> bool) -> Result<Option<String>, Ended> {
+fn describe_end(server: &mut Tool, stop: impl Fn() -> bool) -> Result<Option<String>, RunFailure> {
     let status = server.wait(Instant::now(), stop).map_err(explain("wait for a server"))?;
     let failed = status.filter(|status| !status.success());
     Ok(failed.map(|status| say_of(server, &format!("ended with an error ({status})"))))
@@ -152,7 +153,7 @@ fn await_end(
     bytes: &mut InterfaceBytes,
     samples: &mut Samples,
     stop: impl Fn() -> bool + Copy,
-) -> Result<Instant, Ended> {
+) -> Result<Instant, RunFailure> {
     let until = began + Duration::from_nanos(program.limit_ns);
     let mut unread = None;
     let ended = client.watch(until, INTERVAL, || {
@@ -172,16 +173,16 @@ fn await_end(
     match (ended, status) {
         (Some(at), Some(status)) if status.success() => Ok(at),
         (Some(_), Some(status)) => {
-            Err(Ended::Badly(say_of(client, &format!("ended with an error ({status})"))))
+            Err(RunFailure::Badly(say_of(client, &format!("ended with an error ({status})"))))
         }
         _ => {
             let limit = print_duration(program.limit_ns);
-            Err(Ended::Badly(say_of(client, &format!("did not end within {limit} and was killed"))))
+            Err(RunFailure::Badly(say_of(client, &format!("did not end within {limit} and was killed"))))
         }
     }
 }
 
-fn read(bytes: &mut InterfaceBytes) -> Result<[u64; 2], Ended> {
+fn read(bytes: &mut InterfaceBytes) -> Result<[u64; 2], RunFailure> {
     bytes.now().map_err(explain("read the counts of an interface"))
 }
 
@@ -193,7 +194,7 @@ fn end_server(server: &mut Tool, stop: impl Fn() -> bool + Copy) -> Result<(), C
 }
 
 fn read_output(of: &Tool) -> String {
-    of.printed(MAX_OUTPUT_BYTES) + &of.errors(MAX_OUTPUT_BYTES)
+    of.printed_text(MAX_OUTPUT_BYTES) + &of.errors(MAX_OUTPUT_BYTES)
 }
 
 /// What became of a program, with what it printed last.

@@ -78,7 +78,7 @@ fn reports(
         tool: output.as_ref().map(|output| ToolReport {
             version: program.name.clone(),
             command: command.clone(),
-            output: foreign::kept(output),
+            output: foreign::shorten_output(output),
         }),
         ..HostReport::new(role, endpoint)
     });

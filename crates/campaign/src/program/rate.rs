@@ -11,7 +11,7 @@ const MIN_INTERVALS: u64 = 20;
 
 /// Bytes so far at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Sample {
+struct ByteSample {
     at_ns: u64,
     /// Received and sent.
     bytes: [u64; 2],
@@ -20,7 +20,7 @@ struct Sample {
 /// What an interface has counted, every so often.
 #[derive(Debug)]
 pub(super) struct Samples {
-    all: Vec<Sample>,
+    all: Vec<ByteSample>,
     interval_ns: u64,
     is_thinned: bool,
 }
@@ -48,7 +48,7 @@ impl Samples {
         {
             self.all.pop();
         }
-        self.all.push(Sample { at_ns, bytes });
+        self.all.push(ByteSample { at_ns, bytes });
     }
 
     /// Bytes received and sent from the first sample to the last one.

@@ -147,7 +147,7 @@ fn shorten(text: &str) -> String {
 
 /// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
 /// afterwards, makes the run invalid. Signal and bit rate may change.
-pub(crate) fn checked(
+pub(crate) fn apply_adapters(
     mut made: Figures,
     sources: &[ReportSource],
     adapters: &[Option<AdapterEvidence>; 2],
@@ -181,7 +181,7 @@ fn describe(station: &Station) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{join_reasons, received, stream_of};
+    use crate::trial::fixtures::{join_reasons, make_receiver_report, stream_of};
     use crate::trial::source::report_sources;
     use stacklab_model::{Direction, RunStatus};
 
@@ -254,8 +254,8 @@ mod tests {
     }
 
     fn of(receiver: AdapterEvidence) -> Figures {
-        let (_, made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
-        checked(made, &report_sources(Direction::Forward), &[None, Some(receiver)])
+        let (_, made) = stream_of(vec![make_receiver_report(0, 0.0), make_receiver_report(0, 0.0)]);
+        apply_adapters(made, &report_sources(Direction::Forward), &[None, Some(receiver)])
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Agents: as a process of this program, and this program's copies on other machines.
 
 use crate::CampaignError;
-use crate::rig::ssh::{COPY_TIMEOUT, ask, ask_with, shown};
+use crate::rig::ssh::{COPY_TIMEOUT, ask, ask_with, format_machine_text};
 use stacklab_guests::image::sha256;
 use stacklab_model::{System, say_part};
 use stacklab_testbed::{AGENT, Streams};
@@ -64,11 +64,11 @@ pub(super) fn agent_on(host: &str, allowed: bool) -> Result<&'static str, Campai
     let look = format!(
         "stacklab --version 2>/dev/null; if [ -e {COPY} ]; then echo \"copy $(sha256sum < {COPY} 2>/dev/null)\"; fi; true"
     );
-    let missing = match found(&ask(&system, &[&look], "look for stacklab")?, &own) {
+    let missing = match choose_command(&ask(&system, &[&look], "look for stacklab")?, &own) {
         Ok(command) => return Ok(command),
         Err(missing) => missing,
     };
-    if !allowed && !agreed(&format!("{host}: {missing}. Copy this version to ~/{FOLDER}?")) {
+    if !allowed && !ask_user(&format!("{host}: {missing}. Copy this version to ~/{FOLDER}?")) {
         return Err(CampaignError::Unreachable(format!(
             "no agent of this version ({OWN_VERSION}) is on {system}: {missing}; copy it with --copy-agent, or install it"
         )));
@@ -93,7 +93,7 @@ fn explain_unread(reason: io::Error) -> CampaignError {
 }
 
 /// The command by what the machine found: the version of a program, and `copy` with its digest; or why there is none.
-fn found(output: &str, own: &str) -> Result<&'static str, String> {
+fn choose_command(output: &str, own: &str) -> Result<&'static str, String> {
     if output.lines().any(|line| line.trim() == OWN_VERSION) {
         return Ok("stacklab");
     }
@@ -102,12 +102,14 @@ fn found(output: &str, own: &str) -> Result<&'static str, String> {
     match (other, digest) {
         (_, Some(digest)) if digest.split_whitespace().next() == Some(own) => Ok(COPY),
         (_, Some(_)) => Err("the copy of stacklab there is not this program".to_owned()),
-        (Some(other), _) => Err(format!("another version of stacklab is there ({})", shown(other))),
+        (Some(other), _) => {
+            Err(format!("another version of stacklab is there ({})", format_machine_text(other)))
+        }
         (None, None) => Err("stacklab is not there".to_owned()),
     }
 }
 
-fn agreed(question: &str) -> bool {
+fn ask_user(question: &str) -> bool {
     if !io::stdin().is_terminal() {
         return false;
     }
@@ -125,7 +127,7 @@ pub fn remove_copies(system: &System) -> Result<Vec<String>, CampaignError> {
          cd ..; rmdir bin 2>/dev/null && cd .. && rmdir stacklab 2>/dev/null; true"
     );
     let removed = ask(system, &[&remove], "remove stacklab")?;
-    Ok(removed.lines().map(|name| format!("~/{FOLDER}/{}", shown(name))).collect())
+    Ok(removed.lines().map(|name| format!("~/{FOLDER}/{}", format_machine_text(name))).collect())
 }
 
 #[cfg(test)]
@@ -134,9 +136,9 @@ mod tests {
 
     #[test]
     fn reuses_a_copy_by_content_and_an_install_by_version() {
-        assert_eq!(found(&format!("{OWN_VERSION}\ncopy ffff  -\n"), "abcd"), Ok("stacklab"));
-        assert_eq!(found("copy abcd  -\n", "abcd"), Ok(COPY));
-        assert_eq!(found("stacklab 0.0.1\ncopy abcd  -\n", "abcd"), Ok(COPY));
+        assert_eq!(choose_command(&format!("{OWN_VERSION}\ncopy ffff  -\n"), "abcd"), Ok("stacklab"));
+        assert_eq!(choose_command("copy abcd  -\n", "abcd"), Ok(COPY));
+        assert_eq!(choose_command("stacklab 0.0.1\ncopy abcd  -\n", "abcd"), Ok(COPY));
         for (output, reason) in [
             ("", "stacklab is not there"),
             ("stacklab 0.0.1\n", "another version of stacklab is there (stacklab 0.0.1)"),
@@ -145,7 +147,7 @@ mod tests {
             ("copy abcdef\n", "not this program"),
             ("\u{1b}]0;x\u{7}\n", "(\u{fffd}]0;x\u{fffd})"),
         ] {
-            let missing = found(output, "abcd").unwrap_err();
+            let missing = choose_command(output, "abcd").unwrap_err();
             assert!(missing.contains(reason), "{missing}");
         }
     }

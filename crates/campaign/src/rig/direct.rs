@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use crate::rig::affinity::{CpuAffinity, Steers};
 use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
-use crate::rig::{Cells, Network, Rig, RigKind};
+use crate::rig::{CellSet, Rig, RigKind, RigNetwork};
 use crate::trial::Evidence;
 use stacklab_guests::prepare;
 use stacklab_model::{Cell, LinkConfig, Services, Systems};
@@ -32,7 +32,7 @@ pub(super) fn rig(
     let streams = [sender?, receiver?];
     testbed.serve(services)?;
     let is = RigKind {
-        cells: Cells::OfHosts(systems.clone(), services.clone()),
+        cells: CellSet::OfHosts(systems.clone(), services.clone()),
         here: true,
         cubic: *systems == Systems::NAMESPACES,
         divides: testbed.has_own_processors(),
@@ -58,7 +58,7 @@ pub(super) fn rig(
     Ok(Rig::new(ends, is, testbed.describe(), Direct(Box::new(testbed))))
 }
 
-impl Network for Direct {
+impl RigNetwork for Direct {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = self.0.hosts().each_ref().map(|host| host.address(cell.family).into());
         planned_path(addresses, link_config, cell)

@@ -81,7 +81,7 @@ impl HostPair {
     /// family.
     pub(crate) fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockSync, AgentError> {
         let [sender, receiver] = &self.facts[..] else { return Ok(ClockSync::Same) };
-        if let Some(known) = ClockSync::unmeasured(sender, receiver, spec) {
+        if let Some(known) = ClockSync::without_comparison(sender, receiver, spec) {
             return Ok(known);
         }
         let one = one_machine(sender, receiver);
@@ -133,7 +133,7 @@ pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Count
     let request = Request::Count { interface: interface.to_owned() };
     match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
         (_, Answer::Counted { counters }) => Ok(counters),
-        _ => Err(agent.confused("tell its counters")),
+        _ => Err(agent.describe_wrong_answer("tell its counters")),
     }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn planned_path(
         offloads: link_config.offloads,
         rate: link_config.rate,
         shared: !Services::of(cell).is_empty(),
-        ..Path::unplanned(sender, receiver, link_config.mtu_of(cell))
+        ..Path::without_plan(sender, receiver, link_config.mtu_of(cell))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::rig::addresses::read_addresses;
 use crate::rig::agent::{AgentProcess, agent_on};
 use crate::rig::host_pair::{HostPair, names, planned_path};
 use crate::rig::ssh::{ask, on, relay};
-use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
+use crate::rig::{CellSet, CpuCover, Rig, RigKind, RigNetwork};
 use crate::trial::{AdapterEvidence, Evidence};
 use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, Station, System, Systems};
 use stacklab_study::{RealHost, Study};
@@ -89,7 +89,7 @@ pub(super) fn remote(
     let kinds = systems.0.each_ref().map(|system| system.kind().to_owned());
     let ends = HostPair::connect(systems, names(systems, services), kinds, streams, interrupted)?;
     let is = RigKind {
-        cells: Cells::OfHosts(systems.clone(), services.clone()),
+        cells: CellSet::OfHosts(systems.clone(), services.clone()),
         here: systems.0.contains(&System::Localhost),
         ..RigKind::default()
     };
@@ -109,7 +109,7 @@ impl Remote {
     }
 }
 
-impl Network for Remote {
+impl RigNetwork for Remote {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = self.machines.each_ref().map(|machine| {
             let address = machine.addresses.get(&cell.family).cloned();
@@ -148,7 +148,7 @@ fn addresses(
         check_zone(system, address)?;
     }
     if let Some(interface) = interface {
-        for address in listed(system, interface, "global")? {
+        for address in read_interface_addresses(system, interface, "global")? {
             found.entry(Family::of(address)).or_insert(address.into());
         }
         for family in Family::ALL {
@@ -169,13 +169,17 @@ fn check_zone(system: &System, address: &ScopedAddr) -> Result<(), CampaignError
     // This way the tool takes an index.
     let interface =
         if zone.bytes().all(|byte| byte.is_ascii_digit()) { format!("if{zone}") } else { zone.to_owned() };
-    if listed(system, &interface, "link")?.contains(&address.ip()) {
+    if read_interface_addresses(system, &interface, "link")?.contains(&address.ip()) {
         return Ok(());
     }
     Err(CampaignError::Unreachable(format!("{zone} of {system} does not have the address {}", address.ip())))
 }
 
-fn listed(system: &System, interface: &str, scope: &str) -> Result<Vec<IpAddr>, CampaignError> {
+fn read_interface_addresses(
+    system: &System,
+    interface: &str,
+    scope: &str,
+) -> Result<Vec<IpAddr>, CampaignError> {
     let quoted = format!("'{}'", interface.replace('\'', ""));
     let name = if matches!(system, System::Ssh(_)) { quoted.as_str() } else { interface };
     let words = ["ip", "-o", "addr", "show", "dev", name, "scope", scope];
@@ -227,7 +231,7 @@ pub(super) fn both_families(
     Ok(Rig::new(ends, is, description, BothFamilies { ways, reverse }))
 }
 
-impl Network for BothFamilies {
+impl RigNetwork for BothFamilies {
     fn path(&self, _: &LinkConfig, cell: &Cell) -> Path {
         let Way { here, there } = &self.ways[&cell.family];
         // Its zone is called so here only.
@@ -239,7 +243,7 @@ impl Network for BothFamilies {
             opener: Some(if self.reverse { Role::Receiver } else { Role::Sender }),
             // The other family's traffic crosses the interfaces, too; on the loopback interface, both directions do.
             shared: self.ways.len() > 1,
-            ..Path::unplanned(sender, receiver, here.mtu)
+            ..Path::without_plan(sender, receiver, here.mtu)
         }
     }
 }

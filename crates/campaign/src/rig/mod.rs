@@ -39,7 +39,7 @@ pub(crate) struct Rig {
     pub is: RigKind,
     /// In a sentence; of routed testbeds in a line that all have in common, and one for the mechanism.
     pub description: String,
-    pub network: Box<dyn Network>,
+    pub network: Box<dyn RigNetwork>,
     /// CPU time of the guests' processes when the trial began.
     ticks: [Option<Ticks>; 2],
 }
@@ -47,7 +47,7 @@ pub(crate) struct Rig {
 /// What a rig is for, and what it can do.
 #[derive(Debug, Default)]
 pub(crate) struct RigKind {
-    pub cells: Cells,
+    pub cells: CellSet,
     /// Whether a host is on this machine, where other load may disturb it.
     pub here: bool,
     /// Whether TCP has the congestion control that Linux comes with, unless the study says otherwise.
@@ -64,7 +64,7 @@ pub(crate) struct RigKind {
 }
 
 #[derive(Debug, Default)]
-pub(crate) enum Cells {
+pub(crate) enum CellSet {
     #[default]
     All,
     /// Those of hosts with these systems and services.
@@ -91,19 +91,19 @@ impl Rig {
         ends: HostPair,
         is: RigKind,
         description: String,
-        network: impl Network + 'static,
+        network: impl RigNetwork + 'static,
     ) -> Self {
         Rig { ends, is, description, network: Box::new(network), ticks: [None, None] }
     }
 
     pub(crate) fn is_for(&self, cell: &Cell) -> bool {
         match &self.is.cells {
-            Cells::All => true,
-            Cells::OfHosts(systems, services) => {
+            CellSet::All => true,
+            CellSet::OfHosts(systems, services) => {
                 Systems::of(cell) == *systems && Services::of(cell) == *services
             }
-            Cells::OfRouters(kind) => RoutedKind::of(cell) == *kind,
-            Cells::OfWifi(networks) => networks[0].of(cell) == networks[1],
+            CellSet::OfRouters(kind) => RoutedKind::of(cell) == *kind,
+            CellSet::OfWifi(networks) => networks[0].of(cell) == networks[1],
         }
     }
 
@@ -159,13 +159,13 @@ impl Rig {
     fn guest_ticks(&self) -> [Option<Ticks>; 2] {
         match self.is.cpu {
             CpuCover::Outside => self.network.guest_ticks(),
-            _ => uncounted(&self.ends.systems, || self.network.guest_ticks()),
+            _ => find_uncounted_cpu(&self.ends.systems, || self.network.guest_ticks()),
         }
     }
 }
 
 /// CPU time of the processes of those hosts whose systems do not count all of it themselves.
-fn uncounted(systems: &Systems, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
+fn find_uncounted_cpu(systems: &Systems, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
     let counts = systems.0.each_ref().map(System::counts_cpu);
     if counts == [true; 2] {
         return [None, None];
@@ -175,7 +175,7 @@ fn uncounted(systems: &Systems, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Op
 }
 
 /// The network between the two hosts of a rig. By default there is nothing on it but the two, and nothing to do.
-pub(crate) trait Network {
+pub(crate) trait RigNetwork {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
 
     /// The hosts in which other programs can run, sender first: namespaces of this kernel.

@@ -3,7 +3,7 @@
 
 use crate::CampaignError;
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
-use crate::rig::{Cells, CpuCover, Network, Rig, RigKind, uncounted};
+use crate::rig::{CellSet, CpuCover, Rig, RigKind, RigNetwork, find_uncounted_cpu};
 use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
@@ -41,7 +41,7 @@ impl RoutedSource {
     fn router_ticks(&self) -> [Option<Ticks>; 2] {
         match (self.process, &self.own) {
             (Some(process), _) => [Some(Ticks::of(process)); 2],
-            (None, Some(own)) => uncounted(&self.plan.kind.routers, || own.ticks()[1]),
+            (None, Some(own)) => find_uncounted_cpu(&self.plan.kind.routers, || own.ticks()[1]),
             (None, None) => [None, None],
         }
     }
@@ -96,7 +96,7 @@ pub(super) fn rig(
             .map(|(link, has_mechanism)| (link.of(link_config), has_mechanism))
             .into(),
         in_guest: source.own.is_none(),
-        cells: Cells::OfRouters(kind),
+        cells: CellSet::OfRouters(kind),
         ..RigKind::default()
     };
     let description = describe(&source, link_config);
@@ -117,7 +117,7 @@ impl RoutedNetwork {
     }
 }
 
-impl Network for RoutedNetwork {
+impl RigNetwork for RoutedNetwork {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let plan = &self.source.plan;
         let ends = ends(plan.kind.mechanism, cell.family)
@@ -136,7 +136,7 @@ impl Network for RoutedNetwork {
             offloads: link_config.offloads,
             rate: link_config.rate,
             nat: Some(nat),
-            ..Path::unplanned(ends.sender.into(), ends.receiver.into(), link_config.mtu)
+            ..Path::without_plan(ends.sender.into(), ends.receiver.into(), link_config.mtu)
         }
     }
 
@@ -191,7 +191,7 @@ impl Network for RoutedNetwork {
         for router in &mut self.routers {
             match router.ask(Request::WatchCpu, "read its processor times", COUNT_LIMIT)? {
                 (_, Answer::Watching) => {}
-                _ => return Err(router.confused("read its processor times").into()),
+                _ => return Err(router.describe_wrong_answer("read its processor times").into()),
             }
         }
         let ticks = self.source.router_ticks();
@@ -215,7 +215,7 @@ impl Network for RoutedNetwork {
             let asked = Request::CpuBetween { from_ns, to_ns };
             let time = match agent.ask(asked, "tell its CPU time", COUNT_LIMIT)? {
                 (_, Answer::Cpu { time }) => time,
-                _ => return Err(agent.confused("tell its CPU time").into()),
+                _ => return Err(agent.describe_wrong_answer("tell its CPU time").into()),
             };
             let outside = before.ticks[router].zip(ticks[router]);
             busy[router] = match outside {

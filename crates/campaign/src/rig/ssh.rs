@@ -58,7 +58,7 @@ pub(crate) fn on(system: &System, words: &[&str]) -> Command {
     }
 }
 
-/// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by [`shown`].
+/// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by [`format_machine_text`].
 pub(crate) fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, CampaignError> {
     ask_with(system, words, Stdio::null(), ANSWER_TIMEOUT, attempted)
 }
@@ -80,7 +80,7 @@ pub(super) fn ask_with(
     if status.success() {
         return Ok(output);
     }
-    let said = shown(&errors);
+    let said = format_machine_text(&errors);
     // ssh's own exit code for errors.
     let advice = match (system, status.code()) {
         (System::Ssh(host), Some(255)) => format!("; check that `ssh {host} true` works without a prompt"),
@@ -146,7 +146,7 @@ fn start_of(stream: Option<impl Read>) -> String {
 }
 
 /// A machine's text for this terminal: its last lines, each marked as the machine's if there are several.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn format_machine_text(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         let line = printable_text(line.trim()).chars().take(MAX_LINE_LENGTH as usize).collect::<String>();
@@ -186,13 +186,16 @@ mod tests {
 
     #[test]
     fn remote_output_is_bounded_and_printable() {
-        assert_eq!(shown("\n one\u{1b}]0;x\u{7}\r\n"), "one\u{fffd}]0;x\u{fffd}");
-        assert_eq!(shown("a\n\nb\n"), "\n  | a\n  | b");
-        let long = shown(&"x".repeat(1000));
+        assert_eq!(format_machine_text("\n one\u{1b}]0;x\u{7}\r\n"), "one\u{fffd}]0;x\u{fffd}");
+        assert_eq!(format_machine_text("a\n\nb\n"), "\n  | a\n  | b");
+        let long = format_machine_text(&"x".repeat(1000));
         assert_eq!(long.len() as u64, MAX_LINE_LENGTH);
         let many: String = (0..1000).map(|number| format!("{number}\n")).collect();
-        assert!(shown(&many).ends_with("\n  | 999") && shown(&many).lines().count() == MAX_LINES + 1);
-        assert_eq!(shown(""), "");
+        assert!(
+            format_machine_text(&many).ends_with("\n  | 999")
+                && format_machine_text(&many).lines().count() == MAX_LINES + 1
+        );
+        assert_eq!(format_machine_text(""), "");
     }
 
     #[test]

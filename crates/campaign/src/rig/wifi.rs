@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
-use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
+use crate::rig::{CellSet, CpuCover, Rig, RigKind, RigNetwork};
 use crate::trial::Evidence;
 use crate::trial::wifi::WifiEvidence;
 use stacklab_guests::{WifiHosted, WifiSeen};
@@ -60,7 +60,7 @@ pub(super) fn rig(
         ends.agents().into_iter().for_each(|agent| agent.be_patient(TIMEOUT_FACTOR));
     }
     let is = RigKind {
-        cells: Cells::OfWifi(Box::new([of_study.clone(), network.clone()])),
+        cells: CellSet::OfWifi(Box::new([of_study.clone(), network.clone()])),
         // What takes this machine's time takes none of a virtual clock's.
         here: !network.is_virtual(),
         in_guest: true,
@@ -95,7 +95,7 @@ fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
     WifiSpec::new(settings, security, stations).map_err(|error| CampaignError::Usage(error.to_string()))
 }
 
-impl Network for Wifi {
+impl RigNetwork for Wifi {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = WifiHosted::addresses(cell.family).map(Into::into);
         // The interfaces count what hosts ask for addresses too.

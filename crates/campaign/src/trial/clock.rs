@@ -54,7 +54,7 @@ impl ClockSync {
     }
 
     /// The synchronisation where it need not be measured: of one clock, or where no figure that is asked for needs it.
-    pub fn unmeasured(one: &HostFacts, other: &HostFacts, spec: &TrialSpec) -> Option<Self> {
+    pub fn without_comparison(one: &HostFacts, other: &HostFacts, spec: &TrialSpec) -> Option<Self> {
         if one_clock(one, other) {
             return Some(ClockSync::Same);
         }
@@ -82,7 +82,7 @@ impl ClockSync {
 }
 
 /// Corrects the figures that depend on both clocks, by the clock synchronisation of the trial.
-pub(crate) fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
+pub(crate) fn correct_for_clocks(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
     match clocks {
         ClockSync::Same => made,
         ClockSync::Compared { before, after: Ok(after) } => without_drift(made, sources, *before, *after),
@@ -170,14 +170,14 @@ fn keep_significant(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::fixtures::{make_receiver_report, stream_of};
     use crate::trial::source::report_sources;
     use stacklab_model::{Direction, Slice};
 
     #[test]
     fn clocks_that_were_not_compared_tell_no_delay() {
         let (_, made) = stream_of(Vec::new());
-        let run = corrected(
+        let run = correct_for_clocks(
             made,
             &report_sources(Direction::Forward),
             &ClockSync::Unknown("nobody answered".to_owned()),
@@ -200,20 +200,24 @@ mod tests {
         let offset_ns = 5_000_000_000;
         let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
         let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
-        let (_, made) = stream_of(vec![received(0, 0.0), report]);
-        corrected(made, &report_sources(direction), &ClockSync::Compared { before, after: Ok(after) })
+        let (_, made) = stream_of(vec![make_receiver_report(0, 0.0), report]);
+        correct_for_clocks(
+            made,
+            &report_sources(direction),
+            &ClockSync::Compared { before, after: Ok(after) },
+        )
     }
 
     #[test]
     fn in_reverse_the_offset_is_the_other_way_round() {
-        let run = figures_in(Direction::Reverse, received(-5_000_000_000, 0.0), 0, 900_000);
+        let run = figures_in(Direction::Reverse, make_receiver_report(-5_000_000_000, 0.0), 0, 900_000);
         assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
         assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().offset_ns, -5_000_000_000);
     }
 
     #[test]
     fn drift_is_removed_from_delays_and_its_bound_stated() {
-        let run = figures_of(received(5_000_000_000, 20_000.0), 240_000, 10_000);
+        let run = figures_of(make_receiver_report(5_000_000_000, 20_000.0), 240_000, 10_000);
         let figure = |metric: Metric| run.values[&metric].measured().unwrap();
         assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
         // Of ten seconds, the fifth is just below the middle.
@@ -232,7 +236,7 @@ mod tests {
     #[test]
     fn interleaved_joint_figure_and_slices_are_corrected() {
         let gained = 20_000.0;
-        let mut report = received(5_000_000_000, gained);
+        let mut report = make_receiver_report(5_000_000_000, gained);
         for second in 0..10_u32 {
             report.slices.push(Slice {
                 round: second,
@@ -250,9 +254,9 @@ mod tests {
         for slice in &run.host_reports[1].slices {
             assert!(slice.delay_ns.unwrap().abs_diff(1_000_000) <= 1, "{slice:?}");
         }
-        let (_, made) = stream_of(vec![received(0, 0.0), report]);
+        let (_, made) = stream_of(vec![make_receiver_report(0, 0.0), report]);
         let unknown = ClockSync::Unknown("nobody answered".to_owned());
-        let run = corrected(made, &report_sources(Direction::Forward), &unknown);
+        let run = correct_for_clocks(made, &report_sources(Direction::Forward), &unknown);
         for slice in &run.host_reports[1].slices {
             assert_eq!((slice.delay_ns, slice.jitter_ns), (None, None));
         }
@@ -268,20 +272,20 @@ mod tests {
 
     #[test]
     fn what_is_smaller_than_the_clocks_bound_is_missing() {
-        let run = figures_of(received(5_000_000_000, 0.0), 0, 1_100_000);
+        let run = figures_of(make_receiver_report(5_000_000_000, 0.0), 0, 1_100_000);
         for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
             assert!(explain_missing(&run, metric).starts_with("clock: "), "{metric}");
         }
         // Two successive messages differ by far less than the clocks could drift between them.
         assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
         assert!(run.host_reports[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
-        let run = figures_of(received(5_000_000_000, 0.0), 0, 900_000);
+        let run = figures_of(make_receiver_report(5_000_000_000, 0.0), 0, 900_000);
         assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
         assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
         // Delays cut off at 0 by a slow clock, and an agent that applied no offset.
-        let cut = figures_of(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
+        let cut = figures_of(make_receiver_report(5_000_000_000, -200_000.0), -2_400_000, 10_000);
         assert!(explain_missing(&cut, Metric::OneWayDelay).contains("more than the delays"));
-        let older = figures_of(received(0, 0.0), 0, 10_000);
+        let older = figures_of(make_receiver_report(0, 0.0), 0, 10_000);
         assert!(explain_missing(&older, Metric::Jitter).contains("older"));
     }
 

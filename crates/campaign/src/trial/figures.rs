@@ -51,13 +51,13 @@ pub fn figures(
         made = routers::add_router_figures(made, sources, counted, &spec, path.mtu);
     }
     if let Some(seen) = &wifi {
-        made = wifi::with_channel(wifi::checked(made, sources, seen, spec.transport), &spec);
+        made = wifi::with_channel(wifi::apply_stations(made, sources, seen, spec.transport), &spec);
     }
-    made = adapter::checked(made, sources, &adapters);
+    made = adapter::apply_adapters(made, sources, &adapters);
     let other_load = other_load.as_ref().and_then(|load| other_load::warning(load, held_up));
     made.warnings.extend(warn_of_quota(&made, collected.wall_ns).or(other_load));
     let Figures { status, mut values, drops, warnings, host_reports } =
-        clock::corrected(made, sources, &clocks);
+        clock::correct_for_clocks(made, sources, &clocks);
     if trial.probe == Probe::Paced {
         // Other figures of a stream are its flood's.
         values.retain(|metric, _| metric.is_of(Probe::Paced));
@@ -106,12 +106,13 @@ fn with_services(mut made: Figures, sources: &[ReportSource], asked: &BTreeMap<S
             report.counters.0.insert(format!("services.{service}.answered"), *answered);
         }
     }
-    made.warnings.extend(asked.iter().filter_map(|(service, count)| unanswered(*service, *count)));
+    made.warnings
+        .extend(asked.iter().filter_map(|(service, count)| warn_of_unanswered_queries(*service, *count)));
     made
 }
 
 /// A warning if not all queries were answered.
-fn unanswered(service: Service, Asked { asked, answered }: Asked) -> Option<Warning> {
+fn warn_of_unanswered_queries(service: Service, Asked { asked, answered }: Asked) -> Option<Warning> {
     (answered < asked).then(|| Warning {
         code: "services".to_owned(),
         text: format!("{service} answered {answered} of {asked} queries"),
@@ -168,7 +169,7 @@ fn count_ns(ticks_before: u64, ticks_after: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{path, received, stream_of, trial_and_spec};
+    use crate::trial::fixtures::{make_receiver_report, path, stream_of, trial_and_spec};
     use stacklab_model::{Ends, HostReport, Metric, RunStatus, Value, too_large};
     use stacklab_report::{MeasurementText, measurement};
     use stacklab_traffic::stats::clock::Offset;
@@ -191,7 +192,7 @@ mod tests {
     }
 
     fn throttle(throttled_us: u64) -> Option<Warning> {
-        let (_, mut made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
+        let (_, mut made) = stream_of(vec![make_receiver_report(0, 0.0), make_receiver_report(0, 0.0)]);
         made.host_reports[1].counters.0.insert(Counters::THROTTLED_US.to_owned(), throttled_us);
         warn_of_quota(&made, 1_000_000_000)
     }
@@ -222,7 +223,7 @@ mod tests {
     }
 
     fn report_of(number: u64, offset_ns: i64) -> HostReport {
-        let mut report = serde_json::to_value(received(offset_ns, 1.0)).unwrap();
+        let mut report = serde_json::to_value(make_receiver_report(offset_ns, 1.0)).unwrap();
         for name in ["interface.tx_packets", "interface.rx_dropped", "ip.FragCreates", "ip6.ReasmOKs"] {
             report["counters"][name] = number.into();
         }
@@ -275,7 +276,7 @@ mod tests {
             (Direction::Reverse, 2, vec![1], Metric::CpuReceiver, Metric::CpuSender),
         ];
         for (direction, count, own, measured, other) in cases {
-            let (spec, made) = stream_of((0..count).map(|_| received(0, 0.0)).collect());
+            let (spec, made) = stream_of((0..count).map(|_| make_receiver_report(0, 0.0)).collect());
             let guest_cpu = [Some([before, after]), None];
             let made =
                 with_guest_cpu(made, &report_sources(direction), &guest_cpu, &spec, &path(), 100 * tick_ns);
@@ -291,9 +292,9 @@ mod tests {
 
     #[test]
     fn a_service_that_is_silent_is_told_of() {
-        assert_eq!(unanswered(Service::Dns, Asked { asked: 3, answered: 3 }), None);
-        assert_eq!(unanswered(Service::Dns, Asked { asked: 0, answered: 0 }), None);
-        let some = unanswered(Service::Dns, Asked { asked: 3, answered: 1 }).unwrap();
+        assert_eq!(warn_of_unanswered_queries(Service::Dns, Asked { asked: 3, answered: 3 }), None);
+        assert_eq!(warn_of_unanswered_queries(Service::Dns, Asked { asked: 0, answered: 0 }), None);
+        let some = warn_of_unanswered_queries(Service::Dns, Asked { asked: 3, answered: 1 }).unwrap();
         assert_eq!((some.code.as_str(), some.text.as_str()), ("services", "dns answered 1 of 3 queries"));
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn join_reasons(made: Figures) -> String {
 }
 
 /// A receiver's report over ten seconds from its time 21 s on: delays of 1 ms, measured with a clock that gains.
-pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
+pub(crate) fn make_receiver_report(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
     let address = "[2001:2::1]:5000".parse().unwrap();
     let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
     let mut series = Vec::new();

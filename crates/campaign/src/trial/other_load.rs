@@ -5,7 +5,7 @@ mod peers;
 mod proc;
 
 use peers::find_peers;
-use proc::{Machine, Process, read_line, read_machine, read_process};
+use proc::{ProcessTimes, ProcessorTotals, read_line, read_machine, read_process};
 use stacklab_model::{Slice, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,8 +29,8 @@ const BUSY: f64 = 0.25;
 /// Processor time of the machine and of its processes at one moment.
 pub struct LoadSample {
     at: Instant,
-    machine: Machine,
-    processes: BTreeMap<u32, Process>,
+    machine: ProcessorTotals,
+    processes: BTreeMap<u32, ProcessTimes>,
 }
 
 /// What others had of the processors between two samples.
@@ -63,14 +63,14 @@ pub struct OtherProcess {
 
 impl OtherLoad {
     /// Share of the processors' time that others had: the machine below, and other processes.
-    pub fn taken(&self) -> f64 {
+    pub fn share_of_others(&self) -> f64 {
         let others: f64 = self.processes.iter().map(|process| process.share).sum();
         (self.stolen + others / self.processors.max(1) as f64).clamp(0.0, 1.0)
     }
 
     /// A warning before a campaign, where other programs have much of the processors.
     pub fn busy(&self) -> Option<String> {
-        if self.taken() < BUSY {
+        if self.share_of_others() < BUSY {
             return None;
         }
         let most: Vec<String> = self
@@ -81,7 +81,7 @@ impl OtherLoad {
             .collect();
         Some(format!(
             "other programs use {:.0} % of the processors: expect wide intervals and few verdicts ({})",
-            100.0 * self.taken(),
+            100.0 * self.share_of_others(),
             if most.is_empty() { "the machine below".to_owned() } else { most.join(", ") }
         ))
     }
@@ -182,7 +182,7 @@ impl LoadSample {
 }
 
 /// Processes, their descendants, and members of their process groups: a guest's helpers may have lost their parents.
-fn own(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>) -> BTreeSet<u32> {
+fn own(processes: &BTreeMap<u32, ProcessTimes>, roots: &BTreeSet<u32>) -> BTreeSet<u32> {
     let mut descendants = BTreeSet::new();
     for pid in processes.keys() {
         if descends(processes, roots, *pid) {
@@ -199,7 +199,7 @@ fn own(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>) -> BTreeSet<u3
 }
 
 /// Whether a process is one of these roots, or a descendant of one.
-fn descends(processes: &BTreeMap<u32, Process>, roots: &BTreeSet<u32>, mut pid: u32) -> bool {
+fn descends(processes: &BTreeMap<u32, ProcessTimes>, roots: &BTreeSet<u32>, mut pid: u32) -> bool {
     for _ in 0..DEEPEST {
         let Some(process) = processes.get(&pid) else { return false };
         if roots.contains(&pid) {
@@ -224,7 +224,7 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
     for process in load.processes.iter().filter(|process| process.share >= MAX_OF_OTHERS / 2.0).take(NAMED) {
         what.push(format!("{} used {} of one", process.name, print_percent(process.share)));
     }
-    let taken = print_percent(load.taken());
+    let taken = print_percent(load.share_of_others());
     let mut text = format!("other load used {taken} of the CPUs ({})", what.join(", "));
     let [some, all] = held_up;
     if some > 0 {
@@ -287,7 +287,7 @@ mod tests {
         let found = found.unwrap_or_else(|| panic!("{other} is not in {load:?}"));
         assert!(found.share < 1.1 && found.share * load.seconds > 0.1 && !found.ran_before, "{load:?}");
         assert!(load.processes.iter().all(|process| process.pid != std::process::id()), "{load:?}");
-        assert!(load.taken() > 0.0 && load.busy > load.taken() - load.stolen, "{load:?}");
+        assert!(load.share_of_others() > 0.0 && load.busy > load.share_of_others() - load.stolen, "{load:?}");
         assert!(load.seconds > 0.1 && load.processors >= 1, "{load:?}");
     }
 
@@ -295,10 +295,10 @@ mod tests {
     fn make_sample(seconds: u64, listed: &[(u32, u32, [f64; 2])]) -> LoadSample {
         let mut processes = BTreeMap::new();
         for &(pid, parent, [own, children]) in listed {
-            processes.insert(pid, Process { name: "sh".to_owned(), parent, group: pid, own, children });
+            processes.insert(pid, ProcessTimes { name: "sh".to_owned(), parent, group: pid, own, children });
         }
         let at = Instant::now() + Duration::from_secs(seconds);
-        LoadSample { at, machine: Machine { processors: 2, ..Machine::default() }, processes }
+        LoadSample { at, machine: ProcessorTotals { processors: 2, ..ProcessorTotals::default() }, processes }
     }
 
     #[test]
@@ -315,14 +315,14 @@ mod tests {
         }
     }
 
-    fn of(parent: u32, group: u32) -> Process {
-        Process { name: String::new(), parent, group, own: 0.0, children: 0.0 }
+    fn of(parent: u32, group: u32) -> ProcessTimes {
+        ProcessTimes { name: String::new(), parent, group, own: 0.0, children: 0.0 }
     }
 
     #[test]
     fn lineages_have_parents_and_group_leaders() {
         let processes = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 4)), (7, of(1, 7))]);
-        let sample = LoadSample { at: Instant::now(), machine: Machine::default(), processes };
+        let sample = LoadSample { at: Instant::now(), machine: ProcessorTotals::default(), processes };
         let busy = OtherProcess { pid: 6, name: String::new(), share: 0.5, ran_before: true };
         assert_eq!(sample.lineages(&[busy]), BTreeSet::from([1, 4, 5, 6]));
     }

@@ -111,7 +111,7 @@ fn measure_link(
     mtu: u32,
 ) -> Result<LinkFigures, &'static str> {
     // In reverse, the sender is at the far router, and translators work in the opposite direction.
-    let mechanism = if is_forward { routers.mechanism } else { routers.mechanism.reversed() };
+    let mechanism = if is_forward { routers.mechanism } else { routers.mechanism.reverse() };
     let router = usize::from(!is_forward);
     let family = Family::of(sender.endpoint.local.ip());
     let bytes = routers.growth(router, "interface.tx_bytes");
@@ -131,7 +131,7 @@ fn measure_link(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::fixtures::{make_receiver_report, stream_of};
     use crate::trial::source::report_sources;
     use stacklab_model::Direction;
 
@@ -150,10 +150,10 @@ mod tests {
             busy: [Some(Busy { ns: 25, of_ns: 100 }), None],
         };
         for (direction, each) in [(Direction::Forward, 1434.0), (Direction::Reverse, 100.0)] {
-            let mut sent = received(0, 0.0);
+            let mut sent = make_receiver_report(0, 0.0);
             (sent.role, sent.sent.measured) = (Role::Sender, 1000);
             let sent = HostReport { received: Default::default(), ..sent };
-            let (spec, made) = stream_of(vec![sent, received(0, 0.0)]);
+            let (spec, made) = stream_of(vec![sent, make_receiver_report(0, 0.0)]);
             let made = add_router_figures(made, &report_sources(direction), &routers, &spec, 1500);
             assert_eq!(made.values[&Metric::LinkBytes], Value::Measured(each), "{direction}");
             assert_eq!(made.values[&Metric::CpuRouter1], Value::Measured(25.0));

@@ -41,7 +41,7 @@ pub(crate) fn run(
     }
     let evidence = match schedule {
         ArmSchedule::Alone => vec![alone(rigs[0], study, plan.seed(), &arms[0])?],
-        _ => interleaved(rigs, study, plan.seed(), schedule, &mut arms)?,
+        _ => run_interleaved_arms(rigs, study, plan.seed(), schedule, &mut arms)?,
     };
     let mut runs = Vec::new();
     for (place, (arm, evidence)) in arms.into_iter().zip(evidence).enumerate() {
@@ -108,7 +108,7 @@ fn alone(rig: &mut Rig, study: &Study, seed: u64, arm: &Prepared<'_>) -> Result<
     let seed = trial_seed(seed, arm.trial);
     let mut generator = None;
     let mut of_program = None;
-    let mut evidence = observed(&mut [rig], seed, |rigs| {
+    let mut evidence = collect_evidence(&mut [rig], seed, |rigs| {
         if let Some(program) = study.program_of(cell) {
             let (collected, found) = program::run(rigs[0], program, &arm.path, &arm.spec)?;
             of_program = Some(found);
@@ -125,7 +125,7 @@ fn alone(rig: &mut Rig, study: &Study, seed: u64, arm: &Prepared<'_>) -> Result<
     Ok(Evidence { generator, program: of_program, ..evidence.remove(0) })
 }
 
-fn interleaved(
+fn run_interleaved_arms(
     rigs: &mut [&mut Rig],
     study: &Study,
     seed: u64,
@@ -141,13 +141,13 @@ fn interleaved(
         let rate = study.topology.slowest(&study.link_config);
         let wake_up_ns = rigs.iter().map(|rig| rig.ends.wake_up_ns()).max().unwrap_or(0);
         let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns(), wake_up_ns };
-        let lengths = SlotLengths::of(&asked(arms), limits, slice_ns);
+        let lengths = SlotLengths::of(&list_specs(arms), limits, slice_ns);
         arms.iter_mut().for_each(|arm| arm.spec.schedule = ArmSchedule::TimeSlots(Some(lengths.slice_ns)));
         slots = Some(lengths);
     }
-    let mut evidence = observed(rigs, seed, |rigs| {
+    let mut evidence = collect_evidence(rigs, seed, |rigs| {
         let mut pairs: Vec<_> = rigs.iter_mut().map(|rig| rig.ends.agents()).collect();
-        Ok(collect_arms(&mut pairs, &asked(arms), direction, order, slots)?)
+        Ok(collect_arms(&mut pairs, &list_specs(arms), direction, order, slots)?)
     })?;
     let is_shared = matches!(schedule, ArmSchedule::TokenPassing(_));
     let without_cpu = is_shared && rigs[0].cpu_scope(&first.cell) == CpuScope::Outside;
@@ -159,17 +159,17 @@ fn interleaved(
             report.slices.iter_mut().for_each(|slice| slice.cpu_ns = None);
         }
     }
-    let joint = interleaved::joint_figures(&reported(arms, &evidence));
+    let joint = interleaved::joint_figures(&list_arm_reports(arms, &evidence));
     evidence.iter_mut().zip(joint).for_each(|(arm, joint)| arm.joint = joint);
     Ok(evidence)
 }
 
-fn asked<'a>(arms: &'a [Prepared<'_>]) -> Vec<(&'a Path, &'a TrialSpec)> {
+fn list_specs<'a>(arms: &'a [Prepared<'_>]) -> Vec<(&'a Path, &'a TrialSpec)> {
     arms.iter().map(|arm| (&arm.path, &arm.spec)).collect()
 }
 
 /// The evidence of the trials that `collect` runs: all on one rig, or one on each.
-fn observed(
+fn collect_evidence(
     rigs: &mut [&mut Rig],
     seed: u64,
     collect: impl FnOnce(&mut [&mut Rig]) -> Result<Vec<Collected>, CampaignError>,
@@ -188,7 +188,7 @@ fn observed(
 }
 
 /// Path, spec and reports of each arm; none if an agent failed.
-fn reported<'a>(arms: &'a [Prepared<'_>], evidence: &'a [Evidence]) -> Vec<ArmReports<'a>> {
+fn list_arm_reports<'a>(arms: &'a [Prepared<'_>], evidence: &'a [Evidence]) -> Vec<ArmReports<'a>> {
     let reports =
         arms.iter().zip(evidence).map(|(arm, evidence)| match evidence.collected.reports.as_deref() {
             Ok([reports]) => Some((&arm.path, &arm.spec, reports)),

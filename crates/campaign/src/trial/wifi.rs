@@ -29,7 +29,7 @@ const MAX_LATE: f64 = 0.01;
 /// Adds the stations to the reports. A network that was not as planned before and after the trial, or was another one,
 /// makes the run invalid; so does, in virtual time, an exchange that the kernel got late. In real time, figures
 /// are held back where many exchanges were late. In virtual time there are no CPU figures.
-pub(super) fn checked(
+pub(super) fn apply_stations(
     mut made: Figures,
     sources: &[ReportSource],
     seen: &WifiEvidence,
@@ -175,7 +175,7 @@ fn value(metric: Metric, used: &ChannelUse) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{join_reasons, received, stream_of};
+    use crate::trial::fixtures::{join_reasons, make_receiver_report, stream_of};
     use crate::trial::source::report_sources;
     use stacklab_model::wifi::{Airtime, NodeAirtime};
     use stacklab_model::{Direction, HostReport};
@@ -199,9 +199,9 @@ mod tests {
     }
 
     fn of_transport(transport: Transport, is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
-        let (_, made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
+        let (_, made) = stream_of(vec![make_receiver_report(0, 0.0), make_receiver_report(0, 0.0)]);
         let seen = WifiEvidence { is_virtual, seed: 7, before, after };
-        checked(made, &report_sources(Direction::Forward), &seen, transport)
+        apply_stations(made, &report_sources(Direction::Forward), &seen, transport)
     }
 
     fn of(is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
@@ -303,8 +303,8 @@ mod tests {
             nodes: nodes.to_vec(),
             intervals: Vec::new(),
         };
-        let receiver = HostReport { channel: Some(used), ..received(0, 0.0) };
-        let sender = HostReport { role: Role::Sender, channel: None, ..received(0, 0.0) };
+        let receiver = HostReport { channel: Some(used), ..make_receiver_report(0, 0.0) };
+        let sender = HostReport { role: Role::Sender, channel: None, ..make_receiver_report(0, 0.0) };
         let (spec, made) = stream_of(vec![sender, receiver]);
         let made = with_channel(made, &spec);
         for (metric, figure) in [
@@ -317,7 +317,7 @@ mod tests {
             assert_eq!(made.values[&metric], Value::Measured(figure), "{metric}");
         }
         assert!(matches!(&made.values[&Metric::QueueDropsReceiver], Value::Missing(_)));
-        let (spec, silent) = stream_of(vec![received(0, 0.0)]);
+        let (spec, silent) = stream_of(vec![make_receiver_report(0, 0.0)]);
         assert!(matches!(&with_channel(silent, &spec).values[&Metric::Airtime], Value::Missing(_)));
     }
 }

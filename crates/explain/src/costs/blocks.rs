@@ -55,17 +55,17 @@ impl CpuTime {
     }
 
     /// Without messages or CPU time there is no ratio.
-    pub(super) fn is_measured(self) -> bool {
+    pub(super) fn has_ratio(self) -> bool {
         self.ns > 0.0 && self.messages > 0.0
     }
 }
 
 /// The blocks of both arms, by trial and number: a window may reach into the next trial.
-pub(super) type Blocks = BTreeMap<(u32, usize), [Block; 2]>;
+pub(super) type TrialBlocks = BTreeMap<(u32, usize), [Block; 2]>;
 
 /// The samples of a profile, by the block that they fell into.
 pub(super) struct PlacedSamples {
-    pub blocks: Blocks,
+    pub blocks: TrialBlocks,
     /// The number of samples.
     pub count: u64,
     pub lock: Lock,
@@ -78,16 +78,14 @@ pub(super) fn place_samples(
     slices: [&[ArmSlice]; 2],
     functions: &BTreeMap<u32, usize>,
 ) -> PlacedSamples {
-    let mut placed = PlacedSamples { blocks: Blocks::new(), count: 0, lock: Lock::new(profile) };
+    let mut placed = PlacedSamples { blocks: TrialBlocks::new(), count: 0, lock: Lock::new(profile) };
     for (arm, slices) in slices.iter().enumerate() {
         for slice in *slices {
             placed.add_slice(profile, arm, slice, functions);
         }
     }
     // A block in which an arm lacks slices is not a comparison.
-    placed
-        .blocks
-        .retain(|_, arms| arms.iter().all(|arm| arm.sampled.is_measured() && arm.free.is_measured()));
+    placed.blocks.retain(|_, arms| arms.iter().all(|arm| arm.sampled.has_ratio() && arm.free.has_ratio()));
     placed
 }
 

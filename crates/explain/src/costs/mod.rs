@@ -15,7 +15,7 @@ mod trials;
 
 pub(crate) use crate::costs::blocks::ArmSlice;
 
-use crate::costs::blocks::{Block, Blocks, PlacedSamples, place_samples};
+use crate::costs::blocks::{Block, PlacedSamples, TrialBlocks, place_samples};
 use crate::costs::functions::{Sampled, fold_stacks, pair_twins};
 use crate::costs::trials::{ArmCosts, TrialCosts};
 use crate::sampling::profile::{Profile, StageKind};
@@ -68,7 +68,7 @@ fn place_functions(profile: &Profile) -> BTreeMap<u32, usize> {
     profile.functions.keys().copied().zip(profile.stages.len()..).collect()
 }
 
-fn group_by_trial(blocks: &Blocks) -> BTreeMap<u32, Vec<&[Block; 2]>> {
+fn group_by_trial(blocks: &TrialBlocks) -> BTreeMap<u32, Vec<&[Block; 2]>> {
     let mut by_trial: BTreeMap<u32, Vec<&[Block; 2]>> = BTreeMap::new();
     for ((trial, _), block) in blocks {
         by_trial.entry(*trial).or_default().push(block);

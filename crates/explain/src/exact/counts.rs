@@ -25,7 +25,7 @@ pub(super) const NONE: &str = "the guest ended without a report";
 
 /// The counts of a phase: addresses, ascending, with executions.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Phase {
+struct PhaseCounts {
     counts: Vec<(u64, u64)>,
     total: u64,
 }
@@ -56,15 +56,15 @@ pub(super) fn count_phases(file: &Path) -> usize {
 }
 
 /// The plugin's counts of this many phases. The error says what is wrong with the file.
-fn phases(mut file: impl BufRead, expected: usize) -> Result<Vec<Phase>, String> {
-    let mut all: Vec<Phase> = Vec::new();
+fn phases(mut file: impl BufRead, expected: usize) -> Result<Vec<PhaseCounts>, String> {
+    let mut all: Vec<PhaseCounts> = Vec::new();
     loop {
         let line = line(&mut file)?.ok_or("the plugin's counts lack their end")?;
         if line == END {
             break;
         }
         if line == format!("phase {}", all.len()) && all.len() < expected {
-            all.push(Phase::default());
+            all.push(PhaseCounts::default());
             continue;
         }
         let is_added = match (all.last_mut(), parse_count(&line)) {
@@ -88,7 +88,7 @@ fn parse_count(line: &str) -> Option<(u64, u64)> {
     Some((u64::from_str_radix(address, 16).ok()?, count))
 }
 
-impl Phase {
+impl PhaseCounts {
     /// Whether the count is in order and within the limits.
     fn add(&mut self, address: u64, count: u64) -> bool {
         let is_next = self.counts.last().is_none_or(|(before, _)| *before < address);
@@ -151,7 +151,7 @@ const WITHOUT_STAGE: &str = "other kernel functions";
 const KERNEL: u64 = 1 << 63;
 
 /// The cells of a plan, from the counts of its phases in order.
-fn cells(plan: &ExactPlan, phases: &[Phase], symbols: &Symbols) -> Vec<ExactCell> {
+fn cells(plan: &ExactPlan, phases: &[PhaseCounts], symbols: &Symbols) -> Vec<ExactCell> {
     let map = StageMap::new();
     plan.pairs
         .iter()
@@ -186,7 +186,7 @@ fn cells(plan: &ExactPlan, phases: &[Phase], symbols: &Symbols) -> Vec<ExactCell
 }
 
 /// Counts by function. With twins, functions of both families that do the same are one row.
-fn functions(phases: &[Phase], symbols: &Symbols, map: &StageMap, has_twins: bool) -> Vec<ExactRow> {
+fn functions(phases: &[PhaseCounts], symbols: &Symbols, map: &StageMap, has_twins: bool) -> Vec<ExactRow> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut counts: Vec<[u64; 2]> = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn counts_are_read_by_phase() {
         let text = "phase 0\nff 3\n101 1\nphase 1\nend\n";
-        let expected = [Phase { counts: vec![(0xff, 3), (0x101, 1)], total: 4 }, Phase::default()];
+        let expected =
+            [PhaseCounts { counts: vec![(0xff, 3), (0x101, 1)], total: 4 }, PhaseCounts::default()];
         assert_eq!(phases(text.as_bytes(), 2).unwrap(), expected);
     }
 
@@ -295,8 +296,8 @@ mod tests {
     const TEXT: &str = "ffffffff81000000 T udp_sendmsg\nffffffff81001000 T udpv6_sendmsg.cold\n\
                         ffffffff81002000 t memset\nffffffff81003000 T ip_rcv_core\n";
 
-    fn phase(counts: &[(u64, u64)]) -> Phase {
-        Phase { counts: counts.to_vec(), total: counts.iter().map(|(_, count)| count).sum() }
+    fn phase(counts: &[(u64, u64)]) -> PhaseCounts {
+        PhaseCounts { counts: counts.to_vec(), total: counts.iter().map(|(_, count)| count).sum() }
     }
 
     fn cell() -> ExactCell {
@@ -313,7 +314,7 @@ mod tests {
             (0xffff_ffff_8100_3000, 1),
             (0xffff_ffff_c000_0000, 5),
         ];
-        let phases: Vec<Phase> = (0..ROUNDS).flat_map(|_| [phase(&ipv4), phase(&ipv6)]).collect();
+        let phases: Vec<PhaseCounts> = (0..ROUNDS).flat_map(|_| [phase(&ipv4), phase(&ipv6)]).collect();
         let plan: ExactPlan = "udp:ipv4@loopback/128*0+ipv6@loopback/128*0".parse().unwrap();
         cells(&plan, &phases, &Symbols::parse(TEXT)).remove(0)
     }

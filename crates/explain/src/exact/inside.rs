@@ -32,7 +32,7 @@ pub(super) const END: &str = "end";
 
 /// Sends and receives the messages of a plan in this system, then opens a stream and reports on it. While messages are
 /// counted, no device may interrupt: the machine outside would choose the moment.
-pub fn send_counted<W: Write>(plan: &str, open: impl FnOnce() -> io::Result<W>) -> io::Result<()> {
+pub fn send_plan<W: Write>(plan: &str, open: impl FnOnce() -> io::Result<W>) -> io::Result<()> {
     if is_first() {
         seed_random(&[0x5a; 256])?;
     }
@@ -60,7 +60,7 @@ fn carry(plan: &ExactPlan) -> Result<Vec<u64>, String> {
         let probe = pair.probe;
         let mut ends = Vec::new();
         for arm in &pair.arms {
-            let opened = Ends::open(probe, &networks.place(arm)).map_err(|reason| {
+            let opened = ArmSockets::open(probe, &networks.place(arm)).map_err(|reason| {
                 let family = arm.family;
                 let path = arm.path;
                 format!("cannot open sockets of {family} for {probe} over {path} in the guest: {reason}")
@@ -101,14 +101,14 @@ fn functions() -> Result<String, String> {
 
 /// The sockets of an arm: connected ones, between which messages pass and perhaps return; or a listener, whose
 /// connections start in the namespace of a process.
-enum Ends {
+enum ArmSockets {
     Connected { sender: OwnedFd, receiver: OwnedFd, returns: bool },
     Connect { listener: TcpListener, to: SocketAddr, from: Option<u32> },
 }
 
-impl Ends {
-    fn open(probe: ExactProbe, place: &Place) -> io::Result<Self> {
-        let Place { sender: from, receiver: at, ends } = place;
+impl ArmSockets {
+    fn open(probe: ExactProbe, place: &ArmPlacement) -> io::Result<Self> {
+        let ArmPlacement { sender: from, receiver: at, ends } = place;
         if matches!(probe, ExactProbe::Udp | ExactProbe::Echo) {
             let receiver = within(*at, || UdpSocket::bind((ends.receiver, 0)))?;
             let to = SocketAddr::new(ends.destination, receiver.local_addr()?.port());
@@ -121,12 +121,12 @@ impl Ends {
             sender.send(&[0])?;
             receiver.connect(receiver.recv_from(&mut [0])?.1)?;
             let returns = probe == ExactProbe::Echo;
-            return Ok(Ends::Connected { sender: sender.into(), receiver: receiver.into(), returns });
+            return Ok(ArmSockets::Connected { sender: sender.into(), receiver: receiver.into(), returns });
         }
         let listener = within(*at, || TcpListener::bind((ends.receiver, 0)))?;
         let to = SocketAddr::new(ends.destination, listener.local_addr()?.port());
         if probe == ExactProbe::Connect {
-            return Ok(Ends::Connect { listener, to, from: *from });
+            return Ok(ArmSockets::Connect { listener, to, from: *from });
         }
         let sender = within(*from, || TcpStream::connect_timeout(&to, TIMEOUT))?;
         let (receiver, _) = listener.accept()?;
@@ -134,7 +134,7 @@ impl Ends {
             socket.set_nodelay(true)?;
             socket.set_read_timeout(Some(TIMEOUT))?;
         }
-        Ok(Ends::Connected { sender: sender.into(), receiver: receiver.into(), returns: false })
+        Ok(ArmSockets::Connected { sender: sender.into(), receiver: receiver.into(), returns: false })
     }
 
     /// Sends and receives the messages of a round, and returns the ticks if they are counted.
@@ -145,8 +145,8 @@ impl Ends {
         is_counted: bool,
     ) -> io::Result<Option<u64>> {
         let namespace = match self {
-            Ends::Connect { from, .. } => *from,
-            Ends::Connected { .. } => None,
+            ArmSockets::Connect { from, .. } => *from,
+            ArmSockets::Connected { .. } => None,
         };
         within(namespace, || {
             if is_counted {
@@ -155,13 +155,13 @@ impl Ends {
             let from = ticks();
             for _ in 0..messages {
                 match self {
-                    Ends::Connected { sender, receiver, returns } => {
+                    ArmSockets::Connected { sender, receiver, returns } => {
                         pass(sender, receiver, message, received)?;
                         if *returns {
                             pass(receiver, sender, message, received)?;
                         }
                     }
-                    Ends::Connect { listener, to, .. } => {
+                    ArmSockets::Connect { listener, to, .. } => {
                         let sender = TcpStream::connect(to)?;
                         let receiver = listener.accept()?;
                         drop(sender);
@@ -199,7 +199,7 @@ struct Networks(Vec<((ExactPath, u32), Built)>);
 
 /// Where an arm's sockets are: the process whose namespace holds the sender, the same of the receiver, and their
 /// addresses. `None`: this process.
-struct Place {
+struct ArmPlacement {
     sender: Option<u32>,
     receiver: Option<u32>,
     ends: PathEnds,
@@ -245,7 +245,7 @@ impl Networks {
         Ok(all)
     }
 
-    fn place(&self, arm: &ExactArm) -> Place {
+    fn place(&self, arm: &ExactArm) -> ArmPlacement {
         const CARRIED: &str = "the plan has carried families only";
         let built = self.0.iter().find(|(key, _)| *key == (arm.path, arm.rules));
         let (_, built) = built.expect("each arm's network was built");
@@ -260,7 +260,7 @@ impl Networks {
             ExactPath::Routed(mechanism) => ends(mechanism, arm.family).expect(CARRIED),
         };
         let ends = if arm.socket == SocketKind::Ipv4Mapped { map_ends(ends) } else { ends };
-        Place { sender, receiver, ends }
+        ArmPlacement { sender, receiver, ends }
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
             [64, 1000, 0].map(|size| format!("ipv4@loopback/{size}*0+ipv6@loopback/{size}*0"));
         let sockets = "ipv4@loopback/64*0+ipv4@loopback/64*0:ipv4-mapped";
         let plan = format!("udp:{short},tcp:{long},echo:{short},connect:{none},udp:{sockets},tcp:{sockets}");
-        send_counted(&plan, || Ok(&mut out)).unwrap();
+        send_plan(&plan, || Ok(&mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         let first = text.lines().next().unwrap();
         let GuestReport::Counted { ticks, .. } = serde_json::from_str(first).unwrap() else {
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn wrong_plan_is_reported() {
         let mut out = Vec::new();
-        send_counted("udp", || Ok(&mut out)).unwrap();
+        send_plan("udp", || Ok(&mut out)).unwrap();
         assert!(String::from_utf8(out).unwrap().starts_with("{\"failed\":{\"reason\":\"`udp` is not a plan"));
     }
 }

@@ -68,7 +68,7 @@ fn start_emulator(
     files: &BootFiles,
     interface: u32,
     folder: &Path,
-) -> Result<Running, ExplainError> {
+) -> Result<OwnedChild, ExplainError> {
     fs::write(folder.join("plugin.so"), PLUGIN).map_err(ExplainError::Folder)?;
     let errors = File::create(folder.join("errors")).map_err(ExplainError::Folder)?;
     let mut command = Command::new(&files.qemu);
@@ -98,7 +98,7 @@ fn start_emulator(
         .stdout(Stdio::null())
         .stderr(errors);
     sys::end_with_parent(&mut command);
-    Ok(Running(command.spawn().map_err(|reason| to_exact_error("cannot start QEMU", &reason))?))
+    Ok(OwnedChild(command.spawn().map_err(|reason| to_exact_error("cannot start QEMU", &reason))?))
 }
 
 fn to_exact_error(attempted: &str, reason: &dyn std::fmt::Display) -> ExplainError {
@@ -107,7 +107,7 @@ fn to_exact_error(attempted: &str, reason: &dyn std::fmt::Display) -> ExplainErr
 
 /// Waits until the machine has ended. It is killed if the user interrupts, or if it hangs.
 fn await_emulator(
-    mut running: Running,
+    mut running: OwnedChild,
     plan: &ExactPlan,
     folder: &Path,
     step: &mut dyn FnMut(&str),
@@ -174,9 +174,9 @@ fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
 }
 
 /// A process that does not outlive this value.
-struct Running(Child);
+struct OwnedChild(Child);
 
-impl Drop for Running {
+impl Drop for OwnedChild {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
-struct Process {
+struct SampledProcess {
     /// The stage of the code itself.
     stage: u32,
     /// Whether it is an agent, whose threads count their CPU time; not so a translator.
@@ -26,7 +26,7 @@ pub(crate) struct Classes {
     stages: Vec<StageName>,
     known: HashMap<u64, Option<(u32, u32)>>,
     /// The study's processes; `None` for others.
-    processes: HashMap<u32, Option<Process>>,
+    processes: HashMap<u32, Option<SampledProcess>>,
     other: u32,
     without: u32,
     unmapped: BTreeMap<String, u64>,
@@ -95,7 +95,7 @@ impl Classes {
         if is_user {
             return (self.process(pid).map_or(self.other, |process| process.stage), NONE);
         }
-        let found = called(chain).find_map(|address| self.of_address(address));
+        let found = list_call_addresses(chain).find_map(|address| self.of_address(address));
         let Some((stage, function)) = found else {
             let leaf = chain.first().and_then(|address| self.symbols.find(*address));
             if pid != 0 && self.process(pid).is_none() {
@@ -120,7 +120,7 @@ impl Classes {
 
     /// A process, if it is of the study: descended from this one. The code of agents is one stage, and another program
     /// such as a translator has its own.
-    fn process(&mut self, pid: u32) -> Option<Process> {
+    fn process(&mut self, pid: u32) -> Option<SampledProcess> {
         if let Some(known) = self.processes.get(&pid) {
             return *known;
         }
@@ -130,14 +130,14 @@ impl Classes {
         process
     }
 
-    fn describe_process(&mut self, pid: u32) -> Process {
+    fn describe_process(&mut self, pid: u32) -> SampledProcess {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         let name = format!("user ({})", name.trim_end());
         let stage = match self.stages.iter().position(|stage| stage.name == name) {
             Some(known) => known as u32,
             None => add_stage(&mut self.stages, &name, StageKind::Stack),
         };
-        Process { stage, is_agent: read_program(&pid.to_string()) == read_program("self") }
+        SampledProcess { stage, is_agent: read_program(&pid.to_string()) == read_program("self") }
     }
 }
 
@@ -182,7 +182,7 @@ impl Stacks {
         if let Some(known) = self.by_addresses.get(chain) {
             return *known;
         }
-        let functions: Vec<u32> = called(chain)
+        let functions: Vec<u32> = list_call_addresses(chain)
             .map(|address| self.frame(symbols.find(address).map_or("?", |found| symbols.name(found))))
             .collect();
         let number = self.number(functions.into_iter().rev().collect());
@@ -215,7 +215,7 @@ impl Stacks {
 }
 
 /// Addresses within the functions of a chain: a return address is behind the call.
-pub(crate) fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
+pub(crate) fn list_call_addresses(chain: &[u64]) -> impl Iterator<Item = u64> {
     chain
         .iter()
         .enumerate()

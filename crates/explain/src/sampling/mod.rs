@@ -14,7 +14,7 @@ use crate::attempt;
 use crate::sampling::classes::{Classes, Shares};
 use crate::sampling::profile::{Profile, Window};
 use crate::sampling::symbols::Symbols;
-use crate::sampling::sys::{Counter, Rate, Ring};
+use crate::sampling::sys::{Counter, EventRate, Ring};
 use stacklab_model::{SampleEvent, SplitMix64};
 use std::io;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Timing {
 pub(crate) fn available() -> Result<SampleEvent, ExplainError> {
     symbols()?;
     let cpu = sys::cpus().first().copied().unwrap_or(0);
-    let (rate, _) = first_that_opens(&Rate::all(), |rate| {
+    let (rate, _) = first_that_opens(&EventRate::all(), |rate| {
         attempt(format!("sample processor {cpu}"), Counter::open(cpu, rate, 1_000_000))
     })?;
     Ok(rate.event)
@@ -62,9 +62,9 @@ fn symbols() -> Result<Symbols, ExplainError> {
 
 /// What is sampled, the best that opens. The error is that of the last one, which every machine has.
 fn first_that_opens<T>(
-    rates: &[Rate],
-    open: impl Fn(Rate) -> Result<T, ExplainError>,
-) -> Result<(Rate, T), ExplainError> {
+    rates: &[EventRate],
+    open: impl Fn(EventRate) -> Result<T, ExplainError>,
+) -> Result<(EventRate, T), ExplainError> {
     let mut refused = None;
     for rate in rates {
         match open(*rate) {
@@ -110,7 +110,7 @@ struct SampleClock {
 }
 
 impl SampleClock {
-    fn open(rate: Rate, period_ns: u64) -> Result<Self, ExplainError> {
+    fn open(rate: EventRate, period_ns: u64) -> Result<Self, ExplainError> {
         let mut processors = Vec::new();
         for cpu in sys::cpus() {
             let processor = Processor::open(cpu, rate, period_ns);
@@ -130,7 +130,7 @@ struct Processor {
 }
 
 impl Processor {
-    fn open(cpu: usize, rate: Rate, period_ns: u64) -> io::Result<Self> {
+    fn open(cpu: usize, rate: EventRate, period_ns: u64) -> io::Result<Self> {
         let counter = Counter::open(cpu, rate, period_ns)?;
         let ring = Ring::of(&counter)?;
         Ok(Processor { counter, ring, event: rate.event, since_ns: 0, shares: Shares::default() })
@@ -179,7 +179,7 @@ struct Sampling {
 impl Sampling {
     fn new(timing: Timing) -> Result<Self, ExplainError> {
         let symbols = symbols()?;
-        let (rate, clocks) = first_that_opens(&Rate::all(), |rate| {
+        let (rate, clocks) = first_that_opens(&EventRate::all(), |rate| {
             PERIODS.iter().map(|_| SampleClock::open(rate, timing.period_ns)).collect()
         })?;
         let profile = Profile { event: rate.event, ..Profile::default() };
@@ -266,8 +266,8 @@ mod tests {
 
     /// What is sampled where these cannot be.
     fn choose_without(missing: &[SampleEvent]) -> Result<SampleEvent, ExplainError> {
-        let cycles = Rate { event: Cycles, per_ns: 3.0 };
-        let (rate, ()) = first_that_opens(&[cycles, Rate::CPU_CLOCK], |rate| {
+        let cycles = EventRate { event: Cycles, per_ns: 3.0 };
+        let (rate, ()) = first_that_opens(&[cycles, EventRate::CPU_CLOCK], |rate| {
             if missing.contains(&rate.event) {
                 let refused = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
                 return attempt(format!("sample {}", rate.event), Err(refused));

@@ -37,31 +37,31 @@ const CYCLES: [f64; 2] = [0.1, 10.0];
 
 /// An event, and how often it is counted in a nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rate {
+pub(crate) struct EventRate {
     pub event: SampleEvent,
     pub per_ns: f64,
 }
 
-impl Rate {
+impl EventRate {
     /// The software clock's, which every machine has.
-    pub(crate) const CPU_CLOCK: Rate = Rate { event: SampleEvent::CpuClock, per_ns: 1.0 };
+    pub(crate) const CPU_CLOCK: EventRate = EventRate { event: SampleEvent::CpuClock, per_ns: 1.0 };
 
     /// What this machine may be sampled by, the best first: cycles reach functions that run without interrupts.
-    pub(crate) fn all() -> Vec<Rate> {
-        Rate::among(cycles_per_ns())
+    pub(crate) fn all() -> Vec<EventRate> {
+        EventRate::among(cycles_per_ns())
     }
 
-    fn among(cycles: io::Result<f64>) -> Vec<Rate> {
+    fn among(cycles: io::Result<f64>) -> Vec<EventRate> {
         let counted = cycles.ok().filter(|per_ns| (CYCLES[0]..=CYCLES[1]).contains(per_ns));
-        let cycles = counted.map(|per_ns| Rate { event: SampleEvent::Cycles, per_ns });
-        cycles.into_iter().chain([Rate::CPU_CLOCK]).collect()
+        let cycles = counted.map(|per_ns| EventRate { event: SampleEvent::Cycles, per_ns });
+        cycles.into_iter().chain([EventRate::CPU_CLOCK]).collect()
     }
 }
 
 /// Cycles of a nanosecond that this thread runs.
 fn cycles_per_ns() -> io::Result<f64> {
     let attr = attr(SampleEvent::Cycles);
-    let counter = Counter { file: opened(attr, 0, -1)?, rate: Rate::CPU_CLOCK };
+    let counter = Counter { file: open_counter(attr, 0, -1)?, rate: EventRate::CPU_CLOCK };
     counter.run(true)?;
     let began_ns = thread_ns();
     let end_ns = now_ns() + MEASURED_NS;
@@ -82,7 +82,7 @@ fn attr(event: SampleEvent) -> bindings::perf_event_attr {
 }
 
 /// Opens what counts a thread, 0 for this one, or a processor.
-fn opened(mut attr: bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
+fn open_counter(mut attr: bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     // SAFETY: the structure is whole, and lives during the call.
     let file = unsafe { perf_event_open(&mut attr, thread, cpu, -1, bindings::PERF_FLAG_FD_CLOEXEC.into()) };
     if file < 0 {
@@ -95,12 +95,12 @@ fn opened(mut attr: bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Res
 /// A counter of one processor. Each period it samples the function that runs, with its callers in the kernel.
 pub(crate) struct Counter {
     file: OwnedFd,
-    rate: Rate,
+    rate: EventRate,
 }
 
 impl Counter {
     /// A counter of this processor that is not running yet; period in nanoseconds.
-    pub(crate) fn open(cpu: usize, rate: Rate, period_ns: u64) -> io::Result<Self> {
+    pub(crate) fn open(cpu: usize, rate: EventRate, period_ns: u64) -> io::Result<Self> {
         let mut attr = attr(rate.event);
         attr.sample_type = u64::from(
             bindings::PERF_SAMPLE_IP
@@ -114,7 +114,7 @@ impl Counter {
         attr.set_exclude_callchain_user(1);
         attr.set_use_clockid(1);
         attr.clockid = libc::CLOCK_MONOTONIC;
-        Ok(Counter { file: opened(attr, -1, cpu as i32)?, rate })
+        Ok(Counter { file: open_counter(attr, -1, cpu as i32)?, rate })
     }
 
     /// Sets the period of the samples to come, nanoseconds.
@@ -143,7 +143,7 @@ fn done(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn events(rate: Rate, ns: u64) -> u64 {
+fn events(rate: EventRate, ns: u64) -> u64 {
     (ns as f64 * rate.per_ns) as u64
 }
 
@@ -278,13 +278,13 @@ mod tests {
 
     #[test]
     fn samples_cycles_where_counted_and_time_elsewhere() {
-        let none = Rate::among(Err(io::Error::from_raw_os_error(libc::ENOENT)));
-        assert_eq!(none, [Rate::CPU_CLOCK]);
+        let none = EventRate::among(Err(io::Error::from_raw_os_error(libc::ENOENT)));
+        assert_eq!(none, [EventRate::CPU_CLOCK]);
         // A counter that stands still.
-        assert_eq!(Rate::among(Ok(0.0)), [Rate::CPU_CLOCK]);
-        let cycles = Rate { event: SampleEvent::Cycles, per_ns: 3.2 };
-        assert_eq!(Rate::among(Ok(3.2)), [cycles, Rate::CPU_CLOCK]);
-        assert_eq!((events(cycles, 200_000), events(Rate::CPU_CLOCK, 200_000)), (640_000, 200_000));
+        assert_eq!(EventRate::among(Ok(0.0)), [EventRate::CPU_CLOCK]);
+        let cycles = EventRate { event: SampleEvent::Cycles, per_ns: 3.2 };
+        assert_eq!(EventRate::among(Ok(3.2)), [cycles, EventRate::CPU_CLOCK]);
+        assert_eq!((events(cycles, 200_000), events(EventRate::CPU_CLOCK, 200_000)), (640_000, 200_000));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The clauses about connection attempts.
 
-use crate::clauses::{ClauseVerdict, Found, NOT_RUN};
+use crate::clauses::{ClauseVerdict, NOT_RUN, ReasonedVerdict};
 use crate::run::Run;
 use crate::runs::{Delay, format_delay};
 use crate::scenario::family_label;
@@ -12,20 +12,22 @@ const MAX_DELAY_MS: f64 = 2_000.0;
 /// The delay that it must not fall below.
 const LOWEST_DELAY_MS: f64 = 10.0;
 
-pub(super) fn judge_first(runs: &[Run], first: Option<Family>) -> Found {
+pub(super) fn judge_first(runs: &[Run], first: Option<Family>) -> ReasonedVerdict {
     match first {
-        Some(family) => Found::of(family == Family::Ipv6, format!("{} first", family_label(family))),
-        None if runs.iter().all(|run| run.attempts.is_empty()) => {
-            Found::not_shown("no TCP connection was tried")
+        Some(family) => {
+            ReasonedVerdict::of(family == Family::Ipv6, format!("{} first", family_label(family)))
         }
-        None => Found(ClauseVerdict::No, "the first family differs between runs".to_owned()),
+        None if runs.iter().all(|run| run.attempts.is_empty()) => {
+            ReasonedVerdict::not_shown("no TCP connection was tried")
+        }
+        None => ReasonedVerdict(ClauseVerdict::No, "the first family differs between runs".to_owned()),
     }
 }
 
 /// Whether the other family is tried before the second address of the first.
-pub(super) fn judge_order(runs: &[Run]) -> Found {
+pub(super) fn judge_order(runs: &[Run]) -> ReasonedVerdict {
     if runs.is_empty() {
-        return Found::not_shown(NOT_RUN);
+        return ReasonedVerdict::not_shown(NOT_RUN);
     }
     let mut alternating = 0;
     let mut tried = 0;
@@ -35,20 +37,23 @@ pub(super) fn judge_order(runs: &[Run]) -> Found {
         alternating += usize::from(first.family != second.family);
     }
     match (tried, alternating) {
-        (0, _) => Found::not_shown("one address was tried"),
-        (_, 0) => Found(ClauseVerdict::No, "the second attempt is of the same family".to_owned()),
-        _ => Found::of(
+        (0, _) => ReasonedVerdict::not_shown("one address was tried"),
+        (_, 0) => ReasonedVerdict(ClauseVerdict::No, "the second attempt is of the same family".to_owned()),
+        _ => ReasonedVerdict::of(
             alternating == tried,
             format!("the other family second in {alternating} of {}", count(tried, "run")),
         ),
     }
 }
 
-pub(super) fn judge_delay(delay: &Delay) -> Found {
+pub(super) fn judge_delay(delay: &Delay) -> ReasonedVerdict {
     let Delay { low_ms: Some(low), high_ms: Some(high), .. } = *delay else {
         return match delay.of {
-            0 => Found::not_shown(NOT_RUN),
-            _ => Found(ClauseVerdict::No, "the other family is not tried within the limit".to_owned()),
+            0 => ReasonedVerdict::not_shown(NOT_RUN),
+            _ => ReasonedVerdict(
+                ClauseVerdict::No,
+                "the other family is not tried within the limit".to_owned(),
+            ),
         };
     };
     let text = format_delay(delay);
@@ -59,15 +64,18 @@ pub(super) fn judge_delay(delay: &Delay) -> Found {
         (_, MAX_DELAY_MS..) => ": longer than is recommended",
         _ => "",
     };
-    Found::of(is_right, format!("{text}{remark}"))
+    ReasonedVerdict::of(is_right, format!("{text}{remark}"))
 }
 
-pub(super) fn judge_success(runs: &[Run]) -> Found {
+pub(super) fn judge_success(runs: &[Run]) -> ReasonedVerdict {
     if runs.is_empty() {
-        return Found::not_shown(NOT_RUN);
+        return ReasonedVerdict::not_shown(NOT_RUN);
     }
     let connected = runs.iter().filter(|run| run.first_byte.is_some()).count();
-    Found::of(connected == runs.len(), format!("data in {connected} of {}", count(runs.len(), "run")))
+    ReasonedVerdict::of(
+        connected == runs.len(),
+        format!("data in {connected} of {}", count(runs.len(), "run")),
+    )
 }
 
 #[cfg(test)]
@@ -76,7 +84,7 @@ mod tests {
     use crate::run::samples::run;
     use Family::{Ipv4, Ipv6};
 
-    fn delay(figures: &[Option<f64>]) -> Found {
+    fn delay(figures: &[Option<f64>]) -> ReasonedVerdict {
         judge_delay(&Delay::of(figures))
     }
 
@@ -86,9 +94,9 @@ mod tests {
         assert_eq!(delay(&[Some(250.0), None]).0, ClauseVerdict::No);
         assert_eq!(delay(&[None]).0, ClauseVerdict::No);
         assert_eq!(delay(&[]).0, ClauseVerdict::NotShown);
-        let Found(verdict, text) = delay(&[Some(3_000.0)]);
+        let ReasonedVerdict(verdict, text) = delay(&[Some(3_000.0)]);
         assert!(verdict == ClauseVerdict::No && text.contains("longer"), "{text}");
-        let Found(verdict, text) = delay(&[Some(50.0)]);
+        let ReasonedVerdict(verdict, text) = delay(&[Some(50.0)]);
         assert!(verdict == ClauseVerdict::No && text.contains("more than 10 ms"), "{text}");
         assert!(delay(&[Some(1.0)]).1.contains("at the same time"));
     }

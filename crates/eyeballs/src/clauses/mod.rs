@@ -52,15 +52,15 @@ impl ClauseVerdict {
 }
 
 /// A verdict with its reason.
-struct Found(ClauseVerdict, String);
+struct ReasonedVerdict(ClauseVerdict, String);
 
-impl Found {
+impl ReasonedVerdict {
     fn of(does_it: bool, text: String) -> Self {
-        Found(if does_it { ClauseVerdict::Yes } else { ClauseVerdict::No }, text)
+        ReasonedVerdict(if does_it { ClauseVerdict::Yes } else { ClauseVerdict::No }, text)
     }
 
     fn not_shown(text: &str) -> Self {
-        Found(ClauseVerdict::NotShown, text.to_owned())
+        ReasonedVerdict(ClauseVerdict::NotShown, text.to_owned())
     }
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn judge(scenarios: &[ScenarioRuns], first: Option<Family>, delay: &D
     ]
 }
 
-fn clause(document: &str, section: &str, asks: &'static str, found: Found) -> Clause {
+fn clause(document: &str, section: &str, asks: &'static str, found: ReasonedVerdict) -> Clause {
     let source = if section.is_empty() { document.to_owned() } else { format!("{document}, {section}") };
-    let Found(verdict, found) = found;
+    let ReasonedVerdict(verdict, found) = found;
     Clause { source, asks, verdict, found }
 }

@@ -1,6 +1,6 @@
 //! The clauses about DNS queries.
 
-use crate::clauses::{ClauseVerdict, Found, NOT_RUN};
+use crate::clauses::{ClauseVerdict, NOT_RUN, ReasonedVerdict};
 use crate::reaction::other_family;
 use crate::run::Run;
 use crate::scenario::{family_label, record_type};
@@ -25,29 +25,29 @@ fn answer_ms(run: &Run, record: &str) -> Option<f64> {
     run.queries.iter().find(|query| query.record == record)?.answered_ms
 }
 
-pub(super) fn judge_queries(runs: &[Run]) -> Found {
+pub(super) fn judge_queries(runs: &[Run]) -> ReasonedVerdict {
     let mut gaps = Vec::new();
     for run in runs {
         match (query_ms(run, "AAAA"), query_ms(run, "A")) {
             (Some(aaaa), Some(a)) => gaps.push(a - aaaa),
-            (Some(_), None) => return Found(ClauseVerdict::No, "A is not queried".to_owned()),
-            (None, Some(_)) => return Found(ClauseVerdict::No, "AAAA is not queried".to_owned()),
-            (None, None) => return Found::not_shown("neither was queried"),
+            (Some(_), None) => return ReasonedVerdict(ClauseVerdict::No, "A is not queried".to_owned()),
+            (None, Some(_)) => return ReasonedVerdict(ClauseVerdict::No, "AAAA is not queried".to_owned()),
+            (None, None) => return ReasonedVerdict::not_shown("neither was queried"),
         }
     }
-    let Some(middle) = median(&gaps) else { return Found::not_shown(NOT_RUN) };
+    let Some(middle) = median(&gaps) else { return ReasonedVerdict::not_shown(NOT_RUN) };
     let is_right = gaps.iter().all(|gap| (0.0..=MAX_QUERY_GAP_MS).contains(gap));
     let text = match middle {
         0.0.. => format!("A {} after AAAA", format_time(middle)),
         _ => format!("A first, AAAA {} after it", format_time(-middle)),
     };
-    Found::of(is_right, text)
+    ReasonedVerdict::of(is_right, text)
 }
 
 /// Whether a family, whose address is known, is tried before the late answer for the other.
-pub(super) fn judge_wait(runs: &[Run], family: Family) -> Found {
+pub(super) fn judge_wait(runs: &[Run], family: Family) -> ReasonedVerdict {
     if runs.is_empty() {
-        return Found::not_shown(NOT_RUN);
+        return ReasonedVerdict::not_shown(NOT_RUN);
     }
     let late = other_family(family);
     let mut waits = Vec::new();
@@ -62,19 +62,23 @@ pub(super) fn judge_wait(runs: &[Run], family: Family) -> Found {
     let known = record_type(family);
     let late = record_type(late);
     match median(&waits) {
-        None => Found(ClauseVerdict::No, format!("waits for {late}, which came 1 s late")),
-        Some(wait) if waits.len() == runs.len() => {
-            Found(ClauseVerdict::Yes, format!("{label} SYN {} after the {known} answer", format_time(wait)))
-        }
+        None => ReasonedVerdict(ClauseVerdict::No, format!("waits for {late}, which came 1 s late")),
+        Some(wait) if waits.len() == runs.len() => ReasonedVerdict(
+            ClauseVerdict::Yes,
+            format!("{label} SYN {} after the {known} answer", format_time(wait)),
+        ),
         Some(_) => {
             let waited = runs.len() - waits.len();
-            Found(ClauseVerdict::No, format!("waits for {late} in {waited} of {}", count(runs.len(), "run")))
+            ReasonedVerdict(
+                ClauseVerdict::No,
+                format!("waits for {late} in {waited} of {}", count(runs.len(), "run")),
+            )
         }
     }
 }
 
 /// Whether a client asks for the HTTPS record, and what it does with the answer.
-pub(super) fn judge_https(runs: &[Run]) -> Found {
+pub(super) fn judge_https(runs: &[Run]) -> ReasonedVerdict {
     let asked = runs.iter().filter(|run| query_ms(run, HTTPS).is_some()).count();
     let mut text = format!("queried in {asked} of {}", count(runs.len(), "run"));
     let mut waits = Vec::new();
@@ -94,7 +98,7 @@ pub(super) fn judge_https(runs: &[Run]) -> Found {
             _ => format!(", SYN to port {ports} before its answer"),
         });
     }
-    Found::of(asked == runs.len(), text)
+    ReasonedVerdict::of(asked == runs.len(), text)
 }
 
 #[cfg(test)]
@@ -110,7 +114,7 @@ mod tests {
         assert_eq!(judge_queries(&[six_first.clone()]).0, ClauseVerdict::Yes);
         let mut four_first = six_first.clone();
         four_first.queries = vec![query("A", 0.0, 0.1), query("AAAA", 0.2, 0.3)];
-        let Found(verdict, text) = judge_queries(&[four_first.clone()]);
+        let ReasonedVerdict(verdict, text) = judge_queries(&[four_first.clone()]);
         assert_eq!((verdict, text.as_str()), (ClauseVerdict::No, "A first, AAAA 0.2 ms after it"));
         four_first.queries.pop();
         assert_eq!(judge_queries(&[six_first, four_first]).1, "AAAA is not queried");
@@ -120,7 +124,7 @@ mod tests {
     fn knows_who_waits_for_a_late_answer() {
         let mut prompt = run(&[(Ipv4, 51.0), (Ipv6, 1_002.0)], Some(Ipv4));
         prompt.queries = vec![query("AAAA", 0.0, 1_000.0), query("A", 0.2, 0.5)];
-        let Found(verdict, text) = judge_wait(&[prompt.clone()], Ipv4);
+        let ReasonedVerdict(verdict, text) = judge_wait(&[prompt.clone()], Ipv4);
         assert_eq!((verdict, text.as_str()), (ClauseVerdict::Yes, "IPv4 SYN 50 ms after the A answer"));
         let mut patient = run(&[(Ipv6, 1_001.0), (Ipv4, 1_200.0)], Some(Ipv6));
         patient.queries.clone_from(&prompt.queries);
@@ -133,11 +137,11 @@ mod tests {
         let mut asking = run(&[(Ipv6, 1.0)], Some(Ipv6));
         asking.queries = vec![query("HTTPS", 0.0, 0.4), query("AAAA", 0.1, 0.5)];
         asking.attempts[0].port = 443;
-        let Found(verdict, text) = judge_https(std::slice::from_ref(&asking));
+        let ReasonedVerdict(verdict, text) = judge_https(std::slice::from_ref(&asking));
         assert_eq!(verdict, ClauseVerdict::Yes);
         assert_eq!(text, "queried in 1 of 1 run, SYN to port 443 0.6 ms after its answer");
         asking.queries[0].answered_ms = Some(2.0);
-        let Found(verdict, text) = judge_https(&[asking, run(&[(Ipv6, 1.0)], Some(Ipv6))]);
+        let ReasonedVerdict(verdict, text) = judge_https(&[asking, run(&[(Ipv6, 1.0)], Some(Ipv6))]);
         assert_eq!(verdict, ClauseVerdict::No);
         assert_eq!(text, "queried in 1 of 2 runs, SYN to port 443 before its answer");
     }

@@ -58,8 +58,8 @@ impl Credentials {
     /// New keys and certificates.
     pub fn generate() -> Result<Credentials, Unspecified> {
         let random = SystemRandom::new();
-        let authority = Key::generate(&random)?;
-        let server = Key::generate(&random)?;
+        let authority = CertificateKey::generate(&random)?;
+        let server = CertificateKey::generate(&random)?;
         let key_id = authority.id();
         let authority_extensions = [
             extension(BASIC_CONSTRAINTS, true, &der(SEQUENCE, &[&der(BOOLEAN, &[&[0xff]])])),
@@ -90,17 +90,17 @@ impl Credentials {
     }
 }
 
-struct Key {
+struct CertificateKey {
     pkcs8: Vec<u8>,
     pair: EcdsaKeyPair,
 }
 
-impl Key {
-    fn generate(random: &SystemRandom) -> Result<Key, Unspecified> {
+impl CertificateKey {
+    fn generate(random: &SystemRandom) -> Result<CertificateKey, Unspecified> {
         let kind = &ECDSA_P256_SHA256_ASN1_SIGNING;
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(kind, random)?.as_ref().to_vec();
         let pair = EcdsaKeyPair::from_pkcs8(kind, &pkcs8, random).map_err(|_| Unspecified)?;
-        Ok(Key { pkcs8, pair })
+        Ok(CertificateKey { pkcs8, pair })
     }
 
     fn public(&self) -> &[u8] {
@@ -116,14 +116,14 @@ impl Key {
 /// Whom a certificate is for.
 struct Subject<'a> {
     name: &'a str,
-    key: &'a Key,
+    key: &'a CertificateKey,
     extensions: &'a [Vec<u8>],
     serial: u8,
 }
 
 impl Subject<'_> {
     /// The certificate, signed by the authority.
-    fn sign(&self, authority: &Key, random: &SystemRandom) -> Result<Vec<u8>, Unspecified> {
+    fn sign(&self, authority: &CertificateKey, random: &SystemRandom) -> Result<Vec<u8>, Unspecified> {
         let algorithm = der(SEQUENCE, &[&der(OBJECT, &[ECDSA_WITH_SHA256])]);
         let key_algorithm = der(SEQUENCE, &[&der(OBJECT, &[EC_PUBLIC_KEY]), &der(OBJECT, &[PRIME256V1])]);
         let content = der(

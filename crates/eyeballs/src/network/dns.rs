@@ -1,7 +1,7 @@
 //! The resolver on the client's loopback interface: it knows one name at a time, answers as the scenario says, over UDP
 //! and TCP and on an address of each family, and logs the queries for that name.
 
-use crate::network::zone::{Answer, Outcome, QueryType, Records, Zone};
+use crate::network::zone::{QueryOutcome, QueryType, Records, Zone, ZoneAnswer};
 use crate::network::{Clock, lock};
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Packet, PacketFlag, RCODE, ResourceRecord};
@@ -37,7 +37,7 @@ pub(crate) struct Dns {
 }
 
 /// A reply, and how long it waits.
-struct Reply {
+struct DelayedReply {
     bytes: Vec<u8>,
     delay: Duration,
 }
@@ -110,7 +110,7 @@ impl Dns {
     }
 
     /// The reply to a query, which is logged if it is for the name; `None` if there is none.
-    fn reply(&self, query: &[u8], over_tcp: bool) -> Option<Reply> {
+    fn reply(&self, query: &[u8], over_tcp: bool) -> Option<DelayedReply> {
         let at = self.clock.now();
         let packet = Packet::parse(query).ok()?;
         let question = packet.questions.first()?;
@@ -118,17 +118,17 @@ impl Dns {
         let zone = lock(&self.zone);
         if !question.qname.to_string().eq_ignore_ascii_case(&zone.name) {
             let bytes = encode(&packet, RCODE::NameError, Vec::new())?;
-            return Some(Reply { bytes, delay: Duration::ZERO });
+            return Some(DelayedReply { bytes, delay: Duration::ZERO });
         }
-        let Answer { outcome, delay, data } = zone.answer(kind);
-        let answered = if outcome == Outcome::Lost { None } else { Some(at + delay) };
+        let ZoneAnswer { outcome, delay, data } = zone.answer(kind);
+        let answered = if outcome == QueryOutcome::Lost { None } else { Some(at + delay) };
         lock(&self.log).push(Query { at, answered, kind, over_tcp });
         let bytes = match outcome {
-            Outcome::Lost => return None,
-            Outcome::Failed => encode(&packet, RCODE::ServerFailure, Vec::new())?,
-            Outcome::Answered => encode(&packet, RCODE::NoError, data)?,
+            QueryOutcome::Lost => return None,
+            QueryOutcome::Failed => encode(&packet, RCODE::ServerFailure, Vec::new())?,
+            QueryOutcome::Answered => encode(&packet, RCODE::NoError, data)?,
         };
-        Some(Reply { bytes, delay })
+        Some(DelayedReply { bytes, delay })
     }
 }
 
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn loses_fails_and_delays_one_type_alone() {
-        let lost = dns(Records { outcome: Outcome::Lost, ..Records::default() });
+        let lost = dns(Records { outcome: QueryOutcome::Lost, ..Records::default() });
         assert_eq!(ask(&lost, NAME, TYPE::AAAA), None);
         assert_eq!(ask(&lost, NAME, TYPE::A), Some((RCODE::NoError, 1)));
         assert_eq!(lost.take_log()[0].answered, None);
-        let failed = dns(Records { outcome: Outcome::Failed, ..Records::default() });
+        let failed = dns(Records { outcome: QueryOutcome::Failed, ..Records::default() });
         assert_eq!(ask(&failed, NAME, TYPE::AAAA), Some((RCODE::ServerFailure, 0)));
         let second = Duration::from_secs(1);
         let late = dns(Records { delay: second, ..Records::default() });
@@ -246,7 +246,7 @@ mod tests {
         let late = dns(Records { delay: Duration::from_secs(1), ..make_ipv6() });
         let keys: Vec<u16> = read_parameters(&late).unwrap().iter().map(SVCParam::key_code).collect();
         assert_eq!(keys, [1, 4]);
-        for outcome in [Outcome::Lost, Outcome::Failed] {
+        for outcome in [QueryOutcome::Lost, QueryOutcome::Failed] {
             assert_eq!(read_parameters(&dns(Records { outcome, ..make_ipv6() })), None);
         }
     }

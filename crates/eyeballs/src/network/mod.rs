@@ -65,7 +65,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A client's network, as long as the thread lives that runs in it.
-pub(crate) struct Network {
+pub(crate) struct ClientNetwork {
     /// That of the logs of wire and resolver.
     pub clock: Clock,
     pub wire: Arc<Wire>,
@@ -74,10 +74,10 @@ pub(crate) struct Network {
     pub bundle: Option<&'static str>,
 }
 
-impl Network {
+impl ClientNetwork {
     /// Builds the network, and runs `work` on a thread that is in it: the programs that the thread starts see this
     /// network alone. Call [`stacklab_testbed::enter`] before.
-    pub(crate) fn with<T: Send>(work: impl FnOnce(&Network) -> T + Send) -> Result<T, TestbedError> {
+    pub(crate) fn with<T: Send>(work: impl FnOnce(&ClientNetwork) -> T + Send) -> Result<T, TestbedError> {
         let server = in_new_namespace(build_server).map_err(no_namespace)?;
         let server = server.map_err(Fault::advise)?;
         let done = in_new_namespace(|| Ok(work(&build_client(server)?))).map_err(no_namespace)?;
@@ -111,7 +111,7 @@ fn build_server() -> Result<ServerSide, Fault> {
 }
 
 /// Sets up the client's namespace, in which the calling thread is, and starts the resolver and the wire.
-fn build_client(server: ServerSide) -> Result<Network, Fault> {
+fn build_client(server: ServerSide) -> Result<ClientNetwork, Fault> {
     silence_where_allowed()?;
     unshare_mounts().attempt("make a mount namespace")?;
     files::show_own_resolver()?;
@@ -120,5 +120,5 @@ fn build_client(server: ServerSide) -> Result<Network, Fault> {
     let uplink = create_uplink("client", MTU, &CLIENT)?;
     let dns = Dns::start(clock)?;
     let wire = Wire::start(clock, uplink, server.uplink).attempt("start the wire")?;
-    Ok(Network { clock, wire, dns, bundle })
+    Ok(ClientNetwork { clock, wire, dns, bundle })
 }

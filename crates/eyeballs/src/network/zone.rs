@@ -11,7 +11,7 @@ const PROTOCOLS: [&str; 1] = ["http/1.1"];
 
 /// What becomes of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum QueryOutcome {
     /// The addresses, or that there is none.
     #[default]
     Answered,
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Records {
     pub addresses: Vec<IpAddr>,
     pub delay: Duration,
-    pub outcome: Outcome,
+    pub outcome: QueryOutcome,
 }
 
 /// A name with its records.
@@ -58,8 +58,8 @@ impl QueryType {
 
 /// What a query gets, and when.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    pub outcome: Outcome,
+pub(super) struct ZoneAnswer {
+    pub outcome: QueryOutcome,
     pub delay: Duration,
     /// None says that the name has no record of the type.
     pub data: Vec<RData<'static>>,
@@ -67,19 +67,19 @@ pub(super) struct Answer {
 
 impl Zone {
     /// The answer to a query of this type.
-    pub(super) fn answer(&self, kind: QueryType) -> Answer {
+    pub(super) fn answer(&self, kind: QueryType) -> ZoneAnswer {
         match kind {
             QueryType::Address(Family::Ipv4) => self.a.answer(),
             QueryType::Address(Family::Ipv6) => self.aaaa.answer(),
-            QueryType::Https => Answer { data: self.bind_service(), ..Answer::default() },
-            QueryType::Other(_) => Answer::default(),
+            QueryType::Https => ZoneAnswer { data: self.bind_service(), ..ZoneAnswer::default() },
+            QueryType::Other(_) => ZoneAnswer::default(),
         }
     }
 
     /// The HTTPS record: the name itself is the server. It has no address that the scenario keeps back: none whose own
     /// answer is late. Where an answer is lost or fails, the record is missing.
     fn bind_service(&self) -> Vec<RData<'static>> {
-        if [&self.a, &self.aaaa].iter().any(|records| records.outcome != Outcome::Answered) {
+        if [&self.a, &self.aaaa].iter().any(|records| records.outcome != QueryOutcome::Answered) {
             return Vec::new();
         }
         let mut ipv4 = Vec::new();
@@ -101,7 +101,7 @@ impl Zone {
 }
 
 impl Records {
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> ZoneAnswer {
         let mut data = Vec::new();
         for address in &self.addresses {
             data.push(match address {
@@ -109,7 +109,7 @@ impl Records {
                 IpAddr::V6(address) => RData::AAAA(AAAA { address: address.to_bits() }),
             });
         }
-        Answer { outcome: self.outcome, delay: self.delay, data }
+        ZoneAnswer { outcome: self.outcome, delay: self.delay, data }
     }
 
     fn list_hints(&self) -> &[IpAddr] {

@@ -1,7 +1,7 @@
 //! A timeline as SVG: lanes below each other on one time axis. Colours are classes, which `timeline.css` defines for
 //! light and dark pages.
 
-use crate::page::lanes::{Bar, Lane, Mark, Shape, Subject};
+use crate::page::lanes::{Bar, Lane, LaneSubject, Mark, Shape};
 use crate::page::scale::Scale;
 use stacklab_model::Family;
 use stacklab_report::escape_markup;
@@ -163,11 +163,11 @@ fn draw_text(svg: &mut String, text: &str, x: f64, y: f64) {
     }
 }
 
-pub(super) fn choose_class(subject: Subject) -> &'static str {
+pub(super) fn choose_class(subject: LaneSubject) -> &'static str {
     match subject {
-        Subject::Family(Family::Ipv4) => "ipv4",
-        Subject::Family(Family::Ipv6) => "ipv6",
-        Subject::Neutral => "neutral",
+        LaneSubject::Family(Family::Ipv4) => "ipv4",
+        LaneSubject::Family(Family::Ipv6) => "ipv6",
+        LaneSubject::Neutral => "neutral",
     }
 }
 

@@ -2,7 +2,7 @@
 //! the end. Times are those of the run, ms.
 
 use crate::print::describe_end;
-use crate::run::{Attempt, LoggedQuery, RefusedBy, Run};
+use crate::run::{ConnectionAttempt, LoggedQuery, RefusedBy, Run};
 use crate::scenario::{family_label, record_type};
 use crate::times::format_time;
 use stacklab_model::Family;
@@ -12,7 +12,7 @@ const MAX_ATTEMPTS: usize = 8;
 
 /// What a lane is about, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum LaneSubject {
     Family(Family),
     /// Both families, or neither.
     Neutral,
@@ -22,7 +22,7 @@ pub(super) enum Subject {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Lane {
     pub label: String,
-    pub subject: Subject,
+    pub subject: LaneSubject,
     pub bars: Vec<Bar>,
     pub marks: Vec<Mark>,
     /// The times, which stand beside the first mark.
@@ -61,7 +61,7 @@ pub(super) fn list_lanes(run: &Run) -> Vec<Lane> {
         lanes.push(describe_queries(run, record));
     }
     // Families in the order in which they are tried.
-    let mut attempts: Vec<&Attempt> = Vec::new();
+    let mut attempts: Vec<&ConnectionAttempt> = Vec::new();
     for family in list_families(run) {
         attempts.extend(run.attempts.iter().filter(|attempt| attempt.family == family));
     }
@@ -72,7 +72,7 @@ pub(super) fn list_lanes(run: &Run) -> Vec<Lane> {
         let label = format!("and {} more attempts", attempts.len() - MAX_ATTEMPTS);
         lanes.push(Lane {
             label,
-            subject: Subject::Neutral,
+            subject: LaneSubject::Neutral,
             bars: Vec::new(),
             marks: Vec::new(),
             text: String::new(),
@@ -83,7 +83,7 @@ pub(super) fn list_lanes(run: &Run) -> Vec<Lane> {
         let text = format!("{}, UDP to port 443: {} sent", format_time(datagram.at_ms), datagram.datagrams);
         lanes.push(describe_moment(
             label,
-            Subject::Family(datagram.family),
+            LaneSubject::Family(datagram.family),
             Mark { at_ms: datagram.at_ms, shape: Shape::Sent },
             text,
         ));
@@ -91,11 +91,11 @@ pub(super) fn list_lanes(run: &Run) -> Vec<Lane> {
     if let Some(first) = &run.first_byte {
         let text = format!("{}, over {}", format_time(first.at_ms), family_label(first.family));
         let mark = Mark { at_ms: first.at_ms, shape: Shape::FirstByte };
-        lanes.push(describe_moment("first byte".to_owned(), Subject::Family(first.family), mark, text));
+        lanes.push(describe_moment("first byte".to_owned(), LaneSubject::Family(first.family), mark, text));
     }
     let text = format!("{}, {}", format_time(run.end.at_ms), describe_end(run));
     let mark = Mark { at_ms: run.end.at_ms, shape: Shape::End };
-    lanes.push(describe_moment("end of the program".to_owned(), Subject::Neutral, mark, text));
+    lanes.push(describe_moment("end of the program".to_owned(), LaneSubject::Neutral, mark, text));
     lanes
 }
 
@@ -150,12 +150,13 @@ fn describe_queries(run: &Run, record: &str) -> Lane {
     }
     let families = [Family::Ipv6, Family::Ipv4];
     let family = families.into_iter().find(|family| record_type(*family) == record);
-    let subject = family.map_or(Subject::Neutral, Subject::Family);
+    let subject = family.map_or(LaneSubject::Neutral, LaneSubject::Family);
     Lane { label: format!("DNS query {record}"), subject, bars, marks, text }
 }
 
-fn describe_attempt(run: &Run, attempt: &Attempt) -> Lane {
-    let Attempt { family, address, at_ms, syns, ref repeated_ms, established_ms, refused, .. } = *attempt;
+fn describe_attempt(run: &Run, attempt: &ConnectionAttempt) -> Lane {
+    let ConnectionAttempt { family, address, at_ms, syns, ref repeated_ms, established_ms, refused, .. } =
+        *attempt;
     let mut marks = vec![Mark { at_ms, shape: Shape::Sent }];
     for again in repeated_ms {
         marks.push(Mark { at_ms: *again, shape: Shape::Sent });
@@ -179,14 +180,14 @@ fn describe_attempt(run: &Run, attempt: &Attempt) -> Lane {
     }
     Lane {
         label: format!("{}, {address}", family_label(family)),
-        subject: Subject::Family(family),
+        subject: LaneSubject::Family(family),
         bars: vec![make_bar(at_ms, answered, run)],
         marks,
         text,
     }
 }
 
-fn describe_moment(label: String, subject: Subject, mark: Mark, text: String) -> Lane {
+fn describe_moment(label: String, subject: LaneSubject, mark: Mark, text: String) -> Lane {
     Lane { label, subject, bars: Vec::new(), marks: vec![mark], text }
 }
 
@@ -224,7 +225,7 @@ mod tests {
                 "end of the program"
             ]
         );
-        assert_eq!(lanes[1].subject, Subject::Family(Ipv6));
+        assert_eq!(lanes[1].subject, LaneSubject::Family(Ipv6));
         assert_eq!(lanes[1].text, "0.1 ms, answered 0.4 ms");
         assert_eq!(lanes[3].bars, [Bar { from_ms: 1.0, to_ms: 305.0, is_answered: false }]);
         assert_eq!(lanes[3].marks.len(), 2);

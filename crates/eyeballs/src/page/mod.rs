@@ -14,7 +14,7 @@ mod lanes;
 mod outcome;
 mod scale;
 
-use crate::compare::Comparison;
+use crate::compare::ClientComparison;
 use crate::measurement::Measurement;
 use crate::page::drawing::{LEFT, RIGHT, draw_timeline};
 use crate::page::lanes::{list_lanes, list_times};
@@ -50,8 +50,8 @@ pub fn to_html(measurement: &Measurement) -> String {
 }
 
 /// A comparison as a page: the timelines of both clients below each other.
-pub fn comparison_to_html(comparison: &Comparison) -> String {
-    let Comparison { baseline, candidate, .. } = comparison;
+pub fn comparison_to_html(comparison: &ClientComparison) -> String {
+    let ClientComparison { baseline, candidate, .. } = comparison;
     let title = format!("{} against {}", describe_command(candidate), describe_command(baseline));
     let mut body = document_html(&[Block::Title(title.clone())]);
     body += &document_html(&list_comparison(comparison));

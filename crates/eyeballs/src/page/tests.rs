@@ -72,9 +72,9 @@ fn a_hostile_command_stays_text() {
     }
 }
 
-fn compare(baseline: Measurement, candidate: Measurement) -> Comparison {
+fn compare(baseline: Measurement, candidate: Measurement) -> ClientComparison {
     let delays = compare_delays(&baseline, &candidate);
-    Comparison { baseline, candidate, delays }
+    ClientComparison { baseline, candidate, delays }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct Run {
     /// The queries for the name, as they came.
     pub queries: Vec<LoggedQuery>,
     /// Connections that it tried to open, as they began.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<ConnectionAttempt>,
     /// The first data that came from a server; absent if none came.
     pub first_byte: Option<FirstByte>,
     /// The first UDP datagram to port 443 of each family, which begins QUIC.
@@ -40,7 +40,7 @@ pub struct LoggedQuery {
 
 /// A connection that a client tried to open.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Attempt {
+pub struct ConnectionAttempt {
     /// Its family.
     pub family: Family,
     /// The server's address.
@@ -105,7 +105,7 @@ pub struct RunEnd {
 
 impl Run {
     /// The first attempt of a family.
-    pub(crate) fn first_attempt(&self, family: Family) -> Option<&Attempt> {
+    pub(crate) fn first_attempt(&self, family: Family) -> Option<&ConnectionAttempt> {
         self.attempts.iter().find(|attempt| attempt.family == family)
     }
 }
@@ -127,7 +127,7 @@ pub(crate) mod samples {
         let mut listed = Vec::new();
         for (family, at_ms) in attempts {
             let address = family.loopback();
-            listed.push(Attempt {
+            listed.push(ConnectionAttempt {
                 family: *family,
                 address,
                 port: 80,

@@ -4,7 +4,7 @@ use crate::network::dns::Query;
 use crate::network::packet::{Flags, Payload};
 use crate::network::wire::{End, Logged};
 use crate::network::zone::QueryType;
-use crate::run::{Attempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
+use crate::run::{ConnectionAttempt, FirstByte, FirstDatagram, LoggedQuery, Refusal, RefusedBy, Run, RunEnd};
 use crate::times::in_ms;
 use stacklab_model::Family;
 use std::net::SocketAddr;
@@ -73,20 +73,20 @@ fn describe_query(query: &Query, origin: Duration) -> LoggedQuery {
 }
 
 /// An attempt, and the client's end of it.
-struct Connection {
+struct ObservedConnection {
     client: SocketAddr,
-    attempt: Attempt,
+    attempt: ConnectionAttempt,
 }
 
-impl Connection {
+impl ObservedConnection {
     fn has(&self, packet: &Logged) -> bool {
         let server = SocketAddr::new(self.attempt.address, self.attempt.port);
         self.client == packet.client && server == packet.server
     }
 }
 
-fn list_connections(packets: &[Logged], origin: Duration) -> Vec<Connection> {
-    let mut found: Vec<Connection> = Vec::new();
+fn list_connections(packets: &[Logged], origin: Duration) -> Vec<ObservedConnection> {
+    let mut found: Vec<ObservedConnection> = Vec::new();
     for packet in packets {
         let known = found.iter_mut().find(|connection| connection.has(packet));
         let is_syn = packet.tcp_flags(End::Client).is_some_and(Flags::is_syn);
@@ -99,8 +99,8 @@ fn list_connections(packets: &[Logged], origin: Duration) -> Vec<Connection> {
     found
 }
 
-fn begin_connection(syn: &Logged, origin: Duration) -> Connection {
-    let attempt = Attempt {
+fn begin_connection(syn: &Logged, origin: Duration) -> ObservedConnection {
+    let attempt = ConnectionAttempt {
         family: syn.family(),
         address: syn.server.ip(),
         port: syn.server.port(),
@@ -110,10 +110,10 @@ fn begin_connection(syn: &Logged, origin: Duration) -> Connection {
         established_ms: None,
         refused: find_refusal(syn, origin),
     };
-    Connection { client: syn.client, attempt }
+    ObservedConnection { client: syn.client, attempt }
 }
 
-impl Attempt {
+impl ConnectionAttempt {
     /// Adds a packet that follows the first SYN.
     fn add(&mut self, packet: &Logged, is_syn: bool, origin: Duration) {
         if is_syn {
@@ -142,7 +142,11 @@ fn find_refusal(packet: &Logged, origin: Duration) -> Option<Refusal> {
 
 /// The first data of a server in one of the run's connections. A server may repeat data of an earlier run, whose client
 /// is gone.
-fn find_first_byte(packets: &[Logged], connections: &[Connection], origin: Duration) -> Option<FirstByte> {
+fn find_first_byte(
+    packets: &[Logged],
+    connections: &[ObservedConnection],
+    origin: Duration,
+) -> Option<FirstByte> {
     let mut first: Option<(Duration, Family)> = None;
     for packet in packets {
         let Payload::Tcp { bytes: 1.., .. } = packet.payload else { continue };

@@ -1,7 +1,7 @@
 //! What an agent holds: leases while it measures, and results until they are committed.
 
 use crate::FleetError;
-use crate::agent::failed;
+use crate::agent::describe_failure;
 use crate::message::{BlockResult, check_name};
 use crate::store::{BlockKey, Class};
 use stacklab_store::replace;
@@ -42,7 +42,7 @@ impl Leases {
         lease: Duration,
     ) -> Result<Lease<'_>, FleetError> {
         let now = Instant::now();
-        let mut held = self.held();
+        let mut held = self.lock_leases();
         // A process that outlived its lease is not waited for: its requests have ended.
         held.retain(|one| one.until > now);
         if let Some(other) = held.iter().find(|one| one.key == *key || !one.class.runs_beside(class)) {
@@ -53,17 +53,17 @@ impl Leases {
     }
 
     pub(super) fn keys(&self) -> Vec<BlockKey> {
-        self.held().iter().map(|one| one.key.clone()).collect()
+        self.lock_leases().iter().map(|one| one.key.clone()).collect()
     }
 
-    fn held(&self) -> MutexGuard<'_, Vec<Held>> {
+    fn lock_leases(&self) -> MutexGuard<'_, Vec<Held>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        self.all.held().retain(|one| one.key != self.key);
+        self.all.lock_leases().retain(|one| one.key != self.key);
     }
 }
 
@@ -73,32 +73,32 @@ pub(super) struct Kept(PathBuf);
 
 impl Kept {
     pub(super) fn new(folder: &Path) -> Result<Self, FleetError> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed(KEEP))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(describe_failure(KEEP))?;
         Ok(Kept(folder.to_owned()))
     }
 
     pub(super) fn keys(&self) -> Result<Vec<BlockKey>, FleetError> {
-        let files = std::fs::read_dir(&self.0).map_err(failed(READ))?;
+        let files = std::fs::read_dir(&self.0).map_err(describe_failure(READ))?;
         let mut keys: Vec<BlockKey> = files.flatten().filter_map(|file| key(&file.path())).collect();
         keys.sort();
         Ok(keys)
     }
 
     pub(super) fn get(&self, key: &BlockKey) -> Result<BlockResult, FleetError> {
-        let bytes = std::fs::read(self.file(key)?).map_err(failed(READ))?;
-        serde_json::from_slice(&bytes).map_err(|error| failed(READ)(error.into()))
+        let bytes = std::fs::read(self.file(key)?).map_err(describe_failure(READ))?;
+        serde_json::from_slice(&bytes).map_err(|error| describe_failure(READ)(error.into()))
     }
 
     /// Keeps a result: it is on the disk, whole, when this returns.
     pub(super) fn put(&self, key: &BlockKey, result: &BlockResult) -> Result<(), FleetError> {
-        let bytes = serde_json::to_vec(result).map_err(|error| failed(KEEP)(error.into()))?;
-        replace(&self.file(key)?, &bytes).map_err(failed(KEEP))
+        let bytes = serde_json::to_vec(result).map_err(|error| describe_failure(KEEP)(error.into()))?;
+        replace(&self.file(key)?, &bytes).map_err(describe_failure(KEEP))
     }
 
     pub(super) fn forget(&self, key: &BlockKey) -> Result<(), FleetError> {
         match std::fs::remove_file(self.file(key)?) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(failed("forget a result")(error))
+                Err(describe_failure("forget a result")(error))
             }
             _ => Ok(()),
         }

@@ -98,7 +98,7 @@ impl FleetAgent {
 
     fn measure(&self, order: &Order) -> Result<Answer, FleetError> {
         let _lease = self.leases.take(&order.key, order.class, order.lease)?;
-        self.check_allowed(order.receiver.addresses.values())?;
+        self.check_traffic_addresses(order.receiver.addresses.values())?;
         let result = block::measure(order, &self.info, &*self.wire, self.interrupted)?;
         self.kept.put(&order.key, &result)?;
         Ok(Answer::Measured(Box::new(result)))
@@ -116,12 +116,12 @@ impl FleetAgent {
             Ok(started) => started,
             Err(error) => {
                 let answer = self.failure(error);
-                return write_message(&mut writer, &answer).map_err(failed("answer"));
+                return write_message(&mut writer, &answer).map_err(describe_failure("answer"));
             }
         };
         let (mut input, mut output) =
             process.stdin.take().zip(process.stdout.take()).expect("both are pipes");
-        write_message(&mut writer, &Answer::Joined).map_err(failed("answer"))?;
+        write_message(&mut writer, &Answer::Joined).map_err(describe_failure("answer"))?;
         // When the sender ends, so does the input of the process, and then the process.
         thread::spawn(move || {
             let _ = copy(&mut reader, &mut input);
@@ -131,23 +131,27 @@ impl FleetAgent {
         if copied.is_err() {
             let _ = process.kill();
         }
-        process.wait().map(drop).map_err(failed("wait for an agent"))
+        process.wait().map(drop).map_err(describe_failure("wait for an agent"))
     }
 
     fn start_receiver(&self, order: &JoinOrder) -> Result<(Lease<'_>, Child), FleetError> {
         let lease = self.leases.take(&order.key, order.class, order.lease)?;
-        self.check_allowed(order.sender.values())?;
-        let mut command = Command::new(std::env::current_exe().map_err(failed("find this program"))?);
+        self.check_traffic_addresses(order.sender.values())?;
+        let mut command =
+            Command::new(std::env::current_exe().map_err(describe_failure("find this program"))?);
         command.args(AGENT).arg(format!("--idle-timeout={IDLE}"));
         command.arg(format!("--max-duration={}", order.lease.as_secs().max(1)));
         command.args(order.sender.values().map(|address| format!("--peer={address}")));
         command.args(self.info.addresses.values().map(|address| format!("--own={address}")));
         let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        Ok((lease, process.map_err(failed("start an agent"))?))
+        Ok((lease, process.map_err(describe_failure("start an agent"))?))
     }
 
     /// Whether these addresses are all in the networks that its operator allows.
-    fn check_allowed<'a>(&self, addresses: impl IntoIterator<Item = &'a String>) -> Result<(), FleetError> {
+    fn check_traffic_addresses<'a>(
+        &self,
+        addresses: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), FleetError> {
         let Some(allowed) = &self.allowed else { return Ok(()) };
         for text in addresses {
             let address: Option<IpAddr> = text.parse().ok();
@@ -171,6 +175,6 @@ fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     }
 }
 
-fn failed(attempted: &'static str) -> impl Fn(io::Error) -> FleetError {
+fn describe_failure(attempted: &'static str) -> impl Fn(io::Error) -> FleetError {
     move |reason| FleetError::System { attempted: attempted.to_owned(), reason }
 }

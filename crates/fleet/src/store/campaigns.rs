@@ -40,7 +40,7 @@ pub struct NewPair {
 
 /// Whether the blocks of a campaign are still handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum CampaignState {
     /// They are.
     Running,
     /// It was stopped.
@@ -59,16 +59,16 @@ pub struct CampaignRow {
     /// The class of its blocks.
     pub class: Class,
     /// Whether it was stopped.
-    pub state: State,
+    pub state: CampaignState,
 }
 
-impl State {
+impl CampaignState {
     /// `running`, `ended` or `stopped`.
     pub fn name(self, has_ended: bool) -> &'static str {
         match self {
-            State::Running if has_ended => "ended",
-            State::Running => "running",
-            State::Stopped => "stopped",
+            CampaignState::Running if has_ended => "ended",
+            CampaignState::Running => "running",
+            CampaignState::Stopped => "stopped",
         }
     }
 }
@@ -105,7 +105,7 @@ impl BlockCounts {
     }
 
     /// Whether nothing is left to measure.
-    pub fn has_ended(self) -> bool {
+    pub fn is_over(self) -> bool {
         self.leased + self.waiting == 0
     }
 }
@@ -145,8 +145,8 @@ impl PairProgress {
     }
 
     /// Whether nothing is left to measure.
-    pub fn has_ended(&self) -> bool {
-        self.skipped.is_some() || self.blocks.has_ended()
+    pub fn is_over(&self) -> bool {
+        self.skipped.is_some() || self.blocks.is_over()
     }
 
     /// Whether every block has a result.
@@ -223,15 +223,15 @@ impl Store {
     }
 
     /// Hands out no more blocks of a campaign, or hands them out again.
-    pub fn set_state(&mut self, campaign: &str, state: State) -> Result<(), FleetError> {
-        let state = if state == State::Running { "running" } else { "stopped" };
+    pub fn set_state(&mut self, campaign: &str, state: CampaignState) -> Result<(), FleetError> {
+        let state = if state == CampaignState::Running { "running" } else { "stopped" };
         self.transaction("stop a campaign", |tx| {
             tx.execute("UPDATE campaign SET state = $1 WHERE id = $2", &[state.into(), campaign.into()])
         })
     }
 
     /// Whether every block of a campaign has a result, or was given up.
-    pub fn has_ended(&mut self, campaign: &str) -> Result<bool, FleetError> {
+    pub fn is_over(&mut self, campaign: &str) -> Result<bool, FleetError> {
         self.transaction("look for blocks", |tx| {
             let row = tx.row(
                 "SELECT b.block FROM block b JOIN pair p ON p.campaign = b.campaign AND p.pair = b.pair
@@ -281,7 +281,7 @@ fn campaign_of(row: &Row) -> Result<CampaignRow, DbError> {
         created_ns: row.int(1)?,
         request: row.text(2)?,
         class: row.text(4)?.parse()?,
-        state: if row.text(3)? == "running" { State::Running } else { State::Stopped },
+        state: if row.text(3)? == "running" { CampaignState::Running } else { CampaignState::Stopped },
     })
 }
 

@@ -191,7 +191,7 @@ impl Tx<'_> {
                 Ok(found)
             }
             Tx::Postgres(transaction, statements) => {
-                let statement = prepared(transaction, statements, sql)?;
+                let statement = prepare_statement(transaction, statements, sql)?;
                 let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
                 let mut found = Vec::new();
                 for row in transaction.query(&statement, &parameters)? {
@@ -226,7 +226,7 @@ fn without_locks(sql: &str) -> String {
     }
 }
 
-fn prepared(
+fn prepare_statement(
     transaction: &mut postgres::Transaction<'_>,
     statements: &mut HashMap<&'static str, postgres::Statement>,
     sql: &'static str,

@@ -228,7 +228,7 @@ impl Store {
     }
 
     /// Every attempt that is leased, with its sender.
-    pub fn leased(&mut self) -> Result<Vec<(BlockKey, String)>, FleetError> {
+    pub fn list_leases(&mut self) -> Result<Vec<(BlockKey, String)>, FleetError> {
         self.transaction("read the leases", |tx| {
             let rows = tx.rows(
                 "SELECT b.campaign, b.pair, b.block, b.attempts, p.sender

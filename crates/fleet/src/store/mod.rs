@@ -9,7 +9,9 @@ mod db;
 mod leases;
 
 pub use agents::AgentInfo;
-pub use campaigns::{BlockCounts, CampaignRow, ListedCampaign, NewCampaign, NewPair, PairProgress, State};
+pub use campaigns::{
+    BlockCounts, CampaignRow, CampaignState, ListedCampaign, NewCampaign, NewPair, PairProgress,
+};
 pub use connect::has_password;
 pub use leases::{BlockKey, Class, Committed, Lease};
 
@@ -48,14 +50,14 @@ enum Access {
 impl Store {
     /// Opens a store, and creates its tables if they are missing: `postgres://..` or the path of a SQLite file.
     pub fn open(place: &str) -> Result<Self, FleetError> {
-        let mut store = Store::connected(place, Access::Write)?;
+        let mut store = Store::open_with_access(place, Access::Write)?;
         store.create_tables()?;
         Ok(store)
     }
 
     /// Opens an existing store to read it: nothing is created or changed.
     pub fn open_to_read(place: &str) -> Result<Self, FleetError> {
-        let mut store = Store::connected(place, Access::Read)?;
+        let mut store = Store::open_with_access(place, Access::Read)?;
         store.refuse_other_objects()?;
         let format = store.transaction("read the format", |tx| {
             if !tx.has_table("fleet")? {
@@ -71,7 +73,7 @@ impl Store {
         Ok(store)
     }
 
-    fn connected(address: &str, access: Access) -> Result<Self, FleetError> {
+    fn open_with_access(address: &str, access: Access) -> Result<Self, FleetError> {
         let (db, place) = connect(address, access)?;
         Ok(Store { db, address: address.to_owned(), place, lock: None, is_coordinator: false, access })
     }

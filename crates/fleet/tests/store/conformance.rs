@@ -4,7 +4,7 @@
 
 use stacklab_fleet::FleetError;
 use stacklab_fleet::store::{
-    AgentInfo, BlockCounts, BlockKey, Class, Committed, Lease, NewCampaign, NewPair, State, Store,
+    AgentInfo, BlockCounts, BlockKey, CampaignState, Class, Committed, Lease, NewCampaign, NewPair, Store,
 };
 use stacklab_model::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 pub(crate) type Open<'a> = &'a (dyn Fn() -> Store + Sync);
 
 /// A test.
-pub(crate) type Test = fn(Open<'_>);
+pub(crate) type StoreTest = fn(Open<'_>);
 
 /// Every test with its name.
-pub(crate) const TESTS: [(&str, Test); 12] = [
+pub(crate) const TESTS: [(&str, StoreTest); 12] = [
     ("follows_the_order", follows_the_order),
     ("reserves_all_or_none", reserves_all_or_none),
     ("keeps_classes_apart", keeps_classes_apart),
@@ -82,7 +82,7 @@ fn follows_the_order(open: Open<'_>) {
     assert_eq!(found, [(1, 0, 1), (0, 0, 1), (0, 1, 1), (1, 1, 1), (1, 2, 1)]);
     let progress = open().progress(CAMPAIGN).unwrap();
     assert_eq!(progress.iter().map(|pair| pair.blocks.done).collect::<Vec<_>>(), [2, 3]);
-    assert!(progress.iter().all(|pair| pair.has_ended()));
+    assert!(progress.iter().all(|pair| pair.is_over()));
     let results = store.results(CAMPAIGN, 1).unwrap();
     assert_eq!(results.iter().map(|(key, ..)| key.block).collect::<Vec<_>>(), [0, 1, 2]);
 }
@@ -182,14 +182,14 @@ fn needs_living_agents_and_a_running_campaign(open: Open<'_>) {
     campaign(&mut store, CAMPAIGN, Class::Exclusive, &[[&a, &b]], &[0]);
     store.put_agents([&b], 10).unwrap();
     assert_eq!(reserve(&mut store, 11), None);
-    store.set_state(CAMPAIGN, State::Stopped).unwrap();
+    store.set_state(CAMPAIGN, CampaignState::Stopped).unwrap();
     assert_eq!(reserve(&mut store, 10), None);
-    store.set_state(CAMPAIGN, State::Running).unwrap();
+    store.set_state(CAMPAIGN, CampaignState::Running).unwrap();
     let lease = reserve(&mut store, 10).unwrap();
     store.fail(&lease.key, 10, "it has no IPv6 address").unwrap();
     store.skip_pair(CAMPAIGN, 0, "b has no IPv6 address").unwrap();
     assert_eq!(reserve(&mut store, 10), None);
-    assert!(store.progress(CAMPAIGN).unwrap()[0].has_ended());
+    assert!(store.progress(CAMPAIGN).unwrap()[0].is_over());
     assert_eq!(store.campaign(None).unwrap().unwrap().id, CAMPAIGN);
     assert_eq!(store.campaign(Some("other")).unwrap(), None);
     assert_eq!(store.agents().unwrap().iter().map(|(_, until)| *until).collect::<Vec<_>>(), [ALIVE, 10]);
@@ -216,7 +216,7 @@ fn lists_campaigns_with_their_blocks(open: Open<'_>) {
     let lease = reserve(&mut store, 0).unwrap();
     commit(&mut store, &lease.key);
     // What is left out is not waited for.
-    assert!(store.campaigns().unwrap()[0].blocks.has_ended() && store.has_ended(CAMPAIGN).unwrap());
+    assert!(store.campaigns().unwrap()[0].blocks.is_over() && store.is_over(CAMPAIGN).unwrap());
 }
 
 fn has_the_lease_of_each_attempt(open: Open<'_>) {
@@ -319,7 +319,7 @@ fn random_calls(open: Open<'_>, seed: u64) {
 
 /// Whether every pair of a campaign has ended.
 fn is_over(store: &mut Store, id: &str) -> bool {
-    store.progress(id).unwrap().iter().all(|pair| pair.has_ended())
+    store.progress(id).unwrap().iter().all(|pair| pair.is_over())
 }
 
 /// Five agents that share links, and a campaign of each class between them. Returns the campaigns' names.

@@ -59,11 +59,11 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    pub(crate) fn asked(&self) {
+    pub(crate) fn count_request(&self) {
         *self.lock() += 1;
     }
 
-    pub(crate) fn answered(&self) {
+    pub(crate) fn count_answer(&self) {
         let mut count = self.lock();
         *count = count.saturating_sub(1);
         if *count == 0 {
@@ -140,19 +140,19 @@ mod tests {
         let mut lines = [0; 12];
         read.read_exact(&mut lines).unwrap();
         assert_eq!(&lines, b"0 one\n1 two\n");
-        under_way.asked();
-        under_way.asked();
+        under_way.count_request();
+        under_way.count_request();
         let rest = thread::spawn(move || {
             let mut line = [0; 8];
             read.read_exact(&mut line).map(|()| line)
         });
-        under_way.answered();
+        under_way.count_answer();
         // The empty rest of the first batch is taken, nothing else.
         for _ in 0..3 {
             taken.recv_timeout(Duration::from_secs(30)).expect("a part of the first batch");
         }
         assert!(taken.recv_timeout(Duration::from_millis(50)).is_err());
-        under_way.answered();
+        under_way.count_answer();
         assert_eq!(&rest.join().unwrap().unwrap(), b"2 three\n");
         assert_eq!(taken.try_iter().count(), 1);
     }

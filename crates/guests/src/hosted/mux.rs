@@ -24,7 +24,7 @@ pub(crate) fn open(
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
     let (senders, receivers): (Vec<_>, Vec<_>) =
         (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MAX_WAITING)).unzip();
-    let end: End = Arc::default();
+    let end: EndReason = Arc::default();
     let ended = Arc::clone(&end);
     thread::spawn(move || {
         let read = each_line(channel, |number, line| {
@@ -42,7 +42,7 @@ pub(crate) fn open(
     let mut streams: Vec<Streams> = Vec::with_capacity(count);
     for (number, lines) in receivers.into_iter().enumerate() {
         let read = Lines { lines, rest: VecDeque::new(), end: Arc::clone(&end) };
-        let write = Numbered { number, out: Arc::clone(&out), line: Vec::new(), under_way: None };
+        let write = NumberedLine { number, out: Arc::clone(&out), line: Vec::new(), under_way: None };
         streams.push((Box::new(read), Box::new(write)));
     }
     streams
@@ -62,7 +62,7 @@ pub(crate) fn serve(
         inputs.push(input);
         let out = Arc::clone(&out);
         let line = Vec::new();
-        let mut numbered = Numbered { number, out, line, under_way: under_way.clone() };
+        let mut numbered = NumberedLine { number, out, line, under_way: under_way.clone() };
         thread::spawn(move || {
             let mut output = BufReader::new(output);
             let _ = io::copy(&mut output, &mut numbered);
@@ -71,7 +71,7 @@ pub(crate) fn serve(
     each_line(channel, |number, line| {
         let Some(input) = inputs.get_mut(number) else { return Ok(()) };
         if let Some(under_way) = &under_way {
-            under_way.asked();
+            under_way.count_request();
         }
         input.write_all(line)?;
         input.flush()
@@ -94,12 +94,13 @@ pub(crate) fn each_line(
         if line.len() == MAX_LINE_LENGTH && !line.ends_with(b"\n") {
             return Err(invalid(format!("a line of more than {MAX_LINE_LENGTH} bytes")));
         }
-        let (number, content) = numbered(&line).ok_or_else(|| invalid("a line without a stream's number"))?;
+        let (number, content) =
+            split_number(&line).ok_or_else(|| invalid("a line without a stream's number"))?;
         take(number, content)?;
     }
 }
 
-fn numbered(line: &[u8]) -> Option<(usize, &[u8])> {
+fn split_number(line: &[u8]) -> Option<(usize, &[u8])> {
     let space = line.iter().position(|byte| *byte == b' ')?;
     Some((std::str::from_utf8(&line[..space]).ok()?.parse().ok()?, &line[space + 1..]))
 }
@@ -110,9 +111,9 @@ fn invalid(text: impl Into<String>) -> io::Error {
 
 type Out = Arc<Mutex<Box<dyn Write + Send>>>;
 /// Why the channel has ended.
-type End = Arc<OnceLock<String>>;
+type EndReason = Arc<OnceLock<String>>;
 
-struct Numbered {
+struct NumberedLine {
     number: usize,
     out: Out,
     line: Vec<u8>,
@@ -120,7 +121,7 @@ struct Numbered {
     under_way: Option<Arc<UnderWay>>,
 }
 
-impl Write for Numbered {
+impl Write for NumberedLine {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend(piece);
@@ -129,7 +130,7 @@ impl Write for Numbered {
                 whole.append(&mut self.line);
                 self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(&whole)?;
                 if let Some(under_way) = &self.under_way {
-                    under_way.answered();
+                    under_way.count_answer();
                 }
             }
         }
@@ -144,7 +145,7 @@ impl Write for Numbered {
 struct Lines {
     lines: Receiver<Vec<u8>>,
     rest: VecDeque<u8>,
-    end: End,
+    end: EndReason,
 }
 
 impl Read for Lines {

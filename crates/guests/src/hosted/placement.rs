@@ -108,7 +108,7 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
 }
 
 fn list_lacks<'a>(system: &System, wanted: &[&'a str]) -> BTreeSet<&'a str> {
-    wanted.iter().copied().filter(|need| is_unsupported(system, need)).collect()
+    wanted.iter().copied().filter(|need| lacks_support(system, need)).collect()
 }
 
 /// An error: the image of a guest is here, and QEMU is not.
@@ -145,7 +145,7 @@ pub(crate) const JOOL: &str = "jool";
 
 /// Whether a guest's kernel does not support the ability. Debian's user-mode Linux lacks some modules, a kernel that
 /// was built here the options that were left out, all others Jool. Unknown for a user's disk image.
-pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
+pub(crate) fn lacks_support(system: &System, need: &str) -> bool {
     let devices = Mechanism::devices();
     let device = devices.iter().find(|(_, device)| device.ability == need).map(|(_, device)| device);
     match system {
@@ -279,7 +279,7 @@ impl Requirements {
         for row in &self.rows {
             for system in row.routers.guests() {
                 let needs = list_kernel_needs(row);
-                if let Some(need) = needs.into_iter().find(|need| is_unsupported(system, need)) {
+                if let Some(need) = needs.into_iter().find(|need| lacks_support(system, need)) {
                     let router = choose_guest(need == JOOL);
                     return Err(TestbedError(format!(
                         "{system} as a router lacks features for a mechanism ({}: {need}): {}, then \
@@ -346,8 +346,8 @@ mod tests {
         }
         // Jool is not part of Debian's kernels. A kernel that is not built yet will contain it.
         let own = System::OwnUml("of which there is no image".to_owned());
-        assert!(is_unsupported(&System::Uml, JOOL) && is_unsupported(&System::Linux("6.1".to_owned()), JOOL));
-        assert!(!is_unsupported(&own, JOOL) && !is_unsupported(&own, "wireguard"));
+        assert!(lacks_support(&System::Uml, JOOL) && lacks_support(&System::Linux("6.1".to_owned()), JOOL));
+        assert!(!lacks_support(&own, JOOL) && !lacks_support(&own, "wireguard"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! checks the archive's signatures as on the machine itself.
 
 use crate::command::run_slowly;
-use crate::{Step, failed, run};
+use crate::{Step, describe_failure, run};
 use stacklab_testbed::TestbedError;
 use std::cmp::Ordering;
 use std::fs;
@@ -24,7 +24,7 @@ impl Apt {
         if !Path::new(KEYRING).exists() {
             let advice = "; install it: sudo apt-get install debian-archive-keyring";
             let attempted = "check the signatures of Debian's archive";
-            return Err(failed(attempted, format!("there is no {KEYRING}"), advice));
+            return Err(describe_failure(attempted, format!("there is no {KEYRING}"), advice));
         }
         for folder in ["lists/partial", "cache/archives/partial", "archives", "parts"] {
             let path = apt.folder.join(folder);
@@ -89,7 +89,7 @@ impl Apt {
         let newest = fitting.max_by(|one, other| by_numbers(one, other));
         newest.map(str::to_owned).ok_or_else(|| {
             let advice = "; its series may have left the archive";
-            failed(&format!("find a package {begins}*{ends}"), "its suites have none", advice)
+            describe_failure(&format!("find a package {begins}*{ends}"), "its suites have none", advice)
         })
     }
 
@@ -107,7 +107,7 @@ impl Apt {
         // 'http://..' name_version_amd64.deb bytes SHA256:..
         let words: Vec<&str> = said.split_whitespace().collect();
         let [_, name, bytes, ..] = words[..] else {
-            return Err(failed(&attempted, format!("apt-get says {said:?}"), ""));
+            return Err(describe_failure(&attempted, format!("apt-get says {said:?}"), ""));
         };
         Ok((name.to_owned(), bytes.parse().unwrap_or(0)))
     }
@@ -157,7 +157,7 @@ fn mirror() -> Result<String, TestbedError> {
     let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
     mirror_among(&text).ok_or_else(|| {
         let advice = format!("; set {MIRROR_VARIABLE} to a mirror (www.debian.org/mirror/list)");
-        failed("find Debian's archive", "apt of this machine uses none", &advice)
+        describe_failure("find Debian's archive", "apt of this machine uses none", &advice)
     })
 }
 

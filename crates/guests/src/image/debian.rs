@@ -5,7 +5,7 @@
 use crate::image::apt::Apt;
 use crate::image::archive::Archive;
 use crate::image::{Image, cache, files_below, is_newest};
-use crate::{ImageInfo, Step, failed};
+use crate::{ImageInfo, Step, describe_failure};
 use stacklab_model::Mechanism;
 use stacklab_testbed::{LOADER, TestbedError};
 use std::collections::BTreeMap;
@@ -32,7 +32,8 @@ pub(crate) fn make_kernel(
         return Ok(None);
     }
     apt.unpack(&image, &unpacked, step)?;
-    let step_failed = |what: &str, reason: io::Error| failed(&format!("{what} of {image}"), reason, "");
+    let step_failed =
+        |what: &str, reason: io::Error| describe_failure(&format!("{what} of {image}"), reason, "");
     // Newer kernels have their kernel and modules in separate packages, on which the package of this name depends.
     if kernel_in(&unpacked).is_err() {
         for part in ["linux-binary", "linux-modules"] {
@@ -100,7 +101,7 @@ pub(crate) fn make_uml(
     apt.unpack(UML_PACKAGE, &unpacked, step)?;
     apt.unpack("libc6", &unpacked, step)?;
     let attempted = format!("find the kernel of {UML_PACKAGE} {version}");
-    place(&unpacked, into).map_err(|reason| failed(&attempted, reason, ""))?;
+    place(&unpacked, into).map_err(|reason| describe_failure(&attempted, reason, ""))?;
     // 7.2um1+b1: the kernel's version, then Debian's.
     let release = version.split("um").next().unwrap_or(&version).to_owned();
     Ok(Some(ImageInfo { version: release, source, jool: None, packed }))

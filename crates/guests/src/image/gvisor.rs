@@ -2,7 +2,7 @@
 
 use crate::command::run_slowly;
 use crate::image::{Image, cache, is_newest};
-use crate::{ImageInfo, Step, failed, run};
+use crate::{ImageInfo, Step, describe_failure, run};
 use stacklab_testbed::{TestbedError, program_in_path};
 use std::fs;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn version_of(runsc: &Path) -> Result<String, TestbedError> {
     let first = said.lines().next().unwrap_or_default();
     let known = first.trim_start_matches("runsc version ").trim();
     if known.is_empty() {
-        return Err(failed("ask runsc for its version", format!("it says {said:?}"), ""));
+        return Err(describe_failure("ask runsc for its version", format!("it says {said:?}"), ""));
     }
     Ok(known.to_owned())
 }

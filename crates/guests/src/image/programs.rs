@@ -6,7 +6,7 @@ use crate::command::run_slowly;
 use crate::image::apt::Apt;
 use crate::image::archive::Archive;
 use crate::image::debian::modules_into;
-use crate::{Step, failed, run};
+use crate::{Step, describe_failure, run};
 use stacklab_testbed::mechanism::translate::JOOL_FOLDER;
 use stacklab_testbed::{LOADER, TestbedError};
 use stacklab_wifi::{FOLDER, VERSIONS};
@@ -130,7 +130,7 @@ fn libraries(folder: &Path, package: &str, program: &Path) -> Result<Vec<PathBuf
     let listed = run(list, &attempted, "")?;
     within(folder, &listed).map_err(|library| {
         let reason = format!("{library} is in none of the packages that are fetched");
-        failed(&attempted, reason, "")
+        describe_failure(&attempted, reason, "")
     })
 }
 

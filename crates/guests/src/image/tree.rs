@@ -6,7 +6,7 @@ use crate::image::apt::Apt;
 use crate::image::archive::Archive;
 use crate::image::cache;
 use crate::image::programs::{WIFI_ARCHIVE, pack_jool, pack_wifi};
-use crate::{ImageInfo, Step, failed, run};
+use crate::{ImageInfo, Step, describe_failure, run};
 use stacklab_model::System;
 use stacklab_testbed::TestbedError;
 use stacklab_testbed::kernel::cpus::allowed;
@@ -52,7 +52,7 @@ pub(super) fn make(
     if let Some(tree) = source {
         let built = Build { tree: find_absolute(tree)?, out: kept };
         let version = built.build(step)?;
-        built.preloaded(into)?;
+        built.compile_preloads(into)?;
         let placed = built.place(into).and_then(|()| write_empty(&into.join(MODULES)));
         placed.and_then(|()| remove(&unpacked)).map_err(TestbedError::file(into))?;
         return Ok(ImageInfo {
@@ -67,7 +67,7 @@ pub(super) fn make(
     let origin = debians(&apt, &unpacked, &built.tree, step)?;
     let version = built.build(step)?;
     built.place(into).map_err(TestbedError::file(into))?;
-    built.preloaded(into)?;
+    built.compile_preloads(into)?;
     let jool = pack_jool(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
     // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
     // from a tree under this name, which another source cannot use.
@@ -116,7 +116,11 @@ impl Build {
         let config = self.out.join(".config");
         let has = fs::read_to_string(&config).map_err(TestbedError::file(&config))?;
         if let Some(missing) = first_missing(CONFIG, &NOT_EVERYWHERE, &has) {
-            return Err(failed(&attempted, format!("it cannot have {missing}"), "; take a newer kernel"));
+            return Err(describe_failure(
+                &attempted,
+                format!("it cannot have {missing}"),
+                "; take a newer kernel",
+            ));
         }
         let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
         step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
@@ -141,7 +145,7 @@ impl Build {
         fs::create_dir(into.join("lib"))
     }
 
-    fn preloaded(&self, into: &Path) -> Result<(), TestbedError> {
+    fn compile_preloads(&self, into: &Path) -> Result<(), TestbedError> {
         for (library, text) in PRELOADED {
             let source = self.out.join("preloaded.c");
             fs::write(&source, text).map_err(TestbedError::file(&source))?;

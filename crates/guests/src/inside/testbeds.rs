@@ -26,7 +26,7 @@ const PROGRAM: &str = "/proc/self/exe";
 /// The greeting of a guest, its streams, and what was built, which ends when dropped.
 type Built = (Greeting, Vec<Streams>, Box<dyn Any>);
 
-pub(crate) fn build_routed(role: &HostedRole) -> Result<Built, TestbedError> {
+pub(crate) fn build_routed_testbeds(role: &HostedRole) -> Result<Built, TestbedError> {
     let (mut all, mut streams, mut carried): (Vec<Routed>, _, _) = (Vec::new(), Vec::new(), Vec::new());
     // Kernels before 5.16 have one such setting for all namespaces, shown only in this initial one.
     let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
@@ -87,7 +87,7 @@ pub(crate) fn build_wifi(role: &WifiRole) -> Result<Built, TestbedError> {
     let answers = answering("medium", move |question, out| match question {
         MediumQuestion::Report => write_message(out, &medium.report()),
         MediumQuestion::Used(sets) => {
-            write_message(out, &sets.iter().map(|windows| medium.used(windows)).collect::<Vec<_>>())
+            write_message(out, &sets.iter().map(|windows| medium.find_use(windows)).collect::<Vec<_>>())
         }
     });
     streams.push(answers.attempt("report on the medium").at(Node::AccessPoint)?);

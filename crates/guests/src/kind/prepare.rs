@@ -25,11 +25,11 @@ pub fn prepare(
     others: &[PathBuf],
     folder: &Workdir,
 ) -> Result<Option<Box<dyn Guest>>, TestbedError> {
-    Ok(prepared(system, program, others, folder)?.map(|guest| Box::new(guest) as Box<dyn Guest>))
+    Ok(prepare_for_any_role(system, program, others, folder)?.map(|guest| Box::new(guest) as Box<dyn Guest>))
 }
 
 /// As [`prepare`]: a guest that takes any role.
-pub(crate) fn prepared(
+pub(crate) fn prepare_for_any_role(
     system: &System,
     program: &Path,
     others: &[PathBuf],

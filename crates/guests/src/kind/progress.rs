@@ -53,7 +53,7 @@ fn count_lines(console: &[u8]) -> usize {
 }
 
 /// The progress of a guest for which somebody waits.
-pub(crate) struct Progress {
+pub(crate) struct BootProgress {
     patience: Duration,
     began: Instant,
     looked: Option<Instant>,
@@ -62,11 +62,11 @@ pub(crate) struct Progress {
     last: (Instant, Seen),
 }
 
-impl Progress {
+impl BootProgress {
     /// `patience` is enough on a machine with a free processor.
     pub(crate) fn new(patience: Duration) -> Self {
         let began = Instant::now();
-        Progress { patience, began, looked: None, first: None, last: (began, Seen::default()) }
+        BootProgress { patience, began, looked: None, first: None, last: (began, Seen::default()) }
     }
 
     /// An error if it is no longer worth waiting: why. Looks at the guest every second.
@@ -130,7 +130,7 @@ mod tests {
 
     /// The second at which waiting ends, for what is seen at each second.
     fn find_end(seen: impl Fn(u64) -> Seen) -> Option<(u64, String)> {
-        let mut progress = Progress::new(IDLE_TIME);
+        let mut progress = BootProgress::new(IDLE_TIME);
         let began = progress.began;
         (0..2000).find_map(|second| {
             let checked = progress.check(began + Duration::from_secs(second), || seen(second));
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_boots_slowly_has_ten_minutes_more() {
-        let mut progress = Progress::new(Duration::from_secs(300));
+        let mut progress = BootProgress::new(Duration::from_secs(300));
         let began = progress.began;
         let end = (0..3000).find(|second| {
             let now = began + Duration::from_secs(*second);

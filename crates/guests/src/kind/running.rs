@@ -2,7 +2,7 @@
 
 use crate::command::is_interrupted;
 use crate::inside::protocol::read_line;
-use crate::kind::progress::{Progress, Seen};
+use crate::kind::progress::{BootProgress, Seen};
 use crate::{Greeting, GuestRole};
 use stacklab_testbed::{
     Attachment, Attempt, Fault, Guest, GuestSpec, PathRole, Process, RunningGuest, Streams, Ticks,
@@ -55,7 +55,7 @@ pub(crate) struct Running {
 impl Running {
     /// Waits until a guest that hosts testbeds has built them. Returns its greeting, which describes them, and its
     /// channel as two streams: one to read from and one to write to.
-    pub(crate) fn meet_hosted(&mut self) -> Result<(Greeting, Answers<UnixStream>, UnixStream), Fault> {
+    pub(crate) fn meet_testbeds(&mut self) -> Result<(Greeting, Answers<UnixStream>, UnixStream), Fault> {
         let greeting = self.take_role()?;
         let (greeting, channel) =
             greeting.zip(self.channel.take()).ok_or("it has no channel").attempt("meet it")?;
@@ -113,7 +113,7 @@ impl Running {
     /// processors.
     fn hear(&mut self, mut stream: &UnixStream, patience: Duration) -> io::Result<Greeting> {
         const POLL_INTERVAL: Duration = Duration::from_millis(200);
-        let mut progress = Progress::new(patience);
+        let mut progress = BootProgress::new(patience);
         stream.set_read_timeout(Some(POLL_INTERVAL))?;
         loop {
             let line = read_line(&mut stream, POLL_INTERVAL, || {

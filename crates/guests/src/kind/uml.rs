@@ -62,7 +62,7 @@ impl Uml {
 
     /// The libraries that the kernel has preloaded, as the loader reads them: one that answers its getrandom from a
     /// seed, in virtual time, and one for processors with more state than it knows, if the image has it.
-    fn preloaded(&self, role: &GuestRole) -> OsString {
+    fn list_preloads(&self, role: &GuestRole) -> OsString {
         let [seeded, xstate] = [SEEDED, XSTATE].map(|library| self.image.file(library).into_os_string());
         let is_virtual = role.wifi().is_some_and(WifiRole::is_virtual);
         let libraries = [is_virtual.then_some(&*seeded), Path::new(&xstate).exists().then_some(&*xstate)];
@@ -123,7 +123,7 @@ impl Boot for Uml {
             // at the end.
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
             .env("LD_LIBRARY_PATH", &libraries)
-            .env("LD_PRELOAD", self.preloaded(&role))
+            .env("LD_PRELOAD", self.list_preloads(&role))
             .env("TMPDIR", spec.folder)
             .stdin(OwnedFd::from(its))
             .stdout(log)

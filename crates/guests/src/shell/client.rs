@@ -1,7 +1,7 @@
 //! The client that enters a host: sends the user's input to the command, and prints its output. And the holder of the
 //! testbed, which relays messages between the clients and the guest.
 
-use crate::shell::{Ask, Bytes, ClientFrame, GuestFrame, MAX_COMMANDS, Order, PART, Window};
+use crate::shell::{Ask, Bytes, ClientFrame, CommandRequest, GuestFrame, MAX_COMMANDS, PART, Window};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
@@ -35,7 +35,7 @@ pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str
     let shown = terminal();
     let raw = shown.map(|_| Raw::new()).transpose()?;
     let out = Arc::new(Mutex::new(holder.try_clone()?));
-    say(&out, &Ask::Run(Order { host, command, folder, environment, terminal: shown }))?;
+    say(&out, &Ask::Run(CommandRequest { host, command, folder, environment, terminal: shown }))?;
     let typed = Arc::clone(&out);
     thread::spawn(move || pass_on_input(&typed));
     if let Some(mut shown) = shown {
@@ -76,7 +76,7 @@ pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<
     let command = command.iter().map(|word| (*word).to_owned()).collect();
     let folder = folder();
     let environment = environment().collect();
-    say(&holder, &Ask::Run(Order { host, command, folder, environment, terminal: None }))?;
+    say(&holder, &Ask::Run(CommandRequest { host, command, folder, environment, terminal: None }))?;
     // A holder that refuses the command states the reason and closes the connection.
     let _ = say(&holder, &Ask::InputEnds);
     let from = holder.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;

@@ -1,6 +1,6 @@
 //! The guest's side of `stacklab lab enter`: runs commands on the guest's hosts.
 
-use crate::shell::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window};
+use crate::shell::{Ask, Bytes, ClientFrame, CommandRequest, GuestFrame, Window};
 use nix::sys::signal::Signal;
 use stacklab_model::printable_text;
 use stacklab_testbed::kernel::sys::{
@@ -41,7 +41,7 @@ pub(crate) fn serve(count: usize, hosts: &[u32]) -> io::Result<Vec<Streams>> {
 
 fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
     let out = Arc::new(Mutex::new(stream.try_clone()?));
-    let mut running: Option<Running> = None;
+    let mut running: Option<RunningCommand> = None;
     let mut heard = Vec::new();
     for line in BufReader::new(stream).lines() {
         let line = line?;
@@ -50,7 +50,7 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
             other => {
                 heard.clear();
                 match other {
-                    Ok(_) => running.take().map_or(Ok(()), Running::hang_up)?,
+                    Ok(_) => running.take().map_or(Ok(()), RunningCommand::hang_up)?,
                     Err(_) => refuse(&out, line.as_bytes(), running.take())?,
                 }
                 continue;
@@ -63,7 +63,7 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
                 continue;
             };
             match (ask, &mut running) {
-                (Ask::Run(order), _) => match Running::start(&order, hosts, &out) {
+                (Ask::Run(order), _) => match RunningCommand::start(&order, hosts, &out) {
                     Ok(started) => running = Some(started),
                     Err(error) => {
                         tell(&out, &GuestFrame::Failed(format!("{}: {error}", order.command.join(" "))));
@@ -90,7 +90,7 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
 }
 
 /// Answers a line that is not a message of this version with its beginning, and ends the command.
-fn refuse(out: &Out, line: &[u8], running: Option<Running>) -> io::Result<()> {
+fn refuse(out: &Out, line: &[u8], running: Option<RunningCommand>) -> io::Result<()> {
     let line = String::from_utf8_lossy(line);
     let beginning: String = printable_text(line.trim_end()).chars().take(SHOWN).collect();
     let text = format!("this guest does not understand `{beginning}`");
@@ -109,7 +109,7 @@ fn tell(out: &Out, what: &GuestFrame) {
     let _ = write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
 }
 
-struct Running {
+struct RunningCommand {
     pid: u32,
     ended: Arc<AtomicBool>,
     /// Its input, and `None` for an acknowledgement once it has what came before. A thread writes it: the command may
@@ -118,8 +118,8 @@ struct Running {
     terminal: Option<File>,
 }
 
-impl Running {
-    fn start(order: &Order, hosts: &[u32], out: &Out) -> io::Result<Self> {
+impl RunningCommand {
+    fn start(order: &CommandRequest, hosts: &[u32], out: &Out) -> io::Result<Self> {
         let host = hosts.get(order.host).ok_or_else(|| io::Error::other("there is no such host"))?;
         let mut command = Command::new("/proc/self/exe");
         command.args(["lab", "inside", &host.to_string()]).arg(&order.folder).arg("--").args(&order.command);
@@ -174,7 +174,7 @@ impl Running {
             }
             tell(&out, &code.map_or_else(|error| GuestFrame::Failed(error.to_string()), GuestFrame::Ended));
         });
-        Ok(Running { pid, ended, input: Some(input), terminal })
+        Ok(RunningCommand { pid, ended, input: Some(input), terminal })
     }
 
     /// Ends the command with a hangup, as when its terminal closes. Kills it if it does not end.
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_host_that_is_not_there_is_said() {
         let (mut to, mut hear) = stream();
-        let order = Order {
+        let order = CommandRequest {
             host: 4,
             command: vec!["true".into()],
             folder: "/".into(),
@@ -262,7 +262,7 @@ mod tests {
     fn a_command_whose_client_is_not_understood_is_ended() {
         let (own, its) = UnixStream::pair().unwrap();
         let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
-        let running = Running { pid: child.id(), ended: Arc::default(), input: None, terminal: None };
+        let running = RunningCommand { pid: child.id(), ended: Arc::default(), input: None, terminal: None };
         let out = Arc::new(Mutex::new(its.try_clone().unwrap()));
         refuse(&out, b"?\n", Some(running)).unwrap();
         assert!(!child.wait().unwrap().success());

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum DitgLine {
     Version,
     Flow,
     End,
@@ -19,29 +19,29 @@ enum Kind {
     Known,
 }
 
-const LINES: &Forms<Kind> = &[
-    (Kind::Version, "ITGDec version {version} {..}"),
-    (Kind::Known, "Compile-time options: {..}"),
-    (Kind::Known, "------------------------------{..}"),
-    (Kind::Known, "______________________________{..}"),
-    (Kind::Flow, "Flow number: {n}"),
-    (Kind::End, "From {end}"),
-    (Kind::End, "To {end}"),
-    (Kind::Total, "**************** TOTAL RESULTS ******************"),
-    (Kind::Figure("Total time"), "Total time = {figure} s"),
-    (Kind::Figure("Total packets"), "Total packets = {figure}"),
-    (Kind::Figure("Average delay"), "Average delay = {figure} s"),
-    (Kind::Figure("Average jitter"), "Average jitter = {figure} s"),
-    (Kind::Figure("Bytes received"), "Bytes received = {figure}"),
-    (Kind::Figure("Average bitrate"), "Average bitrate = {figure} Kbit/s"),
-    (Kind::Figure("Packets dropped"), "Packets dropped = {figure} ({n} %)"),
-    (Kind::Known, "Minimum delay = {n} s"),
-    (Kind::Known, "Maximum delay = {n} s"),
-    (Kind::Known, "Delay standard deviation = {n} s"),
-    (Kind::Known, "Average packet rate = {n} pkt/s"),
-    (Kind::Known, "Average loss-burst size = {n} pkt"),
-    (Kind::Known, "Number of flows = {n}"),
-    (Kind::Known, "Error lines = {n}"),
+const LINES: &Forms<DitgLine> = &[
+    (DitgLine::Version, "ITGDec version {version} {..}"),
+    (DitgLine::Known, "Compile-time options: {..}"),
+    (DitgLine::Known, "------------------------------{..}"),
+    (DitgLine::Known, "______________________________{..}"),
+    (DitgLine::Flow, "Flow number: {n}"),
+    (DitgLine::End, "From {end}"),
+    (DitgLine::End, "To {end}"),
+    (DitgLine::Total, "**************** TOTAL RESULTS ******************"),
+    (DitgLine::Figure("Total time"), "Total time = {figure} s"),
+    (DitgLine::Figure("Total packets"), "Total packets = {figure}"),
+    (DitgLine::Figure("Average delay"), "Average delay = {figure} s"),
+    (DitgLine::Figure("Average jitter"), "Average jitter = {figure} s"),
+    (DitgLine::Figure("Bytes received"), "Bytes received = {figure}"),
+    (DitgLine::Figure("Average bitrate"), "Average bitrate = {figure} Kbit/s"),
+    (DitgLine::Figure("Packets dropped"), "Packets dropped = {figure} ({n} %)"),
+    (DitgLine::Known, "Minimum delay = {n} s"),
+    (DitgLine::Known, "Maximum delay = {n} s"),
+    (DitgLine::Known, "Delay standard deviation = {n} s"),
+    (DitgLine::Known, "Average packet rate = {n} pkt/s"),
+    (DitgLine::Known, "Average loss-burst size = {n} pkt"),
+    (DitgLine::Known, "Number of flows = {n}"),
+    (DitgLine::Known, "Error lines = {n}"),
 ];
 
 /// Why an output that does not end is not read.
@@ -66,31 +66,31 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let flow = flows.last_mut().filter(|_| !has_totals);
         match (find(LINES, line.trim()), flow) {
-            (Some((Kind::Version, _)), Some(_)) => {
+            (Some((DitgLine::Version, _)), Some(_)) => {
                 return Err(ImportError::of_line(place, NO_TOTALS));
             }
             // The outputs of several runs of ITGDec.
-            (Some((Kind::Version, fields)), _) => {
+            (Some((DitgLine::Version, fields)), _) => {
                 version = Some(fields.text("version").to_owned());
                 has_totals = false;
             }
-            (Some((Kind::Flow, _)), _) if has_totals => {
+            (Some((DitgLine::Flow, _)), _) if has_totals => {
                 return Err(ImportError::of_line(
                     place,
                     "a flow behind the total results, which are the end",
                 ));
             }
-            (Some((Kind::Flow, _)), _) => {
+            (Some((DitgLine::Flow, _)), _) => {
                 ImportError::too_many(flows.len(), place)?;
                 flows.push(Flow { place, ..Flow::default() });
             }
-            (Some((Kind::Total, _)), _) => has_totals = true,
-            (Some((Kind::Known, _)), _) => {}
-            (Some((Kind::End, fields)), Some(flow)) => {
+            (Some((DitgLine::Total, _)), _) => has_totals = true,
+            (Some((DitgLine::Known, _)), _) => {}
+            (Some((DitgLine::End, fields)), Some(flow)) => {
                 let end = fields.text("end");
                 flow.ends.push(end.rsplit_once(':').map_or(end, |(address, _)| address));
             }
-            (Some((Kind::Figure(name), fields)), Some(flow)) => {
+            (Some((DitgLine::Figure(name), fields)), Some(flow)) => {
                 flow.figures.insert(name, fields.text("figure"));
             }
             (None, Some(flow)) => {

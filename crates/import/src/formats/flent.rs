@@ -1,6 +1,6 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
-use super::flent_streams::{Stream, describe_unknown, figures, find_difference};
+use super::flent_streams::{FlentStream, describe_unknown, figures, find_difference};
 use crate::json::{Json, documents};
 use crate::test::{
     Format, Identity, Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size,
@@ -41,7 +41,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     let times = figures(&document["x_values"]);
-    let all: Vec<&Stream<'_>> = up.iter().chain(&down).collect();
+    let all: Vec<&FlentStream<'_>> = up.iter().chain(&down).collect();
     match unknown.map(describe_unknown).or_else(|| find_difference(&all)) {
         Some(reason) => left_out.push(reason),
         None if all.is_empty() => {}
@@ -70,9 +70,9 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 /// The series of a file by what they are of.
 #[derive(Default)]
 struct Kinds<'a> {
-    up: Vec<Stream<'a>>,
-    down: Vec<Stream<'a>>,
-    pings: Vec<Stream<'a>>,
+    up: Vec<FlentStream<'a>>,
+    down: Vec<FlentStream<'a>>,
+    pings: Vec<FlentStream<'a>>,
     /// Those that are computed of others.
     computed: Vec<&'a str>,
     /// A series of TCP whose direction is not known.
@@ -83,7 +83,7 @@ struct Kinds<'a> {
 fn sort_series<'a>(meta: &'a Json, results: &'a Json, left_out: &mut Vec<String>) -> Kinds<'a> {
     let mut kinds = Kinds::default();
     for (name, series) in results.fields() {
-        let stream = Stream { name, series, meta: &meta["SERIES_META"][name] };
+        let stream = FlentStream { name, series, meta: &meta["SERIES_META"][name] };
         match name.as_str() {
             name if stream.comes_from_others() => kinds.computed.push(name),
             name if name.starts_with("TCP") && stream.is_of_other_tool() => kinds.unknown = Some(name),
@@ -129,7 +129,7 @@ fn identity(meta: &Json, number: usize) -> Option<Identity> {
 }
 
 /// A test with what the file says of all, and the family of this stream of it.
-fn begun(meta: &Json, probe: Probe, transport: Transport, stream: &Stream<'_>) -> ToolTest {
+fn begun(meta: &Json, probe: Probe, transport: Transport, stream: &FlentStream<'_>) -> ToolTest {
     let mut test = ToolTest::new(probe);
     test.transport = Some(transport);
     test.family = stream.family().or(family_of_version(meta.number("IP_VERSION")));
@@ -141,7 +141,7 @@ fn begun(meta: &Json, probe: Probe, transport: Transport, stream: &Stream<'_>) -
 }
 
 /// UDP: irtt sends on a schedule, netperf after each answer.
-fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
+fn round_trips(meta: &Json, stream: &FlentStream<'_>) -> ToolTest {
     let (probe, median, average) = match stream.meta.text("RUNNER") {
         Some("IrttRunner") => (Probe::EchoOpenLoop, Metric::RttOpen, Metric::RttOpenMean),
         _ => (Probe::Echo, Metric::Rtt, Metric::RttMean),
@@ -161,7 +161,7 @@ fn round_trips(meta: &Json, stream: &Stream<'_>) -> ToolTest {
 }
 
 /// Streams of one direction: their mean rates, added up.
-fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
+fn stream(meta: &Json, streams: &[FlentStream<'_>], direction: Direction) -> ToolTest {
     let mut test = begun(meta, Probe::Stream, Transport::Tcp, &streams[0]);
     test.direction = direction;
     test.flows = streams.len() as u32;
@@ -179,7 +179,7 @@ fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest
 }
 
 /// Warns of rates that are means of samples, some of which are missing.
-fn warn_missing_samples(test: &mut ToolTest, streams: &[Stream<'_>]) {
+fn warn_missing_samples(test: &mut ToolTest, streams: &[FlentStream<'_>]) {
     for stream in streams {
         let samples = figures(stream.series).len();
         let all = stream.series.items().len();
@@ -195,7 +195,7 @@ fn warn_missing_samples(test: &mut ToolTest, streams: &[Stream<'_>]) {
 
 /// A test with its streams' rates as intervals. Tools print them at the host that started them: the sender of an
 /// upload, the receiver of a download.
-fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest {
+fn series(mut test: ToolTest, times: &[f64], streams: &[FlentStream<'_>]) -> ToolTest {
     if streams.iter().all(|stream| stream.is_in_megabits() && !stream.has_negative_rates()) {
         let flows: Vec<Vec<Part>> = streams.iter().map(|stream| list_parts(stream, times)).collect();
         let role = if test.direction == Direction::Reverse { Role::Receiver } else { Role::Sender };
@@ -205,7 +205,7 @@ fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest
 }
 
 /// The samples of a stream, each up to the time of the next one.
-fn list_parts(stream: &Stream<'_>, times: &[f64]) -> Vec<Part> {
+fn list_parts(stream: &FlentStream<'_>, times: &[f64]) -> Vec<Part> {
     let step = times.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.0);
     let samples = stream.series.items();
     let mut parts = Vec::new();
@@ -218,7 +218,7 @@ fn list_parts(stream: &Stream<'_>, times: &[f64]) -> Vec<Part> {
     parts
 }
 
-fn rate(streams: &[Stream<'_>]) -> Value {
+fn rate(streams: &[FlentStream<'_>]) -> Value {
     if let Some(other) = streams.iter().find(|stream| !stream.is_in_megabits()) {
         let unit = other.meta.text("UNITS").unwrap_or_default().escape_debug();
         return Value::Missing(format!("a stream is in `{unit}`, and only Mbits/s are read"));
@@ -226,6 +226,6 @@ fn rate(streams: &[Stream<'_>]) -> Value {
     if let Some(stream) = streams.iter().find(|stream| stream.has_negative_rates()) {
         return Value::Missing(format!("{} has a rate below 0", stream.name));
     }
-    let means: Option<f64> = streams.iter().map(Stream::rate).sum();
+    let means: Option<f64> = streams.iter().map(FlentStream::rate).sum();
     means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)
 }

@@ -20,13 +20,13 @@ const MIN_DURATION_SHARE: f64 = 0.9;
 const MIN_SHARED_SAMPLES: f64 = 0.75;
 
 /// A stream's rates, and its tool's own figures of the whole.
-pub(super) struct Stream<'a> {
+pub(super) struct FlentStream<'a> {
     pub name: &'a str,
     pub series: &'a Json,
     pub meta: &'a Json,
 }
 
-impl Stream<'_> {
+impl FlentStream<'_> {
     pub(super) fn is_in_megabits(&self) -> bool {
         self.meta.text("UNITS").is_none_or(|unit| unit == "Mbits/s")
     }
@@ -123,7 +123,7 @@ pub(super) fn describe_unknown(name: &str) -> String {
 }
 
 /// Why streams are no flows of one test, if they are not.
-pub(super) fn find_difference(streams: &[&Stream<'_>]) -> Option<String> {
+pub(super) fn find_difference(streams: &[&FlentStream<'_>]) -> Option<String> {
     let (first, others) = streams.split_first()?;
     if let Some(other) = others.iter().find(|other| other.family() != first.family()) {
         return Some(format!(
@@ -139,7 +139,7 @@ pub(super) fn find_difference(streams: &[&Stream<'_>]) -> Option<String> {
 }
 
 /// Whether some streams lasted longer than others, by their tools.
-fn last_differently(streams: &[&Stream<'_>]) -> bool {
+fn last_differently(streams: &[&FlentStream<'_>]) -> bool {
     let mut shortest = f64::INFINITY;
     let mut longest = 0.0_f64;
     for seconds in streams.iter().filter_map(|stream| stream.meta.count("ELAPSED_TIME")) {
@@ -150,7 +150,7 @@ fn last_differently(streams: &[&Stream<'_>]) -> bool {
 }
 
 /// Whether the samples of all streams are at the same time.
-fn run_at_once(streams: &[&Stream<'_>]) -> bool {
+fn run_at_once(streams: &[&FlentStream<'_>]) -> bool {
     let mut from = 0;
     let mut until = usize::MAX;
     let mut longest = 0;

@@ -1,6 +1,6 @@
 //! Whether a document of iperf3 can be read: its counts are numbers, and agree with each other.
 
-use super::iperf3_ways::{Way, or_0};
+use super::iperf3_ways::{DirectionCounts, or_0};
 use crate::json::Json;
 
 /// How much more may have arrived than was sent, for text has three digits.
@@ -43,7 +43,7 @@ fn describe_unreadable(name: &str, field: &str) -> String {
 }
 
 /// What a document says of a direction that cannot all be true; `None` if nothing does.
-pub(super) fn find_contradiction(document: &Json, way: &Way, is_server: bool) -> Option<String> {
+pub(super) fn find_contradiction(document: &Json, way: &DirectionCounts, is_server: bool) -> Option<String> {
     let asked = &document["start"]["test_start"];
     let has = way.streams;
     let named = asked.count("num_streams").filter(|named| *named != f64::from(has));

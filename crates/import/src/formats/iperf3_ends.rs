@@ -1,7 +1,7 @@
 //! Which test a server of iperf3 means that says that a client ended one. In a file it says so at once, and the text
 //! of the test, which it held in a buffer, may follow: then its words stand behind the test before.
 
-use super::iperf3_tests::Test;
+use super::iperf3_tests::Iperf3Test;
 
 /// What a server says of a client: that it has terminated, or unexpectedly closed the connection.
 pub(super) struct ClientEnd<'a> {
@@ -13,7 +13,7 @@ pub(super) struct ClientEnd<'a> {
 }
 
 /// Makes the test that a server means invalid, or both that it may mean. A test without its rows is the one.
-pub(super) fn assign_end<'a>(tests: &mut [Test<'a>], end: &ClientEnd<'a>, left_out: &mut Vec<String>) {
+pub(super) fn assign_end<'a>(tests: &mut [Iperf3Test<'a>], end: &ClientEnd<'a>, left_out: &mut Vec<String>) {
     let error = (end.place, end.said);
     let (before, behind) = tests.split_at_mut(end.tests_before);
     let above = before.last_mut();
@@ -35,7 +35,7 @@ pub(super) fn assign_end<'a>(tests: &mut [Test<'a>], end: &ClientEnd<'a>, left_o
 }
 
 /// Whether a server may mean a test: it has no rows of the whole test, or rows of a test that a client terminated.
-fn may_be_meant(test: &Test, end: &ClientEnd) -> bool {
+fn may_be_meant(test: &Iperf3Test, end: &ClientEnd) -> bool {
     let has_terminated = end.said.contains("terminated") && test.is_complete() != Some(true);
     test.find_missing_rows().is_some() || has_terminated
 }

@@ -8,7 +8,7 @@
 
 use super::iperf_groups::canonical;
 use super::iperf3_checks::{find_contradiction, find_unreadable};
-use super::iperf3_ways::{Way, or_0};
+use super::iperf3_ways::{DirectionCounts, or_0};
 use crate::json::{Documents, Json, Rows, with_rows};
 use crate::test::{
     Format, Identity, MAX_ROWS, PORTS, Part, Side, ToolFile, ToolTest, family, nanoseconds, of_flows,
@@ -176,7 +176,7 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     let is_server = start.get("accepted_connection").is_some();
     test.side = Some(if is_server { Side::Server } else { Side::Client });
     let reverse = asked.is_set("reverse");
-    let mut ways = [Way::default(), Way::default()];
+    let mut ways = [DirectionCounts::default(), DirectionCounts::default()];
     for stream in end["streams"].items() {
         let one = ["udp", "sender", "receiver"].iter().find_map(|name| stream.get(name));
         let sends =
@@ -247,7 +247,7 @@ fn read_part(sum: &Json, sends: bool) -> Option<Part> {
 }
 
 /// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
-fn late_losses(test: &mut ToolTest, end: &Json, way: &Way) {
+fn late_losses(test: &mut ToolTest, end: &Json, way: &DirectionCounts) {
     let Some(sent) = end["sum_sent"].count("packets") else { return };
     let Some(counted) = end["sum_received"].count("packets") else { return };
     if test.direction != Direction::Both && counted > 0.0 && sent > counted {
@@ -273,7 +273,7 @@ struct Said<'a> {
 }
 
 /// What arrived in a direction, Mbit/s.
-fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Value {
+fn throughput(test: &ToolTest, said: &Said<'_>, way: &DirectionCounts, second: bool) -> Value {
     let Said { end, is_server, is_counted } = *said;
     // A client has the receiver's word; a server that sends has none, and writes 0.
     let is_known = !(is_server && way.sends);
@@ -303,7 +303,7 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
     }
 }
 
-fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
+fn figures(test: &mut ToolTest, said: &Said<'_>, way: &DirectionCounts) {
     let Said { end, is_server, .. } = *said;
     if test.direction != Direction::Both {
         test.set(Metric::CpuGeneratorSender, read_cpu_time(said, way.sends));

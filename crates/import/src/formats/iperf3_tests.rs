@@ -1,7 +1,7 @@
 //! A test of iperf3 as its text has it, and as the document that `-J` would have written.
 
 use super::forms::{Fields, find, not_understood};
-use super::iperf3_lines::{End, Kind, ROWS};
+use super::iperf3_lines::{Iperf3Line, ROWS, RowOwner};
 use crate::formats::iperf3_json;
 use crate::json::{self, Json};
 use crate::test::ToolTest;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-pub(super) struct Test<'a> {
+pub(super) struct Iperf3Test<'a> {
     line: usize,
     pub(super) is_server: bool,
     is_reverse: bool,
@@ -34,7 +34,7 @@ pub(super) struct Test<'a> {
     size: Option<f64>,
     /// User and all CPU time in per cent, of this host and of the other.
     cpu: Option<[[f64; 2]; 2]>,
-    streams: BTreeMap<&'a str, Stream>,
+    streams: BTreeMap<&'a str, Iperf3Stream>,
     /// The line of an error within it, and the error.
     pub(super) error: Option<(usize, &'a str)>,
     /// The line of an error that stands before its begin, and the error.
@@ -45,20 +45,20 @@ pub(super) struct Test<'a> {
 }
 
 #[derive(Default)]
-pub(super) struct Stream {
+pub(super) struct Iperf3Stream {
     /// Whether this host sends; only tests of both directions say it.
     sends: Option<bool>,
-    sender: Option<Row>,
-    receiver: Option<Row>,
+    sender: Option<RowFigures>,
+    receiver: Option<RowFigures>,
     /// Of UDP before 3.7: one row, whose bytes are those sent and whose losses are the receiver's.
-    only: Option<Row>,
+    only: Option<RowFigures>,
     late: f64,
     /// Whether its begin was left out (`-O`).
     has_omitted: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Row {
+struct RowFigures {
     seconds: f64,
     bits_per_second: f64,
     retransmits: Option<f64>,
@@ -66,9 +66,9 @@ struct Row {
     udp: Option<[f64; 3]>,
 }
 
-impl<'a> Test<'a> {
+impl<'a> Iperf3Test<'a> {
     pub(super) fn begin(line: usize, is_server: bool, early: Option<(usize, &'a str)>) -> Self {
-        Test { line, is_server, early, ..Test::default() }
+        Iperf3Test { line, is_server, early, ..Iperf3Test::default() }
     }
 
     /// Leaves it out for a reason; the first one counts.
@@ -82,34 +82,36 @@ impl<'a> Test<'a> {
     }
 
     /// Takes what a line says of a test.
-    pub(super) fn read_line(&mut self, kind: Kind, fields: &Fields<'a>, place: usize, line: &str) {
+    pub(super) fn read_line(&mut self, kind: Iperf3Line, fields: &Fields<'a>, place: usize, line: &str) {
         let id = fields.text("id");
         match kind {
-            Kind::Dashes => self.is_behind_dashes = true,
-            Kind::Reverse => self.is_reverse = true,
-            Kind::UdpHeading => self.is_udp = true,
-            Kind::Cookie => self.cookie = Some(fields.text("cookie")),
-            Kind::File => self.is_of_file = true,
-            Kind::Setting => {
+            Iperf3Line::Dashes => self.is_behind_dashes = true,
+            Iperf3Line::Reverse => self.is_reverse = true,
+            Iperf3Line::UdpHeading => self.is_udp = true,
+            Iperf3Line::Cookie => self.cookie = Some(fields.text("cookie")),
+            Iperf3Line::File => self.is_of_file = true,
+            Iperf3Line::Setting => {
                 self.flows = number(fields.text("flows"));
                 self.protocol = Some(fields.text("protocol"));
                 self.size = fields.number("size");
                 self.asked_seconds = fields.number("seconds");
             }
-            Kind::Cpu => {
+            Iperf3Line::Cpu => {
                 let percents =
                     ["user", "all", "remote_user", "remote_all"].map(|name| number(fields.text(name)));
                 if let [Some(user), Some(all), Some(remote_user), Some(remote_all)] = percents {
                     self.cpu = Some([[user, all], [remote_user, remote_all]]);
                 }
             }
-            Kind::Connection => {
+            Iperf3Line::Connection => {
                 self.connections.push(["local", "port", "peer", "peer_port"].map(|name| fields.text(name)));
-                self.streams.insert(id, Stream::default());
+                self.streams.insert(id, Iperf3Stream::default());
             }
-            Kind::Late if id == "SUM" => self.late = self.late.max(fields.number("late").unwrap_or(0.0)),
-            Kind::Row if id == "SUM" => {}
-            Kind::Row | Kind::Late => {
+            Iperf3Line::Late if id == "SUM" => {
+                self.late = self.late.max(fields.number("late").unwrap_or(0.0))
+            }
+            Iperf3Line::Row if id == "SUM" => {}
+            Iperf3Line::Row | Iperf3Line::Late => {
                 let is_behind_dashes = self.is_behind_dashes;
                 let Some(stream) = self.streams.get_mut(id) else {
                     self.leave_out(format!("line {}: connection {id} was not begun", place + 1));
@@ -209,7 +211,7 @@ fn is_rate_precise(row: &Fields) -> bool {
     is_precise(row.text("rate")) || row.bytes() == Some(0.0) && is_precise(row.text("bytes"))
 }
 
-impl Stream {
+impl Iperf3Stream {
     /// Whether it has rows of the whole test from its sender and from its receiver.
     fn rows(&self) -> [bool; 2] {
         [self.sender.is_some(), self.receiver.is_some()]
@@ -225,20 +227,20 @@ impl Stream {
         };
         let udp = more.number("jitter").zip(more.number("lost")).zip(more.number("all"));
         let udp = udp.map(|((jitter, lost), all)| [jitter, lost, all]);
-        let row = Some(Row { seconds, bits_per_second, retransmits: more.number("retries"), udp });
+        let row = Some(RowFigures { seconds, bits_per_second, retransmits: more.number("retries"), udp });
         match end {
             _ if !is_behind_dashes || from != 0.0 => {}
-            End::Sender => self.sender = row,
-            End::Receiver => self.receiver = row,
-            End::Unnamed if udp.is_some() => self.only = row,
-            End::Unnamed | End::Omitted => {}
+            RowOwner::Sender => self.sender = row,
+            RowOwner::Receiver => self.receiver = row,
+            RowOwner::Unnamed if udp.is_some() => self.only = row,
+            RowOwner::Unnamed | RowOwner::Omitted => {}
         }
-        self.has_omitted |= end == End::Omitted;
+        self.has_omitted |= end == RowOwner::Omitted;
         true
     }
 }
 
-impl Row {
+impl RowFigures {
     fn bytes(&self) -> f64 {
         self.bits_per_second * self.seconds / 8.0
     }
@@ -250,8 +252,8 @@ impl Row {
     }
 }
 
-impl Test<'_> {
-    fn sends(&self, stream: &Stream) -> bool {
+impl Iperf3Test<'_> {
+    fn sends(&self, stream: &Iperf3Stream) -> bool {
         if let Some(sends) = stream.sends {
             return sends;
         }
@@ -263,7 +265,7 @@ impl Test<'_> {
     }
 
     /// Whether a stream goes from the client to the server.
-    fn is_forward(&self, stream: &Stream) -> bool {
+    fn is_forward(&self, stream: &Iperf3Stream) -> bool {
         self.sends(stream) != self.is_server
     }
 
@@ -313,7 +315,7 @@ impl Test<'_> {
     }
 
     /// The sum of datagrams in one direction, or in all if there is only one; `None` if a stream has no such row.
-    fn sum_rows(&self, is_forward: bool, row_of: fn(&Stream) -> Option<Row>) -> Option<Value> {
+    fn sum_rows(&self, is_forward: bool, row_of: fn(&Iperf3Stream) -> Option<RowFigures>) -> Option<Value> {
         if !self.is_udp {
             return None;
         }
@@ -327,11 +329,11 @@ impl Test<'_> {
         }
         let packets: f64 = rows.iter().filter_map(|row| row.udp).map(|[_, _, all]| all).sum();
         let seconds = rows.iter().map(|row| row.seconds).fold(0.0, f64::max);
-        let bytes: f64 = rows.iter().map(Row::bytes).sum();
+        let bytes: f64 = rows.iter().map(RowFigures::bytes).sum();
         Some(json!({ "start": 0.0, "end": seconds, "bytes": bytes, "packets": packets }))
     }
 
-    fn stream(&self, stream: &Stream) -> Value {
+    fn stream(&self, stream: &Iperf3Stream) -> Value {
         let sends = self.sends(stream);
         let mut found = json!({});
         if self.is_of_file {
@@ -352,6 +354,6 @@ impl Test<'_> {
     }
 }
 
-fn counts_bits(row: Option<Row>) -> bool {
+fn counts_bits(row: Option<RowFigures>) -> bool {
     row.is_some_and(|row| row.bits_per_second > 0.0)
 }

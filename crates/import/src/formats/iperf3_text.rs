@@ -3,8 +3,8 @@
 
 use super::forms::{CUT, Unread, begin, cut_line, find, not_understood};
 use super::iperf3_ends::{ClientEnd, assign_end};
-use super::iperf3_lines::{Kind, LINES};
-use super::iperf3_tests::Test;
+use super::iperf3_lines::{Iperf3Line, LINES};
+use super::iperf3_tests::Iperf3Test;
 use crate::test::{Format, ToolFile};
 use crate::value::ImportError;
 
@@ -14,7 +14,7 @@ pub(crate) fn is_text(text: &str) -> bool {
 }
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut reader = Reader::default();
+    let mut reader = Iperf3TextReader::default();
     let cut = cut_line(text);
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         if cut == Some(place) && line.trim_start().starts_with('[') {
@@ -30,7 +30,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     reader.pass_over_pending();
     reader.tell_early(None);
-    let Reader { mut tests, version, mut left_out, unread, ended, .. } = reader;
+    let Iperf3TextReader { mut tests, version, mut left_out, unread, ended, .. } = reader;
     for end in &ended {
         assign_end(&mut tests, end, &mut left_out);
     }
@@ -46,8 +46,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
-    tests: Vec<Test<'a>>,
+struct Iperf3TextReader<'a> {
+    tests: Vec<Iperf3Test<'a>>,
     version: Option<String>,
     is_in_server_output: bool,
     is_in_server_document: bool,
@@ -63,11 +63,11 @@ struct Reader<'a> {
     unread: Unread<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Iperf3TextReader<'a> {
     fn read_line(&mut self, place: usize, line: &'a str) -> Result<(), String> {
         let found = find(LINES, line);
         if self.is_in_server_output {
-            let is_over = matches!(found, Some((Kind::Client | Kind::Done, _)));
+            let is_over = matches!(found, Some((Iperf3Line::Client | Iperf3Line::Done, _)));
             self.is_in_server_output = !is_over;
             if !is_over {
                 return Ok(());
@@ -77,28 +77,28 @@ impl<'a> Reader<'a> {
             self.is_in_exchange = line != "}";
             return Ok(());
         }
-        self.is_in_exchange = matches!(found, Some((Kind::Exchange, _)));
+        self.is_in_exchange = matches!(found, Some((Iperf3Line::Exchange, _)));
         let Some((kind, fields)) = found else { return self.pass_over(place, line) };
         match kind {
-            Kind::Client | Kind::Server => {
+            Iperf3Line::Client | Iperf3Line::Server => {
                 self.pass_over_pending();
-                let is_server = matches!(kind, Kind::Server);
+                let is_server = matches!(kind, Iperf3Line::Server);
                 let early = if is_server { None } else { self.early.take() };
-                self.tests.push(Test::begin(place, is_server, early));
+                self.tests.push(Iperf3Test::begin(place, is_server, early));
             }
-            Kind::Waiting => {
+            Iperf3Line::Waiting => {
                 self.pass_over_pending();
                 self.end_server_test(fields.number("n"));
             }
-            Kind::Version => self.version = Some(format!("3{}", fields.text("version"))),
-            Kind::ServerOutput => {
+            Iperf3Line::Version => self.version = Some(format!("3{}", fields.text("version"))),
+            Iperf3Line::ServerOutput => {
                 self.is_in_server_document = line == "Server JSON output:";
                 self.is_in_server_output = !self.is_in_server_document;
                 let what = "the server's output of the same test (--get-server-output): it counts once";
                 self.left_out.push(format!("line {}: {what}", place + 1));
             }
-            Kind::Message | Kind::Warning => self.read_message(place, line, fields.text("tail")),
-            Kind::Done => {
+            Iperf3Line::Message | Iperf3Line::Warning => self.read_message(place, line, fields.text("tail")),
+            Iperf3Line::Done => {
                 if let Some(test) = self.tests.last_mut() {
                     test.is_over = true;
                     // A test that was completed has no error: it was of one before.
@@ -107,13 +107,15 @@ impl<'a> Reader<'a> {
                     self.tell_early(None);
                 }
             }
-            Kind::Known | Kind::Exchange => {}
+            Iperf3Line::Known | Iperf3Line::Exchange => {}
             _ => {
                 let Some(test) = self.tests.last_mut().filter(|test| !test.is_over) else {
                     self.pending.push((place, line));
                     return Ok(());
                 };
-                if let (Kind::Row | Kind::Connection, Some((place, line))) = (kind, self.pending.first()) {
+                if let (Iperf3Line::Row | Iperf3Line::Connection, Some((place, line))) =
+                    (kind, self.pending.first())
+                {
                     test.leave_out(not_understood(*place, line));
                     self.pending.clear();
                 }

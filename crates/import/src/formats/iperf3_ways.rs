@@ -5,7 +5,7 @@ use crate::value::Datagrams;
 
 /// The streams of one direction of a test.
 #[derive(Default)]
-pub(super) struct Way {
+pub(super) struct DirectionCounts {
     pub(super) streams: u32,
     /// Streams with counts of the sender, and of the receiver.
     pub(super) senders: u32,
@@ -22,7 +22,7 @@ pub(super) struct Way {
     pub(super) sends: bool,
 }
 
-impl Way {
+impl DirectionCounts {
     /// Adds what both ends counted of a stream.
     pub(super) fn add(&mut self, stream: &Json) {
         self.streams += 1;

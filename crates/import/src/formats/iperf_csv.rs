@@ -3,8 +3,8 @@
 //! zone.
 
 use super::forms::{CUT, cut_line, find};
-use super::iperf_csv_groups::{Row, group_rows, leave_out_both_directions, mark_flows};
-use super::iperf_lines::{Kind, LINES};
+use super::iperf_csv_groups::{IperfCsvRow, group_rows, leave_out_both_directions, mark_flows};
+use super::iperf_lines::{IperfLine, LINES};
 use super::iperf_tests::NO_REPORT;
 use crate::test::{Format, Identity, PORTS, ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{Datagrams, ImportError, number, share_of_losses};
@@ -42,17 +42,17 @@ fn is_text(line: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
-    rows: Vec<Row<'a>>,
+struct IperfCsvReader<'a> {
+    rows: Vec<IperfCsvRow<'a>>,
     /// The last row of each connection, by its place.
     last: HashMap<[&'a str; 5], usize>,
     /// Sums of the whole test whose connections are not known.
-    sums: Vec<Row<'a>>,
+    sums: Vec<IperfCsvRow<'a>>,
     left_out: Vec<String>,
 }
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut reader = Reader::default();
+    let mut reader = IperfCsvReader::default();
     let cut = cut_line(text);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let line = line.trim();
@@ -71,7 +71,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             reader.read_row(row)?;
         }
     }
-    let Reader { mut rows, sums, mut left_out, .. } = reader;
+    let IperfCsvReader { mut rows, sums, mut left_out, .. } = reader;
     if let Some(part) = rows.iter().find(|row| row.from > 0.0) {
         let reason =
             format!("connection {} has no line of the whole test: the file is cut short", part.connection[4]);
@@ -90,27 +90,27 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::IperfCsv, None, tests, left_out)
 }
 
-impl<'a> Reader<'a> {
+impl<'a> IperfCsvReader<'a> {
     /// Lists what a line of text says, unless it is a heading.
     fn read_text(&mut self, number: usize, line: &str) {
         if self.left_out.len() >= MAX_LEFT_OUT {
             return;
         }
         let what = match find(LINES, line) {
-            Some((Kind::Warning | Kind::Failure, _)) => format!("iperf says: {line}"),
-            Some((Kind::LeftOut(reason), _)) => reason.to_owned(),
+            Some((IperfLine::Warning | IperfLine::Failure, _)) => format!("iperf says: {line}"),
+            Some((IperfLine::LeftOut(reason), _)) => reason.to_owned(),
             Some(_) if !line.starts_with('[') => return,
             _ => "it is text, and not CSV".to_owned(),
         };
         self.left_out.push(format!("line {}: {what}", number + 1));
     }
 
-    fn read_row(&mut self, row: Row<'a>) -> Result<(), ImportError> {
+    fn read_row(&mut self, row: IperfCsvRow<'a>) -> Result<(), ImportError> {
         // Lines of one connection with ever later ends: the last one, from 0, is of the whole test.
         if let Some(place) = self.last.get(&row.connection) {
             let before = &mut self.rows[*place];
             if row.from > 0.0 || before.from > 0.0 || row.to > before.to {
-                *before = Row { sum: before.sum, ..row };
+                *before = IperfCsvRow { sum: before.sum, ..row };
                 return Ok(());
             }
             // A test of one interval has two lines that are alike.
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
                 && (own.to - row.to).abs() <= 1.0
         });
         if let Some(own) = own.filter(|_| row.udp.is_some()) {
-            *own = Row {
+            *own = IperfCsvRow {
                 connection: own.connection,
                 own_bytes: own.own_bytes,
                 sum: own.sum,
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a sum of connections from the begin of a test: that of its first interval, or of all.
-    fn read_sum(&mut self, sum: Row<'a>) {
+    fn read_sum(&mut self, sum: IperfCsvRow<'a>) {
         if sum.from > 0.0 {
             return;
         }
@@ -154,8 +154,8 @@ impl<'a> Reader<'a> {
 }
 
 /// What no other test has: the ends of its connections, and the time if the file has it.
-fn identify(rows: &[Row]) -> Identity {
-    let mut names: Vec<String> = rows.iter().map(Row::name_ends).collect();
+fn identify(rows: &[IperfCsvRow]) -> Identity {
+    let mut names: Vec<String> = rows.iter().map(IperfCsvRow::name_ends).collect();
     names.sort_unstable();
     Identity { what: PORTS, name: names.join(", "), at_s: rows[0].time_s }
 }
@@ -167,7 +167,7 @@ fn seconds_of(time: &str) -> Option<f64> {
     (time.year() > 1970).then_some(seconds as f64)
 }
 
-fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
+fn row(place: usize, line: &str) -> Result<IperfCsvRow<'_>, String> {
     let fields: Vec<&str> = line.split(',').collect();
     if fields.len() > 14 {
         let reason = "of -e in versions from 2.1.9, are not read: run iperf without -e, or take its text";
@@ -200,7 +200,7 @@ fn row(place: usize, line: &str) -> Result<Row<'_>, String> {
             to - from
         ));
     }
-    Ok(Row {
+    Ok(IperfCsvRow {
         line: place,
         time_s: seconds_of(time),
         connection: [address, port, peer, peer_port, id],
@@ -237,7 +237,7 @@ fn is_rate_of(rate: f64, bytes: f64, seconds: f64) -> bool {
     (least..=most).contains(&(8.0 * bytes))
 }
 
-fn test(rows: &[Row]) -> ToolTest {
+fn test(rows: &[IperfCsvRow]) -> ToolTest {
     let mut test = ToolTest::new(Probe::Stream);
     let first = &rows[0];
     test.family = family(first.connection[0], first.connection[2]);

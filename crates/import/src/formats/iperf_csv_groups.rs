@@ -9,7 +9,7 @@ const MAX_END_SPREAD_S: f64 = 0.25;
 const MAX_BESIDE: usize = 256;
 
 /// A line of a connection or of a sum.
-pub(super) struct Row<'a> {
+pub(super) struct IperfCsvRow<'a> {
     /// Its number, from 0.
     pub(super) line: usize,
     /// Seconds since 1970 in an unknown time zone; `None` where iperf wrote 1970 because it has no time.
@@ -30,7 +30,7 @@ pub(super) struct Row<'a> {
     pub(super) is_contradicted: bool,
 }
 
-impl Row<'_> {
+impl IperfCsvRow<'_> {
     /// Both ends of the connection, alike in the file of either.
     pub(super) fn name_ends(&self) -> String {
         let [address, port, peer, peer_port, _] = self.connection;
@@ -46,19 +46,19 @@ impl Row<'_> {
     }
 
     /// Whether both are between the same hosts, in either order.
-    fn is_between_hosts_of(&self, other: &Row) -> bool {
+    fn is_between_hosts_of(&self, other: &IperfCsvRow) -> bool {
         let [address, _, peer, ..] = self.connection;
         let [other_address, _, other_peer, ..] = other.connection;
         (address == other_address && peer == other_peer) || (address == other_peer && peer == other_address)
     }
 
     /// Seconds between the times of two lines; `None` if one has no time.
-    fn seconds_to(&self, other: &Row) -> Option<f64> {
+    fn seconds_to(&self, other: &IperfCsvRow) -> Option<f64> {
         Some((self.time_s? - other.time_s?).abs())
     }
 
     /// Whether both may be flows of one test: they ran at once, between the same hosts.
-    fn is_beside(&self, other: &Row) -> bool {
+    fn is_beside(&self, other: &IperfCsvRow) -> bool {
         let is_equal = |field: usize| self.connection[field] == other.connection[field];
         // At the client the server's port is one, at the server its own.
         let is_between_same = is_equal(0) && is_equal(2) && (is_equal(3) || is_equal(1));
@@ -72,7 +72,7 @@ impl Row<'_> {
 
 /// Marks the last lines of the same hosts and time that a sum is of, or that it contradicts. Returns whether there
 /// are any.
-pub(super) fn mark_flows(rows: &mut [Row], sum: &Row) -> bool {
+pub(super) fn mark_flows(rows: &mut [IperfCsvRow], sum: &IperfCsvRow) -> bool {
     let mut flows = Vec::new();
     let mut bytes = 0.0;
     for (place, row) in rows.iter().enumerate().rev().take(MAX_BESIDE) {
@@ -101,8 +101,8 @@ pub(super) fn mark_flows(rows: &mut [Row], sum: &Row) -> bool {
 
 /// Leaves out connections that two lines are of at once: what was sent and what was received (--full-duplex), or both
 /// ends of it.
-pub(super) fn leave_out_both_directions(rows: &mut Vec<Row>, left_out: &mut Vec<String>) {
-    let mut known: HashMap<String, &Row> = HashMap::new();
+pub(super) fn leave_out_both_directions(rows: &mut Vec<IperfCsvRow>, left_out: &mut Vec<String>) {
+    let mut known: HashMap<String, &IperfCsvRow> = HashMap::new();
     let mut both: HashSet<usize> = HashSet::new();
     let mut ids: Vec<&str> = Vec::new();
     for row in rows.iter() {
@@ -128,9 +128,12 @@ pub(super) fn leave_out_both_directions(rows: &mut Vec<Row>, left_out: &mut Vec<
 }
 
 /// The lines of each test. Those that may be of one test or of several are left out.
-pub(super) fn group_rows<'a>(rows: Vec<Row<'a>>, left_out: &mut Vec<String>) -> Vec<Vec<Row<'a>>> {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut untimed: BTreeMap<[String; 2], Vec<Row>> = BTreeMap::new();
+pub(super) fn group_rows<'a>(
+    rows: Vec<IperfCsvRow<'a>>,
+    left_out: &mut Vec<String>,
+) -> Vec<Vec<IperfCsvRow<'a>>> {
+    let mut groups: Vec<IperfCsvGroup> = Vec::new();
+    let mut untimed: BTreeMap<[String; 2], Vec<IperfCsvRow>> = BTreeMap::new();
     for row in rows {
         if row.sum.is_none() && row.time_s.is_none() {
             untimed.entry(row.hosts().map(str::to_owned)).or_default().push(row);
@@ -139,14 +142,14 @@ pub(super) fn group_rows<'a>(rows: Vec<Row<'a>>, left_out: &mut Vec<String>) -> 
         let group = match groups.iter().rev().take(MAX_BESIDE).position(|group| group.takes(&row)) {
             Some(back) => groups.len() - 1 - back,
             None => {
-                groups.push(Group::default());
+                groups.push(IperfCsvGroup::default());
                 groups.len() - 1
             }
         };
         groups[group].numbers.insert(row.connection[4]);
         groups[group].rows.push(row);
     }
-    let mut tests: Vec<Vec<Row>> = groups.into_iter().map(|group| group.rows).collect();
+    let mut tests: Vec<Vec<IperfCsvRow>> = groups.into_iter().map(|group| group.rows).collect();
     tests.retain(|test| {
         let is_contradicted = test.iter().any(|row| row.is_contradicted);
         if is_contradicted {
@@ -173,14 +176,14 @@ pub(super) fn group_rows<'a>(rows: Vec<Row<'a>>, left_out: &mut Vec<String>) -> 
 
 /// The lines of a test, and the numbers of its connections.
 #[derive(Default)]
-struct Group<'a> {
-    rows: Vec<Row<'a>>,
+struct IperfCsvGroup<'a> {
+    rows: Vec<IperfCsvRow<'a>>,
     numbers: HashSet<&'a str>,
 }
 
-impl Group<'_> {
+impl IperfCsvGroup<'_> {
     /// Whether a line is of it: by their sum, or as a connection that ran beside its first.
-    fn takes(&self, row: &Row) -> bool {
+    fn takes(&self, row: &IperfCsvRow) -> bool {
         let Some(first) = self.rows.first() else { return false };
         if row.sum.is_some() || first.sum.is_some() {
             return row.sum == first.sum;
@@ -190,7 +193,7 @@ impl Group<'_> {
 }
 
 /// Why lines are left out that may be of one test or of several.
-fn describe_unknown(rows: &[Row], why: &str) -> String {
+fn describe_unknown(rows: &[IperfCsvRow], why: &str) -> String {
     format!(
         "{} lines from line {} {why}, so they may be one test or several: run iperf with -i 1, or take its text",
         rows.len(),

@@ -4,7 +4,7 @@ use super::forms::Forms;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum IperfLine {
     Listening,
     Connecting,
     /// The line of dashes around settings.
@@ -40,9 +40,9 @@ const MPTCP: &str = "MPTCP: stacklab has no such transport";
 pub(super) const LOAD: &str = "other streams ran at once (--working-load): test without it";
 const OTHER_FORM: &str = "frames or bursts, each on a separate line: stacklab has no such probe";
 
-use Kind::*;
+use IperfLine::*;
 
-pub(super) const LINES: &Forms<Kind> = &[
+pub(super) const LINES: &Forms<IperfLine> = &[
     (Listening, "Server listening on {transport} {tail}"),
     (Connecting, "Client connecting to {peer}, {transport} {tail}"),
     (Dashes, "------------------------------{..}"),

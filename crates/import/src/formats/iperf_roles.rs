@@ -15,7 +15,7 @@ pub(super) enum Origin {
 
 /// What is known of a process by its headings and connections.
 #[derive(Default)]
-pub(super) struct Process {
+pub(super) struct IperfProcess {
     /// The port on which it listens.
     listening: Option<String>,
     is_client: bool,
@@ -28,10 +28,10 @@ pub(super) struct Process {
     names: HashSet<String>,
 }
 
-impl Process {
+impl IperfProcess {
     /// It listens: a process begins.
     pub(super) fn listen(&mut self, port: &str) {
-        *self = Process { listening: Some(port.to_owned()), ..Process::default() };
+        *self = IperfProcess { listening: Some(port.to_owned()), ..IperfProcess::default() };
     }
 
     pub(super) fn connect(&mut self) {

@@ -2,8 +2,8 @@
 
 use super::forms::{CUT, Fields, Unread, begin, cut_line, find, not_understood};
 use super::iperf_groups::{Connection, Head, ResultLine, SumLine, TestGroup, canonical};
-use super::iperf_lines::{BOUNCEBACK, HEADS, Kind, LINES, LOAD, NOTES, Note, ROWS};
-use super::iperf_roles::{Origin, Process};
+use super::iperf_lines::{BOUNCEBACK, HEADS, IperfLine, LINES, LOAD, NOTES, Note, ROWS};
+use super::iperf_roles::{IperfProcess, Origin};
 use super::iperf_tests::close;
 use crate::test::{Format, MAX_ROWS, ToolFile};
 use crate::value::{ImportError, MAX_TESTS, is_precise, rfc3339_ns};
@@ -13,7 +13,7 @@ use stacklab_model::Transport;
 const MAX_RUNNING: usize = 1000;
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut reader = Reader::default();
+    let mut reader = IperfTextReader::default();
     let cut = cut_line(text);
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         if cut == Some(place) && line.trim_start().starts_with('[') {
@@ -38,7 +38,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 }
 
 #[derive(Default)]
-struct Reader<'t> {
+struct IperfTextReader<'t> {
     head: Head,
     /// Whether the settings of a heading may follow.
     is_in_settings: bool,
@@ -52,39 +52,39 @@ struct Reader<'t> {
     /// Lines that are not understood since the last one that is: within a test, or behind it.
     pending: Vec<(usize, &'t str)>,
     unread: Unread<'t>,
-    process: Process,
+    process: IperfProcess,
     /// Whether a server was interrupted: what has no result then is not cut short.
     is_stopped: bool,
     /// The connection of the last row.
     last_row: Option<&'t str>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> IperfTextReader<'t> {
     fn read_line(&mut self, place: usize, line: &'t str) -> Result<(), String> {
         let Some((kind, fields)) = find(LINES, line) else { return self.pass_over(place, line) };
         match kind {
-            Kind::Listening | Kind::Connecting => self.read_heading(place, line, &fields),
-            Kind::Dashes => self.is_in_settings = false,
-            Kind::Size => self.head.size = fields.number("size").map(|bytes| bytes as u32),
+            IperfLine::Listening | IperfLine::Connecting => self.read_heading(place, line, &fields),
+            IperfLine::Dashes => self.is_in_settings = false,
+            IperfLine::Size => self.head.size = fields.number("size").map(|bytes| bytes as u32),
             // `1.42 KByte` is rounded, and no size.
-            Kind::Buffer if fields.text("bytes").contains('.') => {}
-            Kind::Buffer => self.head.size = fields.bytes().map(|bytes| bytes as u32),
-            Kind::Connection => self.read_connection(place, line, &fields),
-            Kind::ServerReport => self.of_server = true,
-            Kind::Late => self.read_late(&fields),
-            Kind::Row => return self.read_row(place, line, &fields),
-            Kind::Version => self.version = Some(fields.text("version").to_owned()),
-            Kind::Warning => self.tell(place, bare_line(line)),
-            Kind::Failure if self.is_in_settings || !self.is_in_test() => self.tell(place, line),
-            Kind::Failure => self.group.fail(place, line),
-            Kind::LeftOut(reason) if line.starts_with('[') => self.group.leave_out(reason),
+            IperfLine::Buffer if fields.text("bytes").contains('.') => {}
+            IperfLine::Buffer => self.head.size = fields.bytes().map(|bytes| bytes as u32),
+            IperfLine::Connection => self.read_connection(place, line, &fields),
+            IperfLine::ServerReport => self.of_server = true,
+            IperfLine::Late => self.read_late(&fields),
+            IperfLine::Row => return self.read_row(place, line, &fields),
+            IperfLine::Version => self.version = Some(fields.text("version").to_owned()),
+            IperfLine::Warning => self.tell(place, bare_line(line)),
+            IperfLine::Failure if self.is_in_settings || !self.is_in_test() => self.tell(place, line),
+            IperfLine::Failure => self.group.fail(place, line),
+            IperfLine::LeftOut(reason) if line.starts_with('[') => self.group.leave_out(reason),
             // A client of bounceback says first that it sends bursts.
-            Kind::LeftOut(BOUNCEBACK) => self.head.left_out = Some(BOUNCEBACK.to_owned()),
-            Kind::LeftOut(reason) => {
+            IperfLine::LeftOut(BOUNCEBACK) => self.head.left_out = Some(BOUNCEBACK.to_owned()),
+            IperfLine::LeftOut(reason) => {
                 self.head.left_out.get_or_insert_with(|| reason.to_owned());
             }
-            Kind::Stopped => self.is_stopped = true,
-            Kind::Known => {}
+            IperfLine::Stopped => self.is_stopped = true,
+            IperfLine::Known => {}
         }
         Ok(())
     }

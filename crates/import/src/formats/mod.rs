@@ -61,7 +61,7 @@ impl Format {
     }
 
     /// The format of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn find_by_name(name: &str) -> Option<Self> {
         TABLE.into_iter().find(|(_, known, ..)| *known == name).map(|(format, ..)| format)
     }
 

@@ -3,7 +3,7 @@
 
 use super::forms::{CUT, Unread, cut_line};
 use super::netperf_lines::{columns, key_of};
-use super::netperf_rows::Lines;
+use super::netperf_rows::TestLines;
 use super::netperf_tests::{read_keys, read_table};
 use crate::test::{Format, ToolFile, ToolTest};
 use crate::value::ImportError;
@@ -76,8 +76,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 
 /// The lines of each test. A test begins with its banner, and an omni test without one with a key that the test before
 /// has already.
-fn split_tests(text: &str) -> Result<Vec<Lines<'_>>, ImportError> {
-    let mut found: Vec<Lines> = Vec::new();
+fn split_tests(text: &str) -> Result<Vec<TestLines<'_>>, ImportError> {
+    let mut found: Vec<TestLines> = Vec::new();
     let cut = cut_line(text);
     for (place, raw) in text.lines().enumerate().filter(|(_, raw)| !raw.trim().is_empty()) {
         let line = raw.trim();
@@ -87,7 +87,7 @@ fn split_tests(text: &str) -> Result<Vec<Lines<'_>>, ImportError> {
         let begins = line.contains(" TEST from ");
         if begins || found.last().is_none_or(|test| test.has_key_of(line)) {
             ImportError::too_many(found.len(), place)?;
-            found.push(Lines::new(place, begins.then_some(line)));
+            found.push(TestLines::new(place, begins.then_some(line)));
         }
         if let Some(test) = found.last_mut().filter(|_| !begins) {
             test.read_line(place, raw);
@@ -96,7 +96,7 @@ fn split_tests(text: &str) -> Result<Vec<Lines<'_>>, ImportError> {
     Ok(found)
 }
 
-fn warn_of_doubts(test: &mut ToolTest, lines: &Lines) {
+fn warn_of_doubts(test: &mut ToolTest, lines: &TestLines) {
     if lines.is_doubtful {
         test.warn(
             "tool_confidence",

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const MAX_HEADINGS: usize = 16;
 
 /// A line of numbers alone.
-pub(super) struct Row<'a> {
+pub(super) struct NumberRow<'a> {
     pub(super) place: usize,
     pub(super) numbers: Vec<f64>,
     pub(super) words: Vec<&'a str>,
@@ -18,7 +18,7 @@ pub(super) struct Row<'a> {
 
 /// The lines of one test.
 #[derive(Default)]
-pub(super) struct Lines<'a> {
+pub(super) struct TestLines<'a> {
     pub(super) place: usize,
     pub(super) banner: Option<&'a str>,
     pub(super) assignments: BTreeMap<&'a str, &'a str>,
@@ -28,9 +28,9 @@ pub(super) struct Lines<'a> {
     /// The unit of its rate.
     pub(super) unit: Option<&'a str>,
     pub(super) is_doubtful: bool,
-    pub(super) rows: Vec<Row<'a>>,
+    pub(super) rows: Vec<NumberRow<'a>>,
     /// Rows of `-v 2`, and how many of its headings have none yet.
-    pub(super) details: Vec<Row<'a>>,
+    pub(super) details: Vec<NumberRow<'a>>,
     awaited_details: usize,
     /// Lines that are not understood, and how many rows came before.
     pub(super) strange: Vec<(usize, &'a str, usize)>,
@@ -39,10 +39,10 @@ pub(super) struct Lines<'a> {
     names: Option<Vec<Option<&'static str>>>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TestLines<'a> {
     /// A test that begins with this line, which may be its banner.
     pub(super) fn new(place: usize, banner: Option<&'a str>) -> Self {
-        Lines { place, banner, ..Lines::default() }
+        TestLines { place, banner, ..TestLines::default() }
     }
 
     /// Whether a line has a key that this test has already.
@@ -73,7 +73,7 @@ impl<'a> Lines<'a> {
             }
             _ if is_assignment(line) => self.assignments.extend(line.split_once('=')),
             Some(numbers) if !numbers.is_empty() => {
-                let row = Row { place, numbers, words: line.split_whitespace().collect() };
+                let row = NumberRow { place, numbers, words: line.split_whitespace().collect() };
                 let is_detail = self.awaited_details > 0;
                 self.awaited_details -= usize::from(is_detail);
                 if is_detail { self.details.push(row) } else { self.rows.push(row) }
@@ -114,7 +114,7 @@ impl<'a> Lines<'a> {
     }
 
     /// A row of the table, with as many columns as are known.
-    pub(super) fn row(&self, place: usize, count: usize) -> Result<&Row<'a>, String> {
+    pub(super) fn row(&self, place: usize, count: usize) -> Result<&NumberRow<'a>, String> {
         match self.rows.get(place) {
             Some(row) if row.numbers.len() == count => Ok(row),
             Some(row) if row.numbers.len() > count => {

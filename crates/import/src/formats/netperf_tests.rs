@@ -2,7 +2,7 @@
 
 use super::forms::not_understood;
 use super::netperf_lines::{Columns, megabits_of};
-use super::netperf_rows::{Lines, Row};
+use super::netperf_rows::{NumberRow, TestLines};
 use crate::test::{ToolTest, family, nanoseconds, write_size};
 use crate::value::{has_three_digits, loss, number, too_few_digits, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
@@ -51,7 +51,7 @@ fn has_burst(banner: Option<&str>) -> bool {
 }
 
 /// A test, or what it is if stacklab has nothing that is like it.
-type Found = Result<ToolTest, String>;
+type TestOrDescription = Result<ToolTest, String>;
 
 /// A rate of a table or of a key, Mbit/s; missing if its unit is not known or it has fewer than three digits.
 fn read_rate(figure: &str, unit: Option<&str>) -> Value {
@@ -70,7 +70,7 @@ fn read_rate(figure: &str, unit: Option<&str>) -> Value {
 }
 
 /// A table. The inner error is a test that is none of stacklab's.
-pub(super) fn read_table(lines: &Lines) -> Result<Found, String> {
+pub(super) fn read_table(lines: &TestLines) -> Result<TestOrDescription, String> {
     let banner = lines.banner.unwrap_or_default();
     let name = test_name(banner);
     let (transport, kind) = match (transport(name), name.split_once(' ')) {
@@ -130,8 +130,8 @@ pub(super) fn read_table(lines: &Lines) -> Result<Found, String> {
 }
 
 /// Sets the round trip of a table of transactions, from its row.
-fn set_transactions(test: &mut ToolTest, lines: &Lines, row: &Row<'_>, columns: Columns) {
-    let Row { numbers, words, .. } = row;
+fn set_transactions(test: &mut ToolTest, lines: &TestLines, row: &NumberRow<'_>, columns: Columns) {
+    let NumberRow { numbers, words, .. } = row;
     test.size = write_size(numbers[2]);
     test.duration_ns = nanoseconds(numbers[4]);
     // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
@@ -145,7 +145,7 @@ fn set_transactions(test: &mut ToolTest, lines: &Lines, row: &Row<'_>, columns: 
 }
 
 /// A test of which each figure has a key. The inner error is a test that is none of stacklab's.
-pub(super) fn read_keys(lines: &Lines) -> Result<Found, String> {
+pub(super) fn read_keys(lines: &TestLines) -> Result<TestOrDescription, String> {
     // Where -k names no keys, only the banner has both.
     let name = lines.banner.map_or("", test_name);
     let direction = lines.text("DIRECTION").or_else(|| direction(name));
@@ -175,7 +175,7 @@ pub(super) fn read_keys(lines: &Lines) -> Result<Found, String> {
 }
 
 /// Sets the figures of round trips.
-fn set_echo(test: &mut ToolTest, lines: &Lines) {
+fn set_echo(test: &mut ToolTest, lines: &TestLines) {
     test.size = lines.figure("REQUEST_SIZE").and_then(write_size);
     let has_burst = has_burst(lines.banner) || lines.figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
     set_round_trip(test, lines.figure("RT_LATENCY").or(lines.figure("MEAN_LATENCY")), has_burst);
@@ -188,7 +188,7 @@ fn set_echo(test: &mut ToolTest, lines: &Lines) {
 }
 
 /// Sets the figures of a stream.
-fn set_stream(test: &mut ToolTest, lines: &Lines, direction: &str) {
+fn set_stream(test: &mut ToolTest, lines: &TestLines, direction: &str) {
     let is_forward = direction.starts_with("Send");
     let [near, far] = if is_forward { ["LOCAL", "REMOTE"] } else { ["REMOTE", "LOCAL"] };
     if !is_forward {
@@ -220,7 +220,7 @@ fn set_stream(test: &mut ToolTest, lines: &Lines, direction: &str) {
 }
 
 /// CPU time of a host, % of a core.
-fn read_cpu_time(lines: &Lines, host: &str, arrived: Option<f64>) -> Option<f64> {
+fn read_cpu_time(lines: &TestLines, host: &str, arrived: Option<f64>) -> Option<f64> {
     // Of a host whose CPU time was not asked for, netperf prints -1.
     let count = lines.figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0);
     let share = lines.figure(&format!("{host}_CPU_UTIL"));

@@ -152,19 +152,19 @@ fn log_text(line: &str) -> Option<String> {
 
 /// The class of a character: digits and letters differ from line to line, all else is the same.
 #[derive(PartialEq)]
-enum Class {
+enum CharacterClass {
     Digit,
     Letter,
     Space,
     Mark(char),
 }
 
-fn class(letter: char) -> Class {
+fn class(letter: char) -> CharacterClass {
     match letter {
-        letter if letter.is_ascii_digit() => Class::Digit,
-        letter if letter.is_alphabetic() => Class::Letter,
-        letter if letter.is_whitespace() => Class::Space,
-        letter => Class::Mark(letter),
+        letter if letter.is_ascii_digit() => CharacterClass::Digit,
+        letter if letter.is_alphabetic() => CharacterClass::Letter,
+        letter if letter.is_whitespace() => CharacterClass::Space,
+        letter => CharacterClass::Mark(letter),
     }
 }
 
@@ -189,7 +189,8 @@ fn rest_behind<'a>(prefix: &str, line: &'a str) -> Option<&'a str> {
         if is_last_space && (found.is_empty() || rest.starts_with(known)) {
             return Some(rest.get(known.len()..).unwrap_or_default());
         }
-        let is_mark = known.chars().next().is_some_and(|letter| matches!(class(letter), Class::Mark(_)));
+        let is_mark =
+            known.chars().next().is_some_and(|letter| matches!(class(letter), CharacterClass::Mark(_)));
         let alike = known.chars().next().map(class) == found.chars().next().map(class);
         if !alike || is_mark && known != found {
             return None;

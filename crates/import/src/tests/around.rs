@@ -1,6 +1,6 @@
 //! What terminals, shells, journals and other programs add to the text of a tool, and files that have no test.
 
-use super::{Content, TCP, V4, file, is_near, list_facts, one, read, refused, sample_text, tests};
+use super::{Content, TCP, V4, explain_refusal, file, is_near, list_facts, one, read, sample_text, tests};
 use stacklab_model::{Direction, Metric};
 
 const CONNECTION: &str = "Client connecting to 10.0.0.2, TCP port 5001\n\
@@ -58,7 +58,7 @@ fn files_of_a_failed_tool_have_its_words() {
         let last = text.trim_end().lines().last().unwrap();
         assert!(why(text).ends_with(&format!(": {last}")), "{}", why(text));
     }
-    assert!(refused("hello\n").starts_with("unknown format"));
+    assert!(explain_refusal("hello\n").starts_with("unknown format"));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn text_among_lines_of_csv_is_named() {
         assert_eq!(file(text.as_bytes()).left_out, named);
     }
     let damaged = format!("{CSV}129051018,10.0.0.1,40000,10.0.0.2\n");
-    assert!(refused(&damaged).contains("line 2: "), "{}", refused(&damaged));
+    assert!(explain_refusal(&damaged).contains("line 2: "), "{}", explain_refusal(&damaged));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn names_before_lines_of_any_tool_are_taken_off() {
     let keys = sample_text(sample!("netperf-2.7.1-keys4.txt"));
     let keys = &keys[keys.find('\n').unwrap() + 1..];
     // A space of more than one byte.
-    assert!(refused("\u{3000}\u{a0}x\n").starts_with("unknown format"));
+    assert!(explain_refusal("\u{3000}\u{a0}x\n").starts_with("unknown format"));
     for text in [CSV, &old, keys] {
         assert_eq!(one(add_journal(text).as_bytes()).values, one(text.as_bytes()).values, "{text}");
     }
@@ -99,7 +99,7 @@ fn lines_of_two_programs_in_turn_are_refused() {
     let text = sample_text(sample!("iperf3-3.12-tcp4-P2.txt"));
     let mixed: String =
         text.lines().map(|line| add_name("client4-1", line) + &add_name("client6-1", line)).collect();
-    assert!(refused(&mixed).contains("lines of two programs are mixed, `client4-1` and `client6-1`"));
+    assert!(explain_refusal(&mixed).contains("lines of two programs are mixed, `client4-1` and `client6-1`"));
     assert_eq!(tests((add_name("client4-1", &text) + &add_name("client6-1", &text)).as_bytes()).len(), 2);
 }
 
@@ -129,7 +129,7 @@ fn several_outputs_of_itgdec_are_read() {
     let twice = format!("{text}{text}");
     assert_eq!(tests(twice.as_bytes()).len(), 2 * tests(text.as_bytes()).len());
     let cut = text.find("TOTAL RESULTS").unwrap();
-    let said = refused(&format!("{}\n{text}", &text[..cut - 20]));
+    let said = explain_refusal(&format!("{}\n{text}", &text[..cut - 20]));
     assert!(said.contains("the total results before here are missing"), "{said}");
 }
 
@@ -141,7 +141,7 @@ fn server_that_was_interrupted_is_not_cut_short() {
     let text = format!("{server}{open}{waiting}");
     is_near(&one(text.as_bytes()), Metric::Throughput, 94.0);
     assert!(file(text.as_bytes()).left_out[0].contains("connection 4 has no result of the whole test"));
-    assert!(refused(&format!("{server}{open}")).contains("cut short"));
+    assert!(explain_refusal(&format!("{server}{open}")).contains("cut short"));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn other_tools_are_named() {
         ("seq=0 rtt=283us rd=91.2us sd=191us ipdv=n/a\n", "irtt"),
         ("PAR1\u{15}\u{4}\n", "Parquet"),
     ] {
-        assert!(refused(text).contains(name), "{}", refused(text));
+        assert!(explain_refusal(text).contains(name), "{}", explain_refusal(text));
     }
     let rows = read(sample!("iperf3-3.12-server.txt"), None).unwrap();
     assert!(matches!(rows.content, Content::Tests(_)) && rows.left_out.is_empty(), "{:?}", rows.left_out);

@@ -1,6 +1,6 @@
 //! Files as people keep them: with a byte order mark, in UTF-16, with other lines beside the JSON.
 
-use super::{V4, V6, file, is_missing, is_near, list_facts, one, read, refused, tests};
+use super::{V4, V6, explain_refusal, file, is_missing, is_near, list_facts, one, read, tests};
 use serde_json::{Value as Json, json};
 use stacklab_model::{Direction, Metric, Transport};
 
@@ -167,9 +167,9 @@ fn time_in_which_nothing_arrived_counts() {
 
 #[test]
 fn formats_that_are_not_read_are_named() {
-    assert!(refused("sockperf: == version #3.7 ==\n").contains("text of sockperf"));
-    assert!(refused("<ntttcps computername=\"a\">").contains("XML of ntttcp"));
-    assert!(refused("[{\"prb_id\": 1, \"msm_id\": 2}]").contains("RIPE Atlas"));
+    assert!(explain_refusal("sockperf: == version #3.7 ==\n").contains("text of sockperf"));
+    assert!(explain_refusal("<ntttcps computername=\"a\">").contains("XML of ntttcp"));
+    assert!(explain_refusal("[{\"prb_id\": 1, \"msm_id\": 2}]").contains("RIPE Atlas"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Figures that are not read because they are not whole: cut at the end of a file, below 0, or in fields that are not
 //! known.
 
-use super::{file, is_missing, is_near, one, read, refused, sample_text};
+use super::{explain_refusal, file, is_missing, is_near, one, read, sample_text};
 use stacklab_model::Metric;
 
 const CSV: &str = "20261129051018,10.0.0.1,40000,10.0.0.2,5001,3,0.0-10.0,125000000,100000000\n";
@@ -21,14 +21,14 @@ fn last_line_without_its_end_is_refused() {
     ] {
         read(text.as_bytes(), None).unwrap_or_else(|error| panic!("{text}: {error}"));
         let last = text.trim_end().rfind(|letter: char| letter.is_ascii_digit()).unwrap();
-        let said = refused(&text[..last]);
+        let said = explain_refusal(&text[..last]);
         assert!(said.contains("cut short"), "{said}");
-        assert!(refused(text.trim_end()).contains("this line has no end"), "{text}");
+        assert!(explain_refusal(text.trim_end()).contains("this line has no end"), "{text}");
     }
     // Behind times before each line, and where the figure is of another line than the last.
     let timed: String =
         CSV.repeat(2).lines().map(|line| format!("Nov 29 05:00:00 lab iperf[9]: {line}\n")).collect();
-    assert!(refused(timed.trim_end()).contains("line 2: this line has no end"));
+    assert!(explain_refusal(timed.trim_end()).contains("line 2: this line has no end"));
     let done = sample_text(sample!("iperf3-3.12-tcp4-P2.txt"));
     assert_eq!(one(done.trim_end().as_bytes()), one(done.as_bytes()));
 }
@@ -58,7 +58,7 @@ fn cut_or_damaged_file_is_refused_with_its_place() {
         ("{\"version\": 5, \"metadata\": {}, \"results\": {}}", "its format is 5, and up to 4 are known"),
         ("\u{0}\n", "unknown format"),
     ] {
-        let said = refused(text);
+        let said = explain_refusal(text);
         assert!(said.contains(words), "{text}: {said}");
     }
     assert!(read_error(b"{\"start\": \"\xff").contains("byte 11: this is not text"));
@@ -78,7 +78,7 @@ fn csv_of_iperf_is_read_if_its_fields_are_known() {
         ("100000000\n", "100000000,1000,0,14,141,150,10\n", "its 15 fields, of -e"),
         ("100000000\n", "100000000,1000,0,14,141\n", "it has 13 fields"),
     ] {
-        let said = refused(&CSV.replace(from, to));
+        let said = explain_refusal(&CSV.replace(from, to));
         assert!(said.contains(words), "{said}");
     }
 }
@@ -94,8 +94,10 @@ fn figures_below_0_are_missing_or_refused() {
         ditg.replace("Packets dropped          =             0", "Packets dropped          =            -9");
     assert_ne!(ditg, dropped);
     is_missing(&one(dropped.as_bytes()), Metric::Loss, "more arrived than was sent");
-    assert!(refused(&ROWS.replace("57.3", "-5")).contains("line 2: throughput: the file says -5 Mbit/s"));
-    assert!(refused(&ROWS.replace("throughput,57.3", "loss,1.5")).contains("a share above 1"));
+    assert!(
+        explain_refusal(&ROWS.replace("57.3", "-5")).contains("line 2: throughput: the file says -5 Mbit/s")
+    );
+    assert!(explain_refusal(&ROWS.replace("throughput,57.3", "loss,1.5")).contains("a share above 1"));
     let flent = r#"{"version": 4, "metadata": {"LENGTH": 2, "IP_VERSION": 6}, "x_values": [0, 1, 2],
         "results": {"TCP upload": [9, -9, 9]}}"#;
     is_missing(&one(flent.as_bytes()), Metric::Throughput, "TCP upload has a rate below 0");
@@ -115,13 +117,13 @@ fn counts_of_iperf3_are_numbers_of_0_or_more() {
     let bytes = "\"bytes\":\t4493148160,";
     assert_eq!(text.matches(bytes).count(), 2);
     for changed in ["\"bytes\":\t\"4493148160\",", "\"bytes\":\t-5,", ""] {
-        let said = refused(&text.replacen(bytes, changed, 1));
+        let said = explain_refusal(&text.replacen(bytes, changed, 1));
         assert!(
             said.contains("test 1 has no number that is 0 or more in `bytes` of its `receiver`"),
             "{said}"
         );
         let (before, behind) = text.rsplit_once(bytes).unwrap();
-        let said = refused(&format!("{before}{changed}{behind}"));
+        let said = explain_refusal(&format!("{before}{changed}{behind}"));
         assert!(said.contains("in `bytes` of its `sum_received`"), "{said}");
     }
 }

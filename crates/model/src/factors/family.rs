@@ -43,7 +43,7 @@ impl Family {
         }
     }
 
-    pub fn unspecified(self) -> IpAddr {
+    pub fn unspecified_address(self) -> IpAddr {
         match self {
             Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
             Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),

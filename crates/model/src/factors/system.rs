@@ -1,7 +1,7 @@
 //! The system of a host: the stack under test.
 
 use crate::ScopedAddr;
-use crate::names::{json_is_text, nearest, renamed};
+use crate::names::{find_new_name, json_is_text, nearest};
 use std::fmt;
 use std::str::FromStr;
 
@@ -37,7 +37,7 @@ pub const SYSTEMS: &str = "namespace, gvisor, smoltcp, linux-SERIES (such as lin
 
 /// The error of a name that is not a system.
 fn unknown(found: &str) -> String {
-    if let Some(new) = renamed("system", found) {
+    if let Some(new) = find_new_name("system", found) {
         return format!("system `{found}` was renamed to `{new}`");
     }
     let names = [

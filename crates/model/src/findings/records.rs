@@ -95,7 +95,7 @@ pub struct OnlyInOne {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordFacts {
     pub name: String,
     pub title: String,
     pub version: String,
@@ -111,8 +111,8 @@ pub struct Recorded {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordDiff {
-    pub a: Recorded,
-    pub b: Recorded,
+    pub a: RecordFacts,
+    pub b: RecordFacts,
     pub differences: Vec<Apart>,
     pub only_a: OnlyInOne,
     pub only_b: OnlyInOne,

@@ -158,7 +158,7 @@ impl Slice {
             return None;
         }
         Some(match bucket {
-            Some(bucket) => bucket.sustained(messages, seconds),
+            Some(bucket) => bucket.find_sustained_rate(messages, seconds),
             None => messages / seconds,
         })
     }

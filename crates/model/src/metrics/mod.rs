@@ -6,7 +6,7 @@ pub(crate) mod unit;
 use crate::names::named;
 use crate::{Better, Probe, Scale, Transport, Unit};
 
-struct Row {
+struct MetricRow {
     label: &'static str,
     probe: Probe,
     unit: Unit,
@@ -48,7 +48,7 @@ macro_rules! metrics {
         }
 
         /// In the order of [`Metric::ALL`].
-        static ROWS: &[Row] = &[$(Row {
+        static ROWS: &[MetricRow] = &[$(MetricRow {
             label: $label,
             probe: Probe::$probe,
             unit: Unit::$unit,
@@ -234,7 +234,7 @@ metrics! {
 }
 
 impl Metric {
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static MetricRow {
         &ROWS[self as usize]
     }
 
@@ -322,7 +322,7 @@ impl Metric {
     }
 
     /// Whether one arm can be better by it.
-    pub fn is_compared(self) -> bool {
+    pub fn allows_comparison(self) -> bool {
         !self.is_generator_error() && !self.is_property()
     }
 

@@ -72,7 +72,7 @@ impl LinkBucket {
 
     /// Messages per second without the burst, where these arrived in this many seconds after a pause. What exceeds the
     /// link's rate is the burst's, as far as it reaches; a rate below the link's is the sender's own.
-    pub fn sustained(self, messages: f64, seconds: f64) -> f64 {
+    pub fn find_sustained_rate(self, messages: f64, seconds: f64) -> f64 {
         let without = (messages - self.burst) / seconds;
         (messages / seconds).min(self.messages_per_second.max(without))
     }
@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn excess_over_link_rate_is_left_out_up_to_the_burst() {
         let bucket = LinkBucket { messages_per_second: 1000.0, burst: 10.0 };
-        let rates = [150.0, 200.0, 205.0, 210.0, 230.0].map(|messages| bucket.sustained(messages, 0.2));
+        let rates =
+            [150.0, 200.0, 205.0, 210.0, 230.0].map(|messages| bucket.find_sustained_rate(messages, 0.2));
         assert_eq!(rates, [750.0, 1000.0, 1000.0, 1000.0, 1100.0]);
     }
 

@@ -55,8 +55,8 @@ impl ProgramArguments {
         let mut filled = String::with_capacity(command.len());
         for part in parts(command) {
             match part {
-                Part::Text(text) => filled += text,
-                Part::Placeholder(name) => match self.value(name) {
+                CommandPart::Text(text) => filled += text,
+                CommandPart::Placeholder(name) => match self.value(name) {
                     Some(value) => filled += &value,
                     None => filled.extend(["{", name, "}"]),
                 },
@@ -70,18 +70,18 @@ impl ProgramArguments {
 /// those of `curl -w %{http_version}` or `awk {print}`.
 pub fn misspelt_placeholder(command: &str) -> Option<(&str, &'static str)> {
     parts(command).into_iter().find_map(|part| {
-        let Part::Placeholder(name) = part else { return None };
+        let CommandPart::Placeholder(name) = part else { return None };
         let known = PROGRAM_PLACEHOLDERS.iter().map(|(known, _)| *known);
         Some((name, nearest(name, known).filter(|near| *near != name)?))
     })
 }
 
-enum Part<'a> {
+enum CommandPart<'a> {
     Text(&'a str),
     Placeholder(&'a str),
 }
 
-fn parts(command: &str) -> Vec<Part<'_>> {
+fn parts(command: &str) -> Vec<CommandPart<'_>> {
     let mut parts = Vec::new();
     let mut rest = command;
     let mut from = 0;
@@ -93,11 +93,11 @@ fn parts(command: &str) -> Vec<Part<'_>> {
             from = open + 1;
             continue;
         }
-        parts.extend([Part::Text(&rest[..open]), Part::Placeholder(&inside[..end])]);
+        parts.extend([CommandPart::Text(&rest[..open]), CommandPart::Placeholder(&inside[..end])]);
         rest = &inside[end + 1..];
         from = 0;
     }
-    parts.push(Part::Text(rest));
+    parts.push(CommandPart::Text(rest));
     parts
 }
 

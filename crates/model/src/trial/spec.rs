@@ -235,7 +235,7 @@ impl TrialSpec {
     }
 
     /// Messages per second at which the kernel is to pace all flows together, if it is.
-    pub fn kernel_paced(&self) -> Option<f64> {
+    pub fn kernel_pacing_rate(&self) -> Option<f64> {
         let Pacing::Schedule(per_second) = self.probe.pacing else { return None };
         let is_tcp_stream = (self.probe.probe, self.transport) == (Probe::Stream, Transport::Tcp);
         (is_tcp_stream && self.tuning.kernel_pacing == Some(true)).then_some(per_second)

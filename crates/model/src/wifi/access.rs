@@ -1,7 +1,7 @@
 //! Channel access: EDCA (section 10.22.2), and several saturated senders.
 
 use crate::names::named;
-use crate::wifi::{Band, Exchange};
+use crate::wifi::{Band, FrameExchange};
 
 named! {
     pub enum Role("role") {
@@ -102,7 +102,7 @@ impl Bianchi {
     }
 
     /// Successful exchanges per second of all senders together (equation 13 without the payload).
-    pub fn exchanges_per_second(&self, exchange: Exchange, aifs_ns: u64, slot_ns: u64) -> f64 {
+    pub fn exchanges_per_second(&self, exchange: FrameExchange, aifs_ns: u64, slot_ns: u64) -> f64 {
         let tau = self.transmission;
         let senders = f64::from(self.senders);
         let none = (1.0 - tau).powf(senders);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn more_senders_collide_more_often_and_carry_less() {
-        let exchange = Exchange {
+        let exchange = FrameExchange {
             ppdu: crate::wifi::Ppdu { preamble_ns: 46_000, data_ns: 324_000 },
             response_ns: 48_000,
             timeout_ns: 39_000,

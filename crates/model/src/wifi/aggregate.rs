@@ -3,7 +3,7 @@
 use crate::names::named;
 use crate::wifi::radio::{ACK_BYTES, BLOCK_ACK_BYTES};
 use crate::wifi::rates::US;
-use crate::wifi::{Exchange, Radio};
+use crate::wifi::{FrameExchange, Radio};
 use serde::{Deserialize, Serialize};
 
 named! {
@@ -145,9 +145,9 @@ impl<'a> Aggregate<'a> {
 
 impl Radio {
     /// One frame to one receiver with an ACK, or an A-MPDU with a BlockAck.
-    pub fn data(&self, aggregate: &Aggregate<'_>) -> Exchange {
+    pub fn data(&self, aggregate: &Aggregate<'_>) -> FrameExchange {
         let response = if aggregate.frames() > 1 { BLOCK_ACK_BYTES } else { ACK_BYTES };
-        self.answered(self.ht_ppdu(aggregate.psdu_bytes()), self.mcs().reference_rate(), response)
+        self.build_exchange(self.ht_ppdu(aggregate.psdu_bytes()), self.mcs().reference_rate(), response)
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
         // A BlockAckReq has 24 bytes: 9 symbols. The BlockAck takes 68 us at 6 Mbit/s.
         let request = radio.block_ack_request(24);
         assert_eq!((request.ppdu.total_ns(), request.response_ns), (26_000 + 36_000, 10_000 + 74_000));
-        assert_eq!(radio.group(30), Exchange { ppdu: management.ppdu, response_ns: 0, timeout_ns: 0 });
+        assert_eq!(radio.group(30), FrameExchange { ppdu: management.ppdu, response_ns: 0, timeout_ns: 0 });
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// The exchange of an A-MPDU of two frames.
-    fn exchange_two(band: Band) -> Exchange {
+    fn exchange_two(band: Band) -> FrameExchange {
         let radio = Radio::new(RadioSettings { band, ..RadioSettings::default() }).unwrap();
         let mut aggregate = Aggregate::new(&radio);
         aggregate.push(1490);

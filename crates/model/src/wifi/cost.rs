@@ -1,7 +1,7 @@
 //! What a channel carries: one sender that always has a frame, and the airtime of a cell's messages from host to host.
 
 use crate::wifi::{
-    AccessCategory, Aggregate, Attachment, Edca, Exchange, Radio, Role, WifiConfig, mpdu_bytes,
+    AccessCategory, Aggregate, Attachment, Edca, FrameExchange, Radio, Role, WifiConfig, mpdu_bytes,
 };
 use crate::{Cell, Transport};
 
@@ -14,7 +14,7 @@ pub struct Saturation {
     pub aifs_ns: u64,
     /// Mean backoff: half of CWmin.
     pub backoff_ns: u64,
-    pub exchange: Exchange,
+    pub exchange: FrameExchange,
 }
 
 impl Saturation {

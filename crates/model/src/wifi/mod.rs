@@ -27,5 +27,5 @@ pub use airtime::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 pub use config::{WifiConfig, WifiLevels};
 pub use cost::{AirtimeCost, Saturation};
 pub use network::{Attachment, MAX_STATIONS, WifiClock, WifiSettings};
-pub use radio::{Exchange, Ppdu, Radio, RadioSettings};
+pub use radio::{FrameExchange, Ppdu, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

@@ -46,7 +46,7 @@ pub struct Radio {
 
 /// An exchange: a PPDU, and the response to it. Contention is not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchange {
+pub struct FrameExchange {
     pub ppdu: Ppdu,
     /// SIFS and ACK or BlockAck; zero for group frames.
     pub response_ns: u64,
@@ -54,7 +54,7 @@ pub struct Exchange {
     pub timeout_ns: u64,
 }
 
-impl Exchange {
+impl FrameExchange {
     pub fn total_ns(self) -> u64 {
         self.ppdu.total_ns() + self.response_ns
     }
@@ -107,27 +107,27 @@ impl Radio {
     }
 
     /// One frame to one receiver at the rate of management frames, with an ACK.
-    pub fn basic(&self, mpdu_bytes: u32) -> Exchange {
+    pub fn basic(&self, mpdu_bytes: u32) -> FrameExchange {
         let rate = self.settings.group_rate;
-        self.answered(Ppdu::legacy(self.settings.band, rate, mpdu_bytes), rate, ACK_BYTES)
+        self.build_exchange(Ppdu::legacy(self.settings.band, rate, mpdu_bytes), rate, ACK_BYTES)
     }
 
     /// A BlockAckReq at the rate of management frames, with a BlockAck.
-    pub fn block_ack_request(&self, mpdu_bytes: u32) -> Exchange {
+    pub fn block_ack_request(&self, mpdu_bytes: u32) -> FrameExchange {
         let rate = self.settings.group_rate;
-        self.answered(Ppdu::legacy(self.settings.band, rate, mpdu_bytes), rate, BLOCK_ACK_BYTES)
+        self.build_exchange(Ppdu::legacy(self.settings.band, rate, mpdu_bytes), rate, BLOCK_ACK_BYTES)
     }
 
     /// A frame to a group, which nobody acknowledges.
-    pub fn group(&self, mpdu_bytes: u32) -> Exchange {
+    pub fn group(&self, mpdu_bytes: u32) -> FrameExchange {
         let ppdu = Ppdu::legacy(self.settings.band, self.settings.group_rate, mpdu_bytes);
-        Exchange { ppdu, response_ns: 0, timeout_ns: 0 }
+        FrameExchange { ppdu, response_ns: 0, timeout_ns: 0 }
     }
 
-    pub(super) fn answered(&self, ppdu: Ppdu, rate: LegacyRate, response_bytes: u32) -> Exchange {
+    pub(super) fn build_exchange(&self, ppdu: Ppdu, rate: LegacyRate, response_bytes: u32) -> FrameExchange {
         let RadioSettings { band, basic_rates, .. } = &self.settings;
         let response = Ppdu::legacy(*band, rate.response(basic_rates), response_bytes);
-        Exchange {
+        FrameExchange {
             ppdu,
             response_ns: band.sifs_ns() + response.total_ns(),
             timeout_ns: band.sifs_ns() + band.slot_ns() + RX_START_DELAY_NS,

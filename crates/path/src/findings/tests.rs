@@ -21,8 +21,8 @@ fn target(six: Result<&str, &str>) -> Target {
     }
 }
 
-fn round(metric: PathMetric, four: Result<f64, &str>, six: Result<f64, &str>) -> Figures {
-    Figures::from([
+fn round(metric: PathMetric, four: Result<f64, &str>, six: Result<f64, &str>) -> RoundFigures {
+    RoundFigures::from([
         ((metric, Family::Ipv4), four.map_err(str::to_owned)),
         ((metric, Family::Ipv6), six.map_err(str::to_owned)),
     ])
@@ -30,7 +30,7 @@ fn round(metric: PathMetric, four: Result<f64, &str>, six: Result<f64, &str>) ->
 
 /// A host whose rounds have these figures of a metric.
 fn host(metric: PathMetric, rounds: impl IntoIterator<Item = (f64, Result<f64, &'static str>)>) -> Rounds {
-    let mut host = Rounds::new(target(Ok("2001:db8::1")), Figures::new());
+    let mut host = Rounds::new(target(Ok("2001:db8::1")), RoundFigures::new());
     for (four, six) in rounds {
         host.add(round(metric, Ok(four), six));
     }
@@ -38,7 +38,7 @@ fn host(metric: PathMetric, rounds: impl IntoIterator<Item = (f64, Result<f64, &
 }
 
 /// What is found on a metric of the first host.
-fn compare_one(metric: PathMetric, hosts: &[Rounds], has_ended: bool) -> Compared {
+fn compare_one(metric: PathMetric, hosts: &[Rounds], has_ended: bool) -> ComparedMetric {
     let compared = compare(hosts, 0.05, has_ended).remove(0);
     compared.into_iter().find(|compared| compared.metric == metric).unwrap()
 }
@@ -147,8 +147,8 @@ fn hosts_of_a_report_are_one_family() {
 
 /// The state of IPv6 at an address, or without one, after a round with these steps.
 fn find_state(steps: &[(PathMetric, Result<f64, &str>)], six: Result<&str, &str>) -> FamilyState {
-    let mut rounds = Rounds::new(target(six), Figures::new());
-    let mut figures = Figures::new();
+    let mut rounds = Rounds::new(target(six), RoundFigures::new());
+    let mut figures = RoundFigures::new();
     for (metric, figure) in steps {
         figures.extend(round(*metric, Ok(1.0), *figure));
     }
@@ -175,7 +175,7 @@ fn each_state_is_told_apart() {
 
 #[test]
 fn only_a_drift_of_the_ratio_is_told_and_only_once() {
-    let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new());
+    let mut rounds = Rounds::new(target(Ok("2001:db8::1")), RoundFigures::new());
     let mut drifts = Vec::new();
     for place in 0..60 {
         let noise = 1.0 + f64::from(place % 5) * 0.01;

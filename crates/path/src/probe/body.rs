@@ -7,7 +7,7 @@ const MAX_HEADERS: usize = 128;
 
 /// The header of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ResponseHead {
     /// Its status code.
     pub status: u16,
     pub(crate) bytes: usize,
@@ -47,7 +47,7 @@ enum ChunkPart {
 /// The header of an answer, behind those that only announce it (1xx); `None` until it is whole. A line that begins with
 /// a space continues the one before (RFC 9112, section 5.2), and a space between a name and its colon does not count
 /// (section 5.1).
-pub fn read_head(bytes: &[u8]) -> Result<Option<Head>, String> {
+pub fn read_head(bytes: &[u8]) -> Result<Option<ResponseHead>, String> {
     let mut parser = httparse::ParserConfig::default();
     parser.allow_obsolete_multiline_headers_in_responses(true);
     parser.allow_spaces_after_header_name_in_responses(true);
@@ -64,7 +64,7 @@ pub fn read_head(bytes: &[u8]) -> Result<Option<Head>, String> {
         let status = answer.code.unwrap_or_default();
         if !(100..200).contains(&status) || status == 101 {
             let body = find_body(status, answer.headers)?;
-            return Ok(Some(Head { status, bytes: before, body }));
+            return Ok(Some(ResponseHead { status, bytes: before, body }));
         }
     }
 }
@@ -192,7 +192,7 @@ fn read_chunk_size(line: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn head(text: &str) -> Head {
+    fn head(text: &str) -> ResponseHead {
         read_head(text.as_bytes()).unwrap().unwrap()
     }
 

@@ -75,7 +75,7 @@ mod tests {
         let pace = Pace::new(1000.0, 1000, &NOT_INTERRUPTED);
         let mut prober = Prober { pace, tls: Err(String::new()), resolvers: &[], request_bytes: 0 };
         let mut all = all.iter().map(|text| text.parse::<ScopedAddr>().unwrap());
-        let mut target = crate::named(&format!("http://127.0.0.1:{port}"), &[]).unwrap();
+        let mut target = crate::look_up_target(&format!("http://127.0.0.1:{port}"), &[]).unwrap();
         target.addresses.insert(Family::Ipv4, Ok(all.next().unwrap()));
         target.further = BTreeMap::from([(Family::Ipv4, all.collect())]);
         assert!(prober.choose_addresses(&mut target).is_ok());

@@ -20,13 +20,13 @@ const TRIES: u32 = 3;
 const RESPONSE: u8 = 0x80;
 const TRUNCATED: u8 = 0x02;
 
-pub(crate) struct Found {
+pub(crate) struct DnsAnswer {
     pub addresses: Vec<IpAddr>,
     pub took: Duration,
 }
 
 /// Asks a resolver for the addresses of a name in a family: over UDP, and over TCP what was truncated (RFC 7766).
-pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
+pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<DnsAnswer, String> {
     let mut random = [0; 2];
     getrandom::fill(&mut random).map_err(|error| error.to_string())?;
     let id = u16::from_be_bytes(random);
@@ -45,11 +45,11 @@ pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Fo
     }
     let took = began.elapsed();
     let addresses = read(&answer, family).map_err(|reason| format!("the resolver {resolver} {reason}"))?;
-    Ok(Found { addresses, took })
+    Ok(DnsAnswer { addresses, took })
 }
 
 /// As [`look_up`], for an address that is needed: an unanswered query is repeated.
-pub(crate) fn insist(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
+pub(crate) fn insist(resolver: IpAddr, name: &str, family: Family) -> Result<DnsAnswer, String> {
     let mut found = look_up(resolver, name, family);
     for _ in 1..TRIES {
         if found.is_ok() {

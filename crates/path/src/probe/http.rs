@@ -37,7 +37,7 @@ pub(crate) struct Fetched {
 }
 
 impl Fetched {
-    pub(crate) fn failed(reason: &str) -> Self {
+    pub(crate) fn of_failure(reason: &str) -> Self {
         Fetched { failed: Some(reason.to_owned()), ..Fetched::default() }
     }
 }
@@ -109,9 +109,9 @@ fn exchange(
         let left = request.most_bytes - answer.fetched.bytes;
         let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         match read_part(&mut stream, &mut room[..most], answer.fetched)? {
-            Part::Bytes(length) => answer.take(&room[..length])?,
-            Part::Interrupted => {}
-            Part::End => {
+            ReadOutcome::Bytes(length) => answer.take(&room[..length])?,
+            ReadOutcome::Interrupted => {}
+            ReadOutcome::End => {
                 is_closed = true;
                 break;
             }
@@ -131,19 +131,21 @@ fn write_request(request: &HttpRequest<'_>) -> String {
 }
 
 /// What one read of an answer gave.
-enum Part {
+enum ReadOutcome {
     Bytes(usize),
     Interrupted,
     End,
 }
 
-fn read_part(stream: &mut impl Read, room: &mut [u8], fetched: &Fetched) -> Result<Part, String> {
+fn read_part(stream: &mut impl Read, room: &mut [u8], fetched: &Fetched) -> Result<ReadOutcome, String> {
     match stream.read(room) {
-        Ok(0) => Ok(Part::End),
-        Ok(length) => Ok(Part::Bytes(length)),
+        Ok(0) => Ok(ReadOutcome::End),
+        Ok(length) => Ok(ReadOutcome::Bytes(length)),
         // Many servers close TLS without saying so.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && fetched.body.is_some() => Ok(Part::End),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Part::Interrupted),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && fetched.body.is_some() => {
+            Ok(ReadOutcome::End)
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(ReadOutcome::Interrupted),
         Err(error) if fetched.bytes > 0 => {
             let bytes = count(fetched.bytes, "byte");
             Err(format!("{NOT_WHOLE}: it broke off after {bytes}: {}", describe_error(&error)))

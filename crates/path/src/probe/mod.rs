@@ -35,7 +35,7 @@ const FIRST_TRIES: u32 = 5;
 const TOO_LOSSY: &str = "too many ICMP echoes are lost";
 
 /// Figures, or why there are none.
-pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
+pub(crate) type RoundFigures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
 
 pub(crate) struct Prober<'a> {
     pub pace: Pace,
@@ -45,8 +45,8 @@ pub(crate) struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    pub(crate) fn round(&mut self, target: &Target) -> Result<Figures, Interrupted> {
-        let mut figures = Figures::new();
+    pub(crate) fn round(&mut self, target: &Target) -> Result<RoundFigures, Interrupted> {
+        let mut figures = RoundFigures::new();
         for kind in [Prober::echo, Prober::request, Prober::query] {
             for family in in_random_order() {
                 kind(self, target, family, &mut figures)?;
@@ -56,8 +56,8 @@ impl Prober<'_> {
     }
 
     /// What is found once: path MTU and hops.
-    pub(crate) fn facts(&mut self, target: &Target) -> Result<Figures, Interrupted> {
-        let mut figures = Figures::new();
+    pub(crate) fn facts(&mut self, target: &Target) -> Result<RoundFigures, Interrupted> {
+        let mut figures = RoundFigures::new();
         for &family in Family::ALL {
             let mut ping = target
                 .address(family)
@@ -73,7 +73,12 @@ impl Prober<'_> {
         Ok(figures)
     }
 
-    fn echo(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
+    fn echo(
+        &mut self,
+        target: &Target,
+        family: Family,
+        figures: &mut RoundFigures,
+    ) -> Result<(), Interrupted> {
         let figure = match target.address(family) {
             Err(none) => Err(none.reason().to_owned()),
             Ok(to) => {
@@ -96,11 +101,16 @@ impl Prober<'_> {
         Ok(())
     }
 
-    fn request(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
+    fn request(
+        &mut self,
+        target: &Target,
+        family: Family,
+        figures: &mut RoundFigures,
+    ) -> Result<(), Interrupted> {
         let most_bytes = self.request_bytes.min(self.pace.bytes_left);
         let fetched = match target.address(family) {
-            Err(none) => http::Fetched::failed(none.reason()),
-            Ok(_) if most_bytes == 0 => http::Fetched::failed("no request: the byte limit is reached"),
+            Err(none) => http::Fetched::of_failure(none.reason()),
+            Ok(_) if most_bytes == 0 => http::Fetched::of_failure("no request: the byte limit is reached"),
             Ok(to) => {
                 self.pace.probe()?;
                 http::fetch(&HttpRequest {
@@ -135,7 +145,12 @@ impl Prober<'_> {
         Ok(())
     }
 
-    fn query(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
+    fn query(
+        &mut self,
+        target: &Target,
+        family: Family,
+        figures: &mut RoundFigures,
+    ) -> Result<(), Interrupted> {
         let resolver = self.resolvers.iter().find(|resolver| Family::of(**resolver) == family);
         let figure = match resolver {
             _ if target.host.parse::<IpAddr>().is_ok() => Err("an address needs no query".to_owned()),

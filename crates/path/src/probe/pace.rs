@@ -55,7 +55,7 @@ impl Timed {
         Timed { stream, longest, deadline: Instant::now() + longest }
     }
 
-    fn left(&self) -> io::Result<Option<Duration>> {
+    fn remaining_time(&self) -> io::Result<Option<Duration>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left.min(self.longest))) }
     }
@@ -63,14 +63,14 @@ impl Timed {
 
 impl Read for Timed {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.set_read_timeout(self.remaining_time()?)?;
         self.stream.read(room)
     }
 }
 
 impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.set_write_timeout(self.remaining_time()?)?;
         self.stream.write(bytes)
     }
 

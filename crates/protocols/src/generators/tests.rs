@@ -30,7 +30,7 @@ fn traffic(family: Family, transport: Transport) -> Traffic {
 }
 
 /// What a generator printed over a transport: of the sender's end, of the receiver's, and of the decoder.
-fn printed(generator: Generator, transport: Transport, round_trips: bool) -> Output<'static> {
+fn find_output(generator: Generator, transport: Transport, round_trips: bool) -> Output<'static> {
     let [sender, receiver, decoded] = match (generator, transport, round_trips) {
         (Generator::Iperf3, Transport::Tcp, _) => [output!("iperf3-tcp-sender"), "", ""],
         (Generator::Iperf3, Transport::Udp, _) => [output!("iperf3-udp-sender"), "", ""],
@@ -60,7 +60,7 @@ fn tools() -> Vec<(Generator, &'static Tool)> {
 
 fn read(generator: Generator, transport: Transport, round_trips: bool) -> Figures {
     let traffic = Traffic { round_trips, ..traffic(Family::Ipv4, transport) };
-    tool(generator).unwrap().figures(&traffic, &printed(generator, transport, round_trips)).unwrap()
+    tool(generator).unwrap().figures(&traffic, &find_output(generator, transport, round_trips)).unwrap()
 }
 
 fn read_tcp(generator: Generator) -> Figures {
@@ -236,7 +236,7 @@ proptest! {
     fn a_torn_or_changed_output_is_read_or_refused(cut in 0_usize..3000, put in ".{0,8}", generator in 0_usize..4, tcp: bool) {
         let (generator, tool) = tools()[generator];
         let transport = if tcp { Transport::Tcp } else { Transport::Udp };
-        let printed = printed(generator, transport, false);
+        let printed = find_output(generator, transport, false);
         let torn = [printed.sender, printed.receiver, printed.decoded].map(|text| {
             let place = text.char_indices().map(|(place, _)| place).nth(cut).unwrap_or(text.len());
             format!("{}{put}", &text[..place])

@@ -1,6 +1,6 @@
 //! A client of iperf3's server, of any version from 3.9 on.
 
-use crate::iperf3::control::Control;
+use crate::iperf3::control::ControlConnection;
 use crate::iperf3::streams::{RunningStreams, format, results_of, stream_spec, ways};
 use crate::iperf3::{
     Cookie, GREETING_BYTES, MAX_RESULT_BYTES, Parameters, Refusal, Results, State, greeting, is_answer,
@@ -52,7 +52,7 @@ pub struct Test<'a> {
 
 impl Test<'_> {
     /// The error of a step with the server.
-    fn failed(&self, attempted: &'static str) -> impl FnOnce(io::Error) -> ClientError {
+    fn describe_failure(&self, attempted: &'static str) -> impl FnOnce(io::Error) -> ClientError {
         let at = self.to.to_string();
         move |reason| ClientError::Io { attempted, at, reason }
     }
@@ -133,7 +133,7 @@ struct OpenStreams {
 
 struct ClientSession<'a> {
     test: &'a Test<'a>,
-    control: Control,
+    control: ControlConnection,
     cookie: Cookie,
     own_host: [OwnHost; 2],
 }
@@ -152,7 +152,10 @@ impl<'a> ClientSession<'a> {
                 begun => break begun?,
             }
         };
-        session.control.send_text(&test.parameters.to_json()).map_err(test.failed("send the parameters"))?;
+        session
+            .control
+            .send_text(&test.parameters.to_json())
+            .map_err(test.describe_failure("send the parameters"))?;
         session.expect(State::CreateStreams, "agree on the parameters")?;
         Ok(session)
     }
@@ -160,11 +163,14 @@ impl<'a> ClientSession<'a> {
     /// Connects, and waits until the server asks for the parameters.
     fn begin(test: &'a Test<'a>) -> Result<Self, ClientError> {
         let own_host = [OwnHost::begin(&test.from)?, OwnHost::begin(&test.from)?];
-        let control = Control::connect(&test.from, test.to).map_err(test.failed("connect"))?;
+        let control =
+            ControlConnection::connect(&test.from, test.to).map_err(test.describe_failure("connect"))?;
         let mut random = [0; 36];
-        getrandom::fill(&mut random).map_err(io::Error::other).map_err(test.failed("draw a cookie"))?;
+        getrandom::fill(&mut random)
+            .map_err(io::Error::other)
+            .map_err(test.describe_failure("draw a cookie"))?;
         let mut session = ClientSession { test, control, cookie: cookie_of(random), own_host };
-        session.control.send(&session.cookie).map_err(test.failed("begin a test"))?;
+        session.control.send(&session.cookie).map_err(test.describe_failure("begin a test"))?;
         session.expect(State::ParamExchange, "begin a test")?;
         Ok(session)
     }
@@ -179,7 +185,7 @@ impl<'a> ClientSession<'a> {
             streams.push((Arc::new(self.stream(way, place.into())?), way));
         }
         let incoming = RunningStreams::receive_early(incoming, omit_s > 0)
-            .map_err(self.test.failed("begin the traffic"))?;
+            .map_err(self.test.describe_failure("begin the traffic"))?;
         self.expect(State::TestStart, "open the streams")?;
         self.expect(State::TestRunning, "begin the traffic")?;
         Ok(OpenStreams { outgoing, incoming })
@@ -202,9 +208,9 @@ impl<'a> ClientSession<'a> {
         let stream = Stream::connect(&spec, format(parameters), from, *to)?;
         match parameters.transport {
             Transport::Tcp => {
-                stream.send_first(&self.cookie).map_err(self.test.failed("open a stream"))?;
+                stream.send_first(&self.cookie).map_err(self.test.describe_failure("open a stream"))?;
             }
-            Transport::Udp => greet(&stream).map_err(self.test.failed("open a stream"))?,
+            Transport::Udp => greet(&stream).map_err(self.test.describe_failure("open a stream"))?,
         }
         Ok(stream)
     }
@@ -214,7 +220,8 @@ impl<'a> ClientSession<'a> {
         let test = self.test;
         let omit_ns = u64::from(test.parameters.omit_s) * 1_000_000_000;
         let block = test.parameters.block_bytes;
-        let outgoing = RunningStreams::start(outgoing, omit_ns).map_err(test.failed("begin the traffic"))?;
+        let outgoing =
+            RunningStreams::start(outgoing, omit_ns).map_err(test.describe_failure("begin the traffic"))?;
         let begin_ns = outgoing.begin_ns();
         if omit_ns > 0 {
             incoming.measure_from(begin_ns);
@@ -226,7 +233,7 @@ impl<'a> ClientSession<'a> {
         for ((stream, _), counted) in sending.iter().zip(&counted) {
             // Of a stream that has failed nothing leaves any more.
             if matches!(counted, Counted::Sent(SentCounts { failed: None, .. })) {
-                stream.drain().map_err(test.failed("empty a stream"))?;
+                stream.drain().map_err(test.describe_failure("empty a stream"))?;
             }
         }
         let mut end_ns = now_ns();
@@ -242,7 +249,7 @@ impl<'a> ClientSession<'a> {
         if !sending.is_empty() {
             thread::sleep(READ_PAUSE);
         }
-        self.control.tell(State::TestEnd).map_err(test.failed("end the test"))?;
+        self.control.tell(State::TestEnd).map_err(test.describe_failure("end the test"))?;
         let pause_ns = now_ns().saturating_sub(end_ns);
         // What the server sent until now is taken.
         self.expect(State::ExchangeResults, "end the test")?;
@@ -310,12 +317,12 @@ impl<'a> ClientSession<'a> {
                 let _ = self.control.tell(State::ClientTerminate);
                 return Err(ClientError::Interrupted);
             }
-            match self.control.look().map_err(test.failed("continue"))? {
+            match self.control.look().map_err(test.describe_failure("continue"))? {
                 None => {}
                 Some(State::ServerTerminate) => {
                     return Err(ClientError::Refused(test.to.to_string(), "it ended the test".to_owned()));
                 }
-                Some(state) => return Err(self.unexpected(state)),
+                Some(state) => return Err(self.explain_unexpected_state(state)),
             }
         }
     }
@@ -323,13 +330,17 @@ impl<'a> ClientSession<'a> {
     fn expect(&mut self, expected: State, attempted: &'static str) -> Result<(), ClientError> {
         let awaited = format!("the iperf3 server on {} (to {attempted})", self.test.to);
         let _notice = WaitNotice::within(&awaited, STEP_LIMIT);
-        match self.control.state(Instant::now() + STEP_LIMIT).map_err(self.test.failed(attempted))? {
+        match self
+            .control
+            .state(Instant::now() + STEP_LIMIT)
+            .map_err(self.test.describe_failure(attempted))?
+        {
             state if state == expected => Ok(()),
-            state => Err(self.unexpected(state)),
+            state => Err(self.explain_unexpected_state(state)),
         }
     }
 
-    fn unexpected(&mut self, state: State) -> ClientError {
+    fn explain_unexpected_state(&mut self, state: State) -> ClientError {
         let at = self.test.to.to_string();
         match state {
             State::AccessDenied => ClientError::Busy(at),
@@ -366,12 +377,13 @@ fn greet(stream: &Stream) -> io::Result<()> {
 }
 
 /// Tells the server what was counted here, and takes its word.
-fn exchange(test: &Test<'_>, control: &mut Control, own: &Results) -> Result<Results, ClientError> {
+fn exchange(test: &Test<'_>, control: &mut ControlConnection, own: &Results) -> Result<Results, ClientError> {
     const ATTEMPTED: &str = "exchange results";
     let by = Instant::now() + STEP_LIMIT;
-    control.send_text(&own.to_json()).map_err(test.failed(ATTEMPTED))?;
-    let text = control.text(MAX_RESULT_BYTES, by).map_err(test.failed(ATTEMPTED))?;
-    let results = Results::parse(&text).map_err(io::Error::other).map_err(test.failed(ATTEMPTED))?;
+    control.send_text(&own.to_json()).map_err(test.describe_failure(ATTEMPTED))?;
+    let text = control.text(MAX_RESULT_BYTES, by).map_err(test.describe_failure(ATTEMPTED))?;
+    let results =
+        Results::parse(&text).map_err(io::Error::other).map_err(test.describe_failure(ATTEMPTED))?;
     // What follows changes no figure.
     if control.state(by).is_ok() {
         let _ = control.tell(State::IperfDone);

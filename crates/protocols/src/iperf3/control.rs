@@ -1,6 +1,6 @@
 //! The control connection of a test.
 
-use crate::iperf3::{State, framed, text_bytes};
+use crate::iperf3::{State, frame_text, text_bytes};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::ScopedAddr;
 use stacklab_traffic::host::{notice_a_dead_peer, zone};
@@ -12,17 +12,17 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-pub(super) struct Control {
+pub(super) struct ControlConnection {
     stream: TcpStream,
 }
 
-impl Control {
+impl ControlConnection {
     pub(super) fn connect(from: &ScopedAddr, to: SocketAddr) -> io::Result<Self> {
         let (from, to) = zone::ends(from, to)?;
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
         socket.bind(&from.into())?;
         socket.connect_timeout(&SockAddr::from(to), CONNECT_LIMIT)?;
-        Control::over(socket.into())
+        ControlConnection::over(socket.into())
     }
 
     /// Takes a connection that was opened. One whose peer is gone is noticed.
@@ -32,7 +32,7 @@ impl Control {
         socket.set_tcp_nodelay(true)?;
         socket.set_read_timeout(Some(POLL_INTERVAL))?;
         socket.set_write_timeout(Some(WRITE_LIMIT))?;
-        Ok(Control { stream: socket.into() })
+        Ok(ControlConnection { stream: socket.into() })
     }
 
     pub(super) fn ends(&self) -> io::Result<[SocketAddr; 2]> {
@@ -48,7 +48,7 @@ impl Control {
     }
 
     pub(super) fn send_text(&mut self, text: &str) -> io::Result<()> {
-        self.send(&framed(text))
+        self.send(&frame_text(text))
     }
 
     pub(super) fn fill(&mut self, room: &mut [u8], deadline: Instant) -> io::Result<()> {

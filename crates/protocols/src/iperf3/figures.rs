@@ -120,7 +120,7 @@ impl Transfer<'_> {
         self.pairs().filter_map(|(theirs, _)| theirs)
     }
 
-    fn received(&self) -> impl Iterator<Item = &ReceivedCounts> {
+    fn list_received_counts(&self) -> impl Iterator<Item = &ReceivedCounts> {
         self.pairs().filter_map(|(_, counted)| match counted {
             Counted::Received(counts) => Some(counts),
             Counted::Sent(_) => None,
@@ -218,7 +218,7 @@ impl Transfer<'_> {
         theirs.insert(Metric::MessageRate, messages);
         let jitters: Vec<f64> = match self.way {
             Way::Send => self.theirs().map(|stream| stream.jitter_s * 1e3).collect(),
-            Way::Receive => self.received().map(|counts| counts.jitter_ns / 1e6).collect(),
+            Way::Receive => self.list_received_counts().map(|counts| counts.jitter_ns / 1e6).collect(),
         };
         let jitter = jitters.iter().sum::<f64>() / jitters.len() as f64;
         let smoothed = format!("iperf3 reports only the smoothed jitter (RFC 3550): {jitter:.4} ms");
@@ -254,7 +254,7 @@ impl Transfer<'_> {
     fn add_values_of_receiver(&self, sent: u64, theirs: &mut BTreeMap<Metric, Value>) {
         let mut seen = 0_u64;
         let mut lost = 0_u64;
-        for counts in self.received() {
+        for counts in self.list_received_counts() {
             seen = seen.saturating_add(counts.next.saturating_sub(counts.omitted_next));
             lost = lost.saturating_add(counts.lost.saturating_sub(counts.omitted_lost));
         }
@@ -379,7 +379,7 @@ mod tests {
         let cell = Cell::new(Family::Ipv4, transport, SizeOf::Write, 1000);
         let trial = Trial { block: 0, position: 0, cell, probe: Probe::Stream };
         let [from, to] = addresses.map(|address| ScopedAddr::from(address.ip()));
-        run_of(&trial, spec, &Path::unplanned(from, to, 1500), &outcome)
+        run_of(&trial, spec, &Path::without_plan(from, to, 1500), &outcome)
     }
 
     fn figure(run: &RunRecord, metric: Metric) -> f64 {

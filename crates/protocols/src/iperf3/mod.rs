@@ -18,7 +18,7 @@ pub use json::Results;
 pub use parameters::Parameters;
 
 use json::StreamResult;
-use stacklab_traffic::foreign::Numbered;
+use stacklab_traffic::foreign::ForeignHeader;
 
 /// What streams of a test are known by: 36 letters and a zero.
 pub(crate) type Cookie = [u8; 37];
@@ -55,7 +55,7 @@ pub fn text_bytes(prefix: [u8; 4], most: usize) -> Result<usize, String> {
 }
 
 /// A JSON text behind its length.
-pub fn framed(text: &str) -> Vec<u8> {
+pub fn frame_text(text: &str) -> Vec<u8> {
     let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
     bytes.extend(text.as_bytes());
     bytes
@@ -204,7 +204,7 @@ pub fn is_answer(datagram: &[u8]) -> bool {
 /// |---|---|
 /// | 0-3, 4-7 | send time: seconds, microseconds of the sender's clock |
 /// | 8-11 or 8-15 | number of the message, from 1 |
-pub fn write_header(own: Numbered, number_bytes: usize, message: &mut [u8]) {
+pub fn write_header(own: ForeignHeader, number_bytes: usize, message: &mut [u8]) {
     let micros = own.sent_ns / 1000;
     let mut header = [0; MAX_HEADER_BYTES as usize];
     header[..4].copy_from_slice(&((micros / 1_000_000) as u32).to_be_bytes());
@@ -216,12 +216,12 @@ pub fn write_header(own: Numbered, number_bytes: usize, message: &mut [u8]) {
 }
 
 /// Reads a header; `None` if the message is too short or its number is 0.
-pub fn read_header(number_bytes: usize, message: &[u8]) -> Option<Numbered> {
+pub fn read_header(number_bytes: usize, message: &[u8]) -> Option<ForeignHeader> {
     let header = message.get(..8 + number_bytes)?;
     let seconds = read_number(&header[..4]);
     let micros = read_number(&header[4..8]);
     let number = read_number(&header[8..]);
-    Some(Numbered { sequence: number.checked_sub(1)?, sent_ns: (seconds * 1_000_000 + micros) * 1000 })
+    Some(ForeignHeader { sequence: number.checked_sub(1)?, sent_ns: (seconds * 1_000_000 + micros) * 1000 })
 }
 
 fn read_number(bytes: &[u8]) -> u64 {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_text_is_no_longer_than_it_may_be() {
-        let framed = framed("{}");
+        let framed = frame_text("{}");
         assert_eq!(framed, [0, 0, 0, 2, b'{', b'}']);
         assert_eq!(text_bytes([0, 0, 32, 0], MAX_PARAMETER_BYTES), Ok(8192));
         assert!(text_bytes([255; 4], MAX_RESULT_BYTES).unwrap_err().contains("4294967295"));
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_header_is_in_the_order_of_the_network() {
-        let header = Numbered { sent_ns: 3_000_004_000, sequence: 257 };
+        let header = ForeignHeader { sent_ns: 3_000_004_000, sequence: 257 };
         let mut message = [0xff; 20];
         write_header(header, 8, &mut message);
         assert_eq!(message[..16], [0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 1, 2]);

@@ -208,7 +208,7 @@ impl Drop for RunningStreams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_traffic::foreign::Numbered;
+    use stacklab_traffic::foreign::ForeignHeader;
 
     #[test]
     fn stream_has_the_rate_and_size_the_client_names() {
@@ -235,7 +235,7 @@ mod tests {
             let parameters = Parameters { long_counters, ..Parameters::new(Transport::Udp, 100) };
             let ForeignFormat::Datagrams { write, read } = format(&parameters) else { panic!() };
             let mut message = [0; 100];
-            let first = Numbered { sequence: 0, sent_ns: 2_000 };
+            let first = ForeignHeader { sequence: 0, sent_ns: 2_000 };
             write(first, &mut message);
             assert_eq!(message[if long_counters { 15 } else { 11 }], 1);
             assert_eq!(read(&message), Some(first));

@@ -19,7 +19,7 @@ mod time;
 mod tlv;
 
 pub use key::StampKey;
-pub use packet::{Answer, Codec, Probe, SENDER_TTL};
+pub use packet::{Codec, ReflectorPacket, SENDER_TTL, SenderPacket};
 pub use reflector::{Arrived, PendingAnswer, Reflector, Reflectors, key, place};
 pub use session::{PeerClock, SessionFigures, StampSession};
 

@@ -34,7 +34,7 @@ const AUTHENTICATED: Layout = Layout {
 
 /// A packet of the session-sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub struct SenderPacket {
     /// Its number within the session, from 0.
     pub sequence: u32,
     /// T1, in the format that `error` names.
@@ -47,7 +47,7 @@ pub struct Probe {
 
 /// A packet of the session-reflector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ReflectorPacket {
     /// The reflector's own number (stateful), or that of the sender again (stateless).
     pub sequence: u32,
     /// T3, in the format that `error` names.
@@ -93,17 +93,17 @@ impl Codec {
     }
 
     /// These TLVs with padding, for a packet of this many octets; `None` if there is no such packet.
-    pub(super) fn padded(&self, extensions: Extensions, octets: usize) -> Option<Extensions> {
-        extensions.padded(octets, self.base_bytes(), self.key.is_some())
+    pub(super) fn pad_to(&self, extensions: Extensions, octets: usize) -> Option<Extensions> {
+        extensions.pad_to(octets, self.base_bytes(), self.key.is_some())
     }
 
     /// Octets of the shortest packet with these TLVs and padding.
-    pub(super) fn least_padded(&self, extensions: &Extensions) -> usize {
+    pub(super) fn least_padded_bytes(&self, extensions: &Extensions) -> usize {
         self.probe_bytes(&Extensions { padding: Some(0), ..*extensions })
     }
 
     /// Writes a packet of the session-sender with its TLVs into a message of [`Codec::probe_bytes`].
-    pub(super) fn write_probe(&self, probe: &Probe, extensions: &Extensions, message: &mut [u8]) {
+    pub(super) fn write_probe(&self, probe: &SenderPacket, extensions: &Extensions, message: &mut [u8]) {
         let (base, rest) = message.split_at_mut(self.base_bytes());
         self.write_front(probe, base);
         self.seal(base);
@@ -111,7 +111,7 @@ impl Codec {
     }
 
     /// Reads a packet of the session-sender. `None` if it is too short, or its code is wrong.
-    pub fn read_probe(&self, message: &[u8]) -> Option<Probe> {
+    pub fn read_probe(&self, message: &[u8]) -> Option<SenderPacket> {
         let layout = self.layout();
         let base = message.get(..layout.bytes)?;
         if let (Some(key), Some(at)) = (&self.key, layout.code)
@@ -120,7 +120,7 @@ impl Codec {
             return None;
         }
         let [sequence, timestamp, error, session] = layout.front;
-        Some(Probe {
+        Some(SenderPacket {
             sequence: u32::from_be_bytes(take(base, sequence)),
             timestamp: u64::from_be_bytes(take(base, timestamp)),
             error: ErrorEstimate::from_bytes(take(base, error)),
@@ -139,11 +139,11 @@ impl Codec {
     }
 
     /// Writes an answer to the front of a message that has room for it. TLVs are not touched.
-    pub(super) fn write_answer(&self, answer: &Answer, message: &mut [u8]) {
+    pub(super) fn write_answer(&self, answer: &ReflectorPacket, message: &mut [u8]) {
         let layout = self.layout();
         let base = &mut message[..layout.bytes];
-        let Answer { sequence, timestamp, error, session, .. } = *answer;
-        self.write_front(&Probe { sequence, timestamp, error, session }, base);
+        let ReflectorPacket { sequence, timestamp, error, session, .. } = *answer;
+        self.write_front(&SenderPacket { sequence, timestamp, error, session }, base);
         let [received, sequence, timestamp, error, ttl] = layout.answer;
         put(base, received, answer.received.to_be_bytes());
         put(base, sequence, answer.sender_sequence.to_be_bytes());
@@ -154,10 +154,10 @@ impl Codec {
     }
 
     /// Reads an answer. `None` if it is too short, or its code is wrong.
-    pub fn read_answer(&self, message: &[u8]) -> Option<Answer> {
-        let Probe { sequence, timestamp, error, session } = self.read_probe(message)?;
+    pub fn read_answer(&self, message: &[u8]) -> Option<ReflectorPacket> {
+        let SenderPacket { sequence, timestamp, error, session } = self.read_probe(message)?;
         let [received, sender_sequence, sender_timestamp, sender_error, ttl] = self.layout().answer;
-        Some(Answer {
+        Some(ReflectorPacket {
             sequence,
             timestamp,
             error,
@@ -178,7 +178,7 @@ impl Codec {
     }
 
     /// Writes the fields that both kinds of packets have, and zeros after them.
-    fn write_front(&self, front: &Probe, base: &mut [u8]) {
+    fn write_front(&self, front: &SenderPacket, base: &mut [u8]) {
         let [sequence, timestamp, error, session] = self.layout().front;
         base.fill(0);
         put(base, sequence, front.sequence.to_be_bytes());
@@ -214,9 +214,9 @@ pub(super) mod tests {
         [Codec::new(None), Codec::new(Some(key))]
     }
 
-    pub(crate) fn probe() -> Probe {
+    pub(crate) fn probe() -> SenderPacket {
         let error = ErrorEstimate::new(TimeFormat::Ntp, Some(1_000));
-        Probe { sequence: 0x0102_0304, timestamp: 0x1112_1314_1516_1718, error, session: 0x2122 }
+        SenderPacket { sequence: 0x0102_0304, timestamp: 0x1112_1314_1516_1718, error, session: 0x2122 }
     }
 
     #[test]
@@ -237,7 +237,7 @@ pub(super) mod tests {
 
     #[test]
     fn packets_read_back_and_changed_ones_do_not() {
-        let answer = Answer {
+        let answer = ReflectorPacket {
             sequence: 1,
             timestamp: 2,
             error: ErrorEstimate::new(TimeFormat::Ptp, None),
@@ -273,7 +273,7 @@ pub(super) mod tests {
             message[front..].fill(0xa5);
             assert!(!codec.is_answer(&message), "padding");
             let error = probe().error;
-            let times = Answer {
+            let times = ReflectorPacket {
                 sequence: 0,
                 timestamp: 0,
                 error,

@@ -3,7 +3,7 @@
 use crate::stamp::PORT;
 use crate::stamp::clients::RateLimit;
 use crate::stamp::key::StampKey;
-use crate::stamp::packet::{Answer, Codec};
+use crate::stamp::packet::{Codec, ReflectorPacket};
 use crate::stamp::sessions::Sessions;
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
@@ -41,7 +41,7 @@ pub struct Arrived {
 /// An answer that has no T3 yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingAnswer {
-    answer: Answer,
+    answer: ReflectorPacket,
     /// The code point to answer with.
     pub code_point: u8,
 }
@@ -62,7 +62,7 @@ impl Reflector {
     }
 
     /// The same, which answers each client at most this many packets per second, and a burst of one second.
-    pub fn limited(self, per_second: u32) -> Self {
+    pub fn with_rate_limit(self, per_second: u32) -> Self {
         Reflector { limit: Some(RateLimit::new(per_second)), ..self }
     }
 
@@ -85,7 +85,7 @@ impl Reflector {
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
         let code_point =
             tlv::reflect(self.codec.key.as_ref(), base, rest, arrived.traffic_class, TimestampInfo::SOFTWARE);
-        let answer = Answer {
+        let answer = ReflectorPacket {
             sequence,
             timestamp: 0,
             error,
@@ -102,7 +102,7 @@ impl Reflector {
     /// Writes the answer with T3, nanoseconds since 1970.
     pub fn finish(&self, pending: PendingAnswer, unix_ns: u64, message: &mut [u8]) {
         let timestamp = pending.answer.error.format.bits(unix_ns);
-        self.codec.write_answer(&Answer { timestamp, ..pending.answer }, message);
+        self.codec.write_answer(&ReflectorPacket { timestamp, ..pending.answer }, message);
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
         tlv::seal(self.codec.key.as_ref(), base, rest);
     }
@@ -187,7 +187,7 @@ impl Reflectors {
         let mut threads = Vec::new();
         for mut service in services.into_iter().flatten() {
             say!("stacklab: STAMP reflector on {}, {how}", service.address());
-            let mut reflector = Reflector::new(codec.clone(), error, stateful).limited(per_second);
+            let mut reflector = Reflector::new(codec.clone(), error, stateful).with_rate_limit(per_second);
             threads.push(thread::spawn(move || answer(&mut service, &mut reflector, interrupted)));
         }
         Ok(Reflectors(threads))
@@ -218,7 +218,7 @@ fn answer(service: &mut Service, reflector: &mut Reflector, interrupted: &Atomic
 mod tests {
     use super::*;
     use crate::stamp::packet::tests::{codecs, probe};
-    use crate::stamp::packet::{Probe, SENDER_TTL};
+    use crate::stamp::packet::{SENDER_TTL, SenderPacket};
     use crate::stamp::sessions::SESSION_IDLE_NS;
     use crate::stamp::time::TimeFormat;
     use crate::stamp::tlv::{ClassOfService, Extensions};
@@ -237,7 +237,7 @@ mod tests {
     /// A packet with these TLVs, and its answer.
     fn exchange(reflector: &mut Reflector, codec: &Codec, extensions: &Extensions, sequence: u32) -> Vec<u8> {
         let mut message = vec![0; codec.probe_bytes(extensions)];
-        codec.write_probe(&Probe { sequence, ..probe() }, extensions, &mut message);
+        codec.write_probe(&SenderPacket { sequence, ..probe() }, extensions, &mut message);
         let pending = reflector.reflect(&mut message, &arrive(5_000, NOW)).unwrap();
         reflector.finish(pending, NOW + 250, &mut message);
         message
@@ -263,7 +263,7 @@ mod tests {
             let [codec, _] = codecs();
             let mut reflector = Reflector::new(codec.clone(), error(), false);
             let mut message = [0; 44];
-            let asked = Probe { error: probe().error.with_format(format), ..probe() };
+            let asked = SenderPacket { error: probe().error.with_format(format), ..probe() };
             codec.write_probe(&asked, &Extensions::default(), &mut message);
             let pending = reflector.reflect(&mut message, &arrive(5_000, NOW)).unwrap();
             reflector.finish(pending, NOW + 250, &mut message);
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn a_client_beyond_the_limit_is_not_answered() {
         let [codec, _] = codecs();
-        let mut reflector = Reflector::new(codec.clone(), error(), true).limited(5);
+        let mut reflector = Reflector::new(codec.clone(), error(), true).with_rate_limit(5);
         let mut message = [0; 44];
         codec.write_probe(&probe(), &Extensions::default(), &mut message);
         assert_eq!(count_answers(&mut reflector, message, 5_000, NOW), 6);

@@ -5,7 +5,7 @@ use crate::stamp::{
 };
 use serde_json::{Map, Value, json};
 use stacklab_model::{Delays, printable_lines};
-use stacklab_traffic::peer::Exchange;
+use stacklab_traffic::peer::ExchangeResult;
 use std::fmt::Write;
 
 /// A session and what it gave.
@@ -28,7 +28,7 @@ pub struct Measured {
     /// What the reflector said in TLVs.
     pub said: Option<Extensions>,
     /// Counts.
-    pub exchange: Exchange,
+    pub exchange: ExchangeResult,
     /// Delays and losses.
     pub figures: SessionFigures,
 }

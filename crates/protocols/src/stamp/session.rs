@@ -1,11 +1,11 @@
 //! A session of the session-sender: its packets, and what the answers say: delays both ways, losses by direction, the
 //! offset of the clocks.
 
-use crate::stamp::packet::{Codec, Probe};
+use crate::stamp::packet::{Codec, SenderPacket};
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::Extensions;
 use stacklab_model::Delays;
-use stacklab_traffic::peer::{Exchange, PacketFormat, PeerAnswer};
+use stacklab_traffic::peer::{ExchangeResult, PacketFormat, PeerAnswer};
 use stacklab_traffic::stats::delays;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +30,8 @@ impl StampSession {
     ) -> Result<Self, String> {
         let least = codec.probe_bytes(&extensions);
         let octets = octets.unwrap_or(least);
-        let extensions = codec.padded(extensions, octets).ok_or_else(|| {
-            let padded = codec.least_padded(&extensions);
+        let extensions = codec.pad_to(extensions, octets).ok_or_else(|| {
+            let padded = codec.least_padded_bytes(&extensions);
             format!("{octets} is not a size of these packets: use {least}, or at least {padded}")
         })?;
         let number = number.map_or_else(random_session, Ok)?;
@@ -44,7 +44,7 @@ impl StampSession {
     }
 
     /// What the last answer's TLVs said.
-    pub fn said(&self) -> Option<Extensions> {
+    pub fn last_extensions(&self) -> Option<Extensions> {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,7 +63,7 @@ impl PacketFormat for StampSession {
 
     fn write(&self, sequence: u32, sent_unix_ns: u64, message: &mut [u8]) {
         let timestamp = self.error.format.bits(sent_unix_ns);
-        let probe = Probe { sequence, timestamp, error: self.error, session: self.number };
+        let probe = SenderPacket { sequence, timestamp, error: self.error, session: self.number };
         self.codec.write_probe(&probe, &self.extensions, message);
     }
 
@@ -92,14 +92,14 @@ impl PacketFormat for StampSession {
 
 /// Both differences of an exchange, nanoseconds, each with the offset of the peer's clock in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sample {
+struct DelaySample {
     /// T2 - T1, T4 - T3 and T3 - T2.
     forward_ns: i64,
     backward_ns: i64,
     residence_ns: u64,
 }
 
-impl Sample {
+impl DelaySample {
     /// `None` if the times contradict each other: an answer before its packet, or a peer that held the packet for
     /// longer than the round trip.
     fn of((answer, arrived_unix_ns): &(PeerAnswer, u64)) -> Option<Self> {
@@ -108,7 +108,7 @@ impl Sample {
         let backward_ns = subtract(*arrived_unix_ns, answered_unix_ns)?;
         let residence_ns = answered_unix_ns.checked_sub(received_unix_ns)?;
         forward_ns.checked_add(backward_ns).filter(|round_trip| *round_trip >= 0)?;
-        Some(Sample { forward_ns, backward_ns, residence_ns })
+        Some(DelaySample { forward_ns, backward_ns, residence_ns })
     }
 }
 
@@ -180,7 +180,7 @@ pub struct PeerClock {
 impl PeerClock {
     /// No delay is negative: the offset is between the negative least backward difference and the least forward one,
     /// and at most `promised_ns` if the clocks are known to be so near to each other. `None` without samples.
-    fn of(samples: &[Sample], promised_ns: Option<u64>) -> Option<Self> {
+    fn of(samples: &[DelaySample], promised_ns: Option<u64>) -> Option<Self> {
         let most = i128::from(samples.iter().map(|sample| sample.forward_ns).min()?);
         let least = -i128::from(samples.iter().map(|sample| sample.backward_ns).min()?);
         let promised = promised_ns.map(|ns| (least.max(-i128::from(ns)), most.min(i128::from(ns))));
@@ -223,10 +223,10 @@ pub struct SessionFigures {
 impl SessionFigures {
     /// From an exchange. `promised_ns` is the maximum difference of both ends' clocks, if known; otherwise the errors
     /// of the own clock and of the peer's decide, where both are synchronised.
-    pub fn of(exchange: &Exchange, promised_ns: Option<u64>, own_error_ns: Option<u64>) -> Self {
+    pub fn of(exchange: &ExchangeResult, promised_ns: Option<u64>, own_error_ns: Option<u64>) -> Self {
         let answers = &exchange.answers;
         let last = answers.last().map(|(answer, _)| answer);
-        let samples: Vec<Sample> = answers.iter().filter_map(Sample::of).collect();
+        let samples: Vec<DelaySample> = answers.iter().filter_map(DelaySample::of).collect();
         let peer_error_ns = last.and_then(|answer| answer.clock_error_ns);
         let both = own_error_ns.zip(peer_error_ns).map(|(own, peer)| own.saturating_add(peer));
         let clock = PeerClock::of(&samples, promised_ns.or(both));
@@ -241,11 +241,11 @@ impl SessionFigures {
 }
 
 /// The delays, free of the clocks' offset.
-fn ways(samples: &[Sample], clock: &PeerClock) -> Option<Ways> {
+fn ways(samples: &[DelaySample], clock: &PeerClock) -> Option<Ways> {
     let mut forward = Vec::new();
     let mut backward = Vec::new();
     let mut round_trip = Vec::new();
-    for Sample { forward_ns, backward_ns, .. } in samples {
+    for DelaySample { forward_ns, backward_ns, .. } in samples {
         forward.push(cut_to_zero(forward_ns.saturating_sub(clock.offset_ns)));
         backward.push(cut_to_zero(backward_ns.saturating_add(clock.offset_ns)));
         round_trip.push(cut_to_zero(forward_ns.saturating_add(*backward_ns)));
@@ -269,10 +269,10 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     /// Delays of 3 and 8 ms, and 1 ms more in each further exchange, by a clock that is `offset_ns` ahead.
-    fn samples(offset_ns: i64) -> Vec<Sample> {
+    fn samples(offset_ns: i64) -> Vec<DelaySample> {
         let mut samples = Vec::new();
         for extra in [0, 1_000_000, 2_000_000] {
-            samples.push(Sample {
+            samples.push(DelaySample {
                 forward_ns: 3_000_000 + extra + offset_ns,
                 backward_ns: 8_000_000 + extra - offset_ns,
                 residence_ns: 40_000,
@@ -362,13 +362,13 @@ mod tests {
     }
 
     /// Of a packet that was sent at 1000 ns, and its answer that arrived at 2000 ns.
-    fn take_sample(received_unix_ns: u64, answered_unix_ns: u64) -> Option<Sample> {
-        Sample::of(&(PeerAnswer { received_unix_ns, answered_unix_ns, ..answer((0, 0)) }, 2_000))
+    fn take_sample(received_unix_ns: u64, answered_unix_ns: u64) -> Option<DelaySample> {
+        DelaySample::of(&(PeerAnswer { received_unix_ns, answered_unix_ns, ..answer((0, 0)) }, 2_000))
     }
 
     #[test]
     fn times_that_contradict_each_other_are_no_sample() {
-        let sample = Sample { forward_ns: 500, backward_ns: 300, residence_ns: 200 };
+        let sample = DelaySample { forward_ns: 500, backward_ns: 300, residence_ns: 200 };
         assert_eq!(take_sample(1_500, 1_700), Some(sample));
         assert_eq!(take_sample(1_700, 1_500), None, "answered before it arrived");
         assert_eq!(take_sample(0, 1_500), None, "held for longer than the round trip");

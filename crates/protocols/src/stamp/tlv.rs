@@ -78,7 +78,7 @@ pub struct Extensions {
 impl Extensions {
     /// Padding that makes a packet of this many octets from a base without other TLVs. `None` if there is no room for
     /// the TLV's head, or too much.
-    pub(super) fn padded(self, octets: usize, base: usize, authenticated: bool) -> Option<Self> {
+    pub(super) fn pad_to(self, octets: usize, base: usize, authenticated: bool) -> Option<Self> {
         let without = Extensions { padding: None, ..self };
         let others = base + without.bytes(authenticated);
         if octets == others {
@@ -142,14 +142,14 @@ pub(super) fn seal(key: Option<&StampKey>, base: &[u8], rest: &mut [u8]) {
     }
 }
 
-struct Place {
+struct TlvPlace {
     at: usize,
     kind: u8,
     len: usize,
 }
 
 /// The TLVs that are whole, in order.
-fn places(rest: &[u8]) -> Vec<Place> {
+fn places(rest: &[u8]) -> Vec<TlvPlace> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some([_, kind, high, low]) = rest.get(at..).and_then(|rest| rest.first_chunk::<HEAD>()) {
@@ -157,7 +157,7 @@ fn places(rest: &[u8]) -> Vec<Place> {
         if at + HEAD + len > rest.len() {
             break;
         }
-        found.push(Place { at, kind: *kind, len });
+        found.push(TlvPlace { at, kind: *kind, len });
         at += HEAD + len;
     }
     found
@@ -167,7 +167,7 @@ fn places(rest: &[u8]) -> Vec<Place> {
 pub(super) fn read(key: Option<&StampKey>, base: &[u8], rest: &[u8]) -> Option<Extensions> {
     let mut found = Extensions::default();
     let mut proved = key.is_none() || rest.is_empty();
-    for Place { at, kind, len } in places(rest) {
+    for TlvPlace { at, kind, len } in places(rest) {
         let value = &rest[at + HEAD..at + HEAD + len];
         if let (CODE, Some(key)) = (kind, key) {
             proved = key.proves(&[&base[..4], &rest[..at]], value);
@@ -206,7 +206,7 @@ pub(super) fn reflect(
         })
     });
     let end = places.last().map_or(0, |last| last.at + HEAD + last.len);
-    for Place { at, kind, len } in places {
+    for TlvPlace { at, kind, len } in places {
         if !proved {
             rest[at] = INTEGRITY;
             continue;
@@ -247,14 +247,14 @@ mod tests {
         for extensions in [Extensions::default(), Extensions { class, ..Extensions::default() }] {
             for (base, closed) in [(44, false), (112, true)] {
                 for octets in [200, 1_000, 1_472] {
-                    let padded = extensions.padded(octets, base, closed).unwrap();
+                    let padded = extensions.pad_to(octets, base, closed).unwrap();
                     assert_eq!(base + padded.bytes(closed), octets);
                 }
-                assert_eq!(extensions.padded(base - 1, base, closed), None);
+                assert_eq!(extensions.pad_to(base - 1, base, closed), None);
                 let same = base + extensions.bytes(closed);
-                assert_eq!(extensions.padded(same, base, closed), Some(extensions));
-                assert_eq!(extensions.padded(same + 3, base, closed), None);
-                assert_eq!(extensions.padded(70_000, base, closed), None);
+                assert_eq!(extensions.pad_to(same, base, closed), Some(extensions));
+                assert_eq!(extensions.pad_to(same + 3, base, closed), None);
+                assert_eq!(extensions.pad_to(70_000, base, closed), None);
             }
         }
     }

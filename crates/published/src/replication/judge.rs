@@ -99,7 +99,7 @@ fn contradicting<'a>(finding: &Finding, all: &'a [Finding]) -> Option<&'a Findin
 fn states_otherwise(finding: &Finding, other: &Finding) -> bool {
     match ((other.a, other.b) == (finding.a, finding.b), (other.b, other.a) == (finding.a, finding.b)) {
         (true, _) => other.direction != finding.direction,
-        (_, true) => other.direction.mirrored() != finding.direction,
+        (_, true) => other.direction.reverse() != finding.direction,
         _ => false,
     }
 }

@@ -131,7 +131,7 @@ impl PartData {
         paired.may_be_equivalent(*most) && Self::interval(paired, level).is_within(&limits)
     }
 
-    fn is_confirmed(&self, direction: FindingDirection, level: f64) -> bool {
+    fn confirms(&self, direction: FindingDirection, level: f64) -> bool {
         let confirmed = match direction {
             FindingDirection::Equal => self.is_negligible(level),
             _ => self.has_direction(direction, level),
@@ -139,8 +139,8 @@ impl PartData {
         confirmed && self.is_within_limit(level)
     }
 
-    fn is_refuted(&self, direction: FindingDirection, level: f64) -> bool {
-        self.has_direction(direction.mirrored(), level)
+    fn refutes(&self, direction: FindingDirection, level: f64) -> bool {
+        self.has_direction(direction.reverse(), level)
             || (direction == FindingDirection::Equal && self.is_beyond_margin(level))
             || self.find_limits(level).is_some_and(|[found, limits]| is_beyond(&found, &limits))
     }
@@ -161,7 +161,7 @@ impl PartData {
         let is_direction = direction != FindingDirection::Equal;
         let is_negligible = self.is_negligible(LEVEL);
         if is_refuted {
-            return if self.has_direction(direction.mirrored(), LEVEL) {
+            return if self.has_direction(direction.reverse(), LEVEL) {
                 (OtherWay, "the 90 % interval is on the other side of no difference")
             } else if is_direction {
                 (TooLarge, "the 90 % interval is beyond the study's limit")
@@ -169,7 +169,7 @@ impl PartData {
                 (TooLarge, "the 90 % interval is beyond the margin")
             };
         }
-        if self.is_confirmed(direction, LEVEL) {
+        if self.confirms(direction, LEVEL) {
             return match (is_direction, is_negligible) {
                 (false, _) => (Holds, "the 90 % interval is inside the margin"),
                 (true, false) => (Holds, "the 90 % interval is on this side of no difference"),
@@ -183,7 +183,7 @@ impl PartData {
             (CannotTell, "the direction is the study's, but the difference may be beyond its limit")
         } else if is_direction && is_negligible {
             (DirectionOpen, "the 90 % interval is inside the margin")
-        } else if self.is_refuted(direction, LEVEL) {
+        } else if self.refutes(direction, LEVEL) {
             (CannotTell, "refuted alone, but not with Holm's adjustment over the parts")
         } else {
             (CannotTell, "the interval is too wide")
@@ -214,7 +214,7 @@ pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) ->
         .map(|part| match part {
             Err(reason) => (CannotTell, reason.clone()),
             Ok(part) => {
-                let is_refuted = refuted_at.is_some_and(|level| part.is_refuted(stated.direction, level));
+                let is_refuted = refuted_at.is_some_and(|level| part.refutes(stated.direction, level));
                 part.outcome(stated.direction, is_refuted)
             }
         })
@@ -222,7 +222,7 @@ pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) ->
     let refuted = count_parts(&judged, &[OtherWay, TooLarge]);
     // 5 % if all parts must hold.
     let level = LEVEL / (all - needed + 1) as f64;
-    let confirmed = data.iter().filter(|part| part.is_confirmed(stated.direction, level)).count();
+    let confirmed = data.iter().filter(|part| part.confirms(stated.direction, level)).count();
     let inside = count_parts(&judged, &[HoldsNegligible, DirectionOpen]);
     let outcome = if confirmed >= needed {
         if count_parts(&judged, &[Holds]) == 0 { HoldsNegligible } else { Holds }
@@ -261,7 +261,7 @@ fn holm_level(data: &[&PartData], direction: FindingDirection, all: usize) -> Op
     let mut reached = None;
     for rejected in 0..all {
         let level = LEVEL / (all - rejected) as f64;
-        let refuted = data.iter().filter(|part| part.is_refuted(direction, level)).count();
+        let refuted = data.iter().filter(|part| part.refutes(direction, level)).count();
         if refuted <= rejected {
             break;
         }

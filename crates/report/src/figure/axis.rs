@@ -27,7 +27,7 @@ impl Axis {
     }
 
     /// An axis with a tick at each figure; logarithmic if they are far apart.
-    pub(super) fn labelled(figures: &[f64], from: f64, to: f64) -> Self {
+    pub(super) fn with_tick_at_each(figures: &[f64], from: f64, to: f64) -> Self {
         let (low, high) = spread(extent(figures.iter().copied()));
         let log = low > 0.0 && high / low > 4.0;
         let ticks = figures.iter().map(|figure| (*figure, figure.to_string())).collect();
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn sizes_far_apart_stand_on_a_logarithmic_axis() {
-        let axis = Axis::labelled(&[64.0, 256.0, 1024.0], 0.0, 10.0);
+        let axis = Axis::with_tick_at_each(&[64.0, 256.0, 1024.0], 0.0, 10.0);
         assert!((axis.at(256.0) - 5.0).abs() < 1e-9);
-        let near = Axis::labelled(&[64.0, 128.0, 192.0], 0.0, 10.0);
+        let near = Axis::with_tick_at_each(&[64.0, 128.0, 192.0], 0.0, 10.0);
         assert!((near.at(128.0) - 5.0).abs() < 1e-9);
     }
 }

@@ -1,7 +1,7 @@
 //! The chart of a figure, as wide as a column: axes, lines, markers, legend.
 
 use super::axis::Axis;
-use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle, clipped, width, wrapped};
+use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle, clip_text, width, wrap_text};
 use super::series::{Line, Plot};
 
 /// The width of a column of two, points.
@@ -54,11 +54,11 @@ pub(super) fn draw(plot: &Plot) -> Drawing {
 fn lines_of(title: &str, room: f64) -> Vec<String> {
     match title.rsplit_once(", ") {
         Some((name, unit)) if width(title, LETTERS) > room => {
-            let mut lines = wrapped(&format!("{name},"), LETTERS, room);
-            lines.extend(wrapped(unit, LETTERS, room));
+            let mut lines = wrap_text(&format!("{name},"), LETTERS, room);
+            lines.extend(wrap_text(unit, LETTERS, room));
             lines
         }
-        _ => wrapped(title, LETTERS, room),
+        _ => wrap_text(title, LETTERS, room),
     }
 }
 
@@ -92,7 +92,7 @@ struct XAxis {
 
 fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
     if let Some(numbers) = &plot.numbers {
-        let axis = Axis::labelled(numbers, from, to);
+        let axis = Axis::with_tick_at_each(numbers, from, to);
         let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone()));
         return XAxis { ticks: ticks.collect(), log: axis.log };
     }
@@ -124,7 +124,7 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
     items.push(Item::lines(ticks.collect(), FAINT, 0.6, &[]));
     items.extend(labels(x, right - left, bottom + 11.0));
     let title = if x.log { format!("{} (log scale)", plot.x_title) } else { plot.x_title.clone() };
-    let title = clipped(&title, LETTERS, right - left);
+    let title = clip_text(&title, LETTERS, right - left);
     items.push(text(((left + right) / 2.0, bottom + 24.0), Anchor::Middle, false, INK, &title));
     items
 }
@@ -135,7 +135,7 @@ fn labels(x: &XAxis, room: f64, y: f64) -> Vec<Item> {
     let room = room / x.ticks.len().clamp(1, 2) as f64 - 2.0 * EDGE;
     let mut placed: Vec<(f64, f64, String)> = Vec::new();
     for (place, label) in &x.ticks {
-        let label = clipped(label, LETTERS, room);
+        let label = clip_text(label, LETTERS, room);
         let half = width(&label, LETTERS) / 2.0;
         placed.push((place.clamp(EDGE + half, WIDTH - EDGE - half), half + 1.5, label));
     }
@@ -238,7 +238,7 @@ impl Legend {
 
     fn add(&mut self, sign: Vec<Item>, label: &str) {
         self.items.extend(sign);
-        for line in wrapped(label, LETTERS, WIDTH - EDGE - self.left - SIGN) {
+        for line in wrap_text(label, LETTERS, WIDTH - EDGE - self.left - SIGN) {
             let place = (self.left + SIGN, self.y + 2.8);
             self.items.push(text(place, Anchor::Start, false, INK, &line));
             self.y += LINE;

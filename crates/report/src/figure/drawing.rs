@@ -1,7 +1,7 @@
 //! A drawing: paths and texts, in points (1/72 inch) from the upper left corner, the width of texts in its font, and
 //! the same drawing as SVG and as PDF.
 
-use crate::rendering::document::escaped;
+use crate::rendering::document::escape_text;
 use pdf_writer::types::LineCapStyle;
 use pdf_writer::{Content, Finish, Pdf, Rect, Ref, TextStr};
 use std::fmt::Write;
@@ -79,7 +79,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// A text in lines no wider than the room: broken between words, and within a word that is too wide alone.
-pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(super) fn wrap_text(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         if let Some(last) = lines.last_mut() {
@@ -104,7 +104,7 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
 }
 
 /// The beginning of a text that is wider than the room.
-pub(super) fn clipped(text: &str, size: f64, room: f64) -> String {
+pub(super) fn clip_text(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
     }
@@ -119,7 +119,7 @@ pub(super) fn svg(drawing: &Drawing) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" \
          height=\"{height}pt\" viewBox=\"0 0 {width} {height}\" font-family=\"'Noto Sans', 'DejaVu Sans', Arial, sans-serif\">\n\
          <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
-        escaped(title)
+        escape_text(title)
     );
     svg.extend(items.iter().map(element));
     svg + "</svg>\n"
@@ -158,7 +158,7 @@ fn element(item: &Item) -> String {
                 true => format!("transform=\"translate({x:.2} {y:.2}) rotate(-90)\""),
                 false => format!("x=\"{x:.2}\" y=\"{y:.2}\""),
             };
-            let text = escaped(text);
+            let text = escape_text(text);
             format!(
                 "<text {place} font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>\n"
             )
@@ -307,18 +307,18 @@ mod tests {
     fn lines_hold_every_word_within_the_width() {
         let text = "mechanism=6in4 against mechanism=native, ipv6, flow label 1048575";
         for room in [40.0, 80.0, 150.0, 400.0] {
-            let lines = wrapped(text, 8.0, room);
+            let lines = wrap_text(text, 8.0, room);
             assert!(lines.iter().all(|line| width(line, 8.0) <= room), "{room}: {lines:?}");
             assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
         }
-        assert_eq!(wrapped(text, 8.0, 400.0), [text]);
-        assert_eq!(wrapped("ipv6 against ipv4", 8.0, 50.0), ["ipv6 against", "ipv4"]);
+        assert_eq!(wrap_text(text, 8.0, 400.0), [text]);
+        assert_eq!(wrap_text("ipv6 against ipv4", 8.0, 50.0), ["ipv6 against", "ipv4"]);
     }
 
     #[test]
     fn a_text_that_is_cut_says_so_and_fits() {
-        let cut = clipped("receiver (server of http)", 8.0, 50.0);
+        let cut = clip_text("receiver (server of http)", 8.0, 50.0);
         assert!(cut.ends_with('…') && cut.starts_with("rec") && width(&cut, 8.0) <= 50.0, "{cut}");
-        assert_eq!(clipped("ipv4", 8.0, 50.0), "ipv4");
+        assert_eq!(clip_text("ipv4", 8.0, 50.0), "ipv4");
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Point {
     pub limit: Option<f64>,
 }
 
-struct Place {
+struct PlotPlace {
     /// `tcp-payload`.
     key: String,
     /// `TCP`; what sizes mean only where that varies.
@@ -68,7 +68,7 @@ fn of_metrics(page: &Page) -> Vec<Plot> {
         let transports = &page.factors[transport];
         let sizes_of = &page.factors[size_of];
         let framed = (sizes_of.levels.len() > 1).then(|| format!(", {}", sizes_of.alone[of_meaning]));
-        let place = Place {
+        let place = PlotPlace {
             key: format!("{}-{}", transports.levels[of_transport], sizes_of.levels[of_meaning]),
             label: format!("{}{}", transports.alone[of_transport], framed.unwrap_or_default()),
         };
@@ -132,7 +132,7 @@ fn across(page: &Page) -> Option<usize> {
     Some(if several.contains(&size) { size } else { other.unwrap_or(size) })
 }
 
-fn arms(page: &Page, metric: usize, place: &Place, across: usize, estimates: &[&EstimateView]) -> Plot {
+fn arms(page: &Page, metric: usize, place: &PlotPlace, across: usize, estimates: &[&EstimateView]) -> Plot {
     let view = &page.metrics[metric];
     let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
     for estimate in estimates {
@@ -163,7 +163,7 @@ fn arms(page: &Page, metric: usize, place: &Place, across: usize, estimates: &[&
 fn apart(
     page: &Page,
     metric: usize,
-    place: &Place,
+    place: &PlotPlace,
     across: usize,
     comparisons: &[&ComparisonView],
 ) -> Option<Plot> {

@@ -1,12 +1,14 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::{of_overall, range_text};
-use crate::findings::groups::{MIN_MANY_LEVELS, grouped};
+use crate::findings::groups::{MIN_MANY_LEVELS, group_by_key};
 use crate::findings::so_far::{
     NOT_YET_CLAIMED, SO_FAR_BETTER, SO_FAR_WORSE, describe_plain, describe_way, has_no_data,
 };
 use crate::findings::why::why;
-use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor};
+use crate::rendering::numbers::{
+    DisplayUnit, Distance, difference_places, factor, format_decimals, is_factor,
+};
 use stacklab_model::{
     Comparison, Effect, Explanation, Factor, Findings, Headline, Metric, Scale, StopReason, UnpairedRange,
     Verdict, capitalize, count, once_each,
@@ -53,7 +55,7 @@ pub(crate) fn of_headlines(
         // Two factors may have the same levels.
         keyed.push(((one.factor, &one.baseline, candidate, one.transport), one));
     }
-    let mut groups = grouped(keyed.into_iter());
+    let mut groups = group_by_key(keyed.into_iter());
     groups.sort_by_key(|(_, group)| !group.iter().any(|one| matches!(one.verdict, Verdict::Better(_))));
     let mut sentences: Vec<String> = Vec::new();
     for (_, group) in groups {
@@ -252,7 +254,7 @@ pub fn difference(metric: Metric, effect: &Effect) -> String {
     if is_factor(effect.scale, effect.estimate) {
         return format!("{metric} higher by a factor of {}", factor(effect.estimate).trim_end_matches('x'));
     }
-    let [by, half] = [estimate.abs(), half].map(|figure| fixed(figure, decimals));
+    let [by, half] = [estimate.abs(), half].map(|figure| format_decimals(figure, decimals));
     format!("{metric} {by} ± {half} {} {way}", unit.difference_unit)
 }
 

@@ -1,6 +1,8 @@
 //! How large a claimed difference is: the range that allows for the selection of the claims.
 
-use crate::rendering::numbers::{DisplayUnit, factor, fixed, is_factor, range, signed, significant};
+use crate::rendering::numbers::{
+    DisplayUnit, factor, format_decimals, format_with_sign, is_factor, range, significant,
+};
 use stacklab_model::{Better, Change, Comparison, Headline, Interval, Metric, MetricDiff, Scale, Verdict};
 use std::fmt;
 
@@ -42,7 +44,7 @@ impl fmt::Display for Claimed {
                 write!(f, "a factor of {least} to {most}")
             };
         }
-        let both = range(&[self.least, self.most], fixed);
+        let both = range(&[self.least, self.most], format_decimals);
         match both.split_once(" to ") {
             Some((least, most)) if is_zero(least) => write!(f, "up to {most} {}", self.unit),
             _ => write!(f, "{both} {}", self.unit),
@@ -113,7 +115,7 @@ pub(crate) fn range_text(metric: Metric, [low, high]: [f64; 2]) -> String {
     let unit = DisplayUnit::of_differences(metric, metric.scale(), [low, high].into_iter());
     let [from, to] = match is_factor(metric.scale(), high) {
         true => [low, high].map(factor),
-        false => [low, high].map(|figure| signed(unit.difference(metric.scale(), figure), 1)),
+        false => [low, high].map(|figure| format_with_sign(unit.difference(metric.scale(), figure), 1)),
     };
     let unit =
         if is_factor(metric.scale(), high) { String::new() } else { format!(" {}", unit.difference_unit) };
@@ -128,7 +130,7 @@ fn is_more(metric: Metric, is_candidate_better: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::fixtures::compared;
+    use crate::tests::fixtures::compare_families;
     use stacklab_model::{Estimate, Transport};
 
     fn write_claim(low: f64, high: f64, is_more: bool) -> Option<String> {
@@ -171,7 +173,7 @@ mod tests {
     fn worse_candidate_is_named_with_its_range() {
         let verdict = Verdict::Better("ipv4".to_owned());
         let means = [(100.0, 1.0), (93.0, 1.0)];
-        let mut row = compared(Transport::Udp, 128, Metric::Throughput, means, (0.93, 0.01), verdict);
+        let mut row = compare_families(Transport::Udp, 128, Metric::Throughput, means, (0.93, 0.01), verdict);
         assert_eq!(worse(&row), "UDP 128 B: IPv6 has 5.5 to 8.5 % lower throughput than IPv4");
         row.candidate_estimate = Estimate::default();
         assert_eq!(worse(&row), "UDP 128 B: IPv6 lacks throughput, unlike IPv4");

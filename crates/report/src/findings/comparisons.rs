@@ -2,11 +2,11 @@
 
 use crate::findings::control::{self, CONTROL};
 use crate::findings::groups::{Group, control_arms, level};
-use crate::findings::verdicts::{answered, verdict};
+use crate::findings::verdicts::{format_answer, verdict};
 use crate::rendering::document::{Block, Footnotes, Table, split_mark};
 use crate::rendering::numbers::{
-    DisplayUnit, Distance, NONE, aligned, decimals, difference_heading, difference_places, differences,
-    fixed, percent, signed,
+    DisplayUnit, Distance, NONE, align_columns, decimals, difference_heading, difference_places, differences,
+    format_decimals, format_with_sign, percent,
 };
 use stacklab_model::{
     Better, Cell, Comparison, Control, CpuScope, Estimate, Explained, Findings, Interval, Metric, Scale,
@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
 fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
-    let shown = group.shown();
+    let shown = group.choose_unit();
     let margin = group.margin(&shown);
     let control = control::legend(&group.controls, group.factor, &group.row_factors);
     let meaning = match defined {
@@ -43,15 +43,15 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     let mut notes = Footnotes::default();
     let mut rows = Vec::new();
     for group in groups {
-        let shown = group.shown();
+        let shown = group.choose_unit();
         let places = difference_places(distances(&group.rows).flatten(), &shown);
         for row in &group.rows {
-            let [baseline, candidate] = write_arms(&fitted(row), &shown, &mut notes);
+            let [baseline, candidate] = write_arms(&fit_estimates(row), &shown, &mut notes);
             let difference = differences(distances(&[row]), &shown, places).remove(0);
             let is_percent = !difference.contains('x') && difference != NONE;
             let difference =
                 if is_percent { format!("{difference} {}", shown.difference_unit) } else { difference };
-            let verdict = answered(row, &mut notes);
+            let verdict = format_answer(row, &mut notes);
             rows.push(vec![group.metric.label(), baseline, candidate, difference, verdict]);
         }
         for control in &group.controls {
@@ -120,8 +120,8 @@ pub(crate) fn definition(metric: Metric, shown: &DisplayUnit, cpu_scope: CpuScop
 fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let rows = &group.rows;
     let mut notes = Footnotes::default();
-    let mut table = group.labelled();
-    let mut estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
+    let mut table = group.label_rows();
+    let mut estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fit_estimates(row)).collect();
     let arms = table.columns.len();
     let mut distances: Vec<_> = distances(rows).collect();
     for control in &group.controls {
@@ -192,7 +192,7 @@ pub(crate) fn push_pair(
 
 /// The estimates of both arms at the figures that fit the printed difference: a mean over runs may contradict it where
 /// trials were disturbed.
-pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
+pub(crate) fn fit_estimates(row: &Comparison) -> [Estimate; 2] {
     let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
     at(estimates, row.fitted, row.question.metric)
 }
@@ -202,7 +202,7 @@ pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
 pub(crate) fn fit_cells(findings: &Findings) -> HashMap<(Metric, &Cell), Estimate> {
     let mut fitting: HashMap<(Metric, &Cell), Option<Estimate>> = HashMap::new();
     for row in &findings.comparisons {
-        for (cell, estimate) in row.question.cells().into_iter().zip(fitted(row)) {
+        for (cell, estimate) in row.question.cells().into_iter().zip(fit_estimates(row)) {
             let is_other = fitting.contains_key(&(row.question.metric, cell));
             fitting.insert((row.question.metric, cell), if is_other { None } else { Some(estimate) });
         }
@@ -271,7 +271,7 @@ pub(crate) fn means(
     places: usize,
     notes: &mut Footnotes,
 ) -> Vec<String> {
-    let write = |figure: f64| fixed(shown.factor * figure, places);
+    let write = |figure: f64| format_decimals(shown.factor * figure, places);
     let mut halves = Vec::new();
     let mut widest = 0;
     for estimate in estimates {
@@ -290,7 +290,7 @@ pub(crate) fn means(
         }));
     }
     let mut cells = Vec::new();
-    for (estimate, cell) in estimates.iter().zip(aligned(&parts)) {
+    for (estimate, cell) in estimates.iter().zip(align_columns(&parts)) {
         let cell = cell.unwrap_or_else(|| NONE.to_owned());
         cells.push(match &estimate.missing {
             Some(reason) if estimate.mean.is_some() => {
@@ -321,7 +321,7 @@ fn write_part(
 ) -> String {
     let Some(explained) = &row.explained else { return NONE.to_owned() };
     match figure(explained) {
-        Some(ratio) => signed(percent(ratio), places),
+        Some(ratio) => format_with_sign(percent(ratio), places),
         // Where only what is left is missing, the verdict says why.
         None if explained.ratio.is_some() => NONE.to_owned(),
         None => format!("{NONE} {}", notes.mark(&explained.because)),

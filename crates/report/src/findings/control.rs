@@ -2,7 +2,7 @@
 //! depends on it.
 
 use crate::findings::groups::{control_arms, level};
-use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, difference_decimals, fixed};
+use crate::rendering::numbers::{DisplayUnit, Distance, TOO_WIDE, difference_decimals, format_decimals};
 use stacklab_model::{Control, Factor};
 
 /// What stands in the column of verdicts.
@@ -58,5 +58,5 @@ fn width(control: &Control) -> String {
     let steps = 10_f64.powi(decimals as i32);
     // What is exact in decimals is not rounded up for its last bit.
     let most = (most * steps - 1e-6).ceil() / steps;
-    format!("at most {} {} apart", fixed(most, decimals), unit.difference_unit)
+    format!("at most {} {} apart", format_decimals(most, decimals), unit.difference_unit)
 }

@@ -1,7 +1,7 @@
 //! The comparisons as tidy CSV.
 
 use crate::findings::control::CONTROL;
-use crate::findings::estimates::uncompared;
+use crate::findings::estimates::list_uncompared_estimates;
 use crate::findings::verdicts::verdict_name;
 use crate::rendering::column::{
     Column, Compares, Subject, cell_columns, estimate_columns, interval_columns, metric_columns,
@@ -29,7 +29,7 @@ pub(crate) enum CsvRow<'a> {
 pub(crate) fn render(findings: &Findings, format: OutputFormat) -> String {
     let comparisons = findings.comparisons.iter().map(CsvRow::Comparison);
     let controls = compared_controls(findings).map(CsvRow::Control);
-    let cells = uncompared(findings).map(CsvRow::Cell);
+    let cells = list_uncompared_estimates(findings).map(CsvRow::Cell);
     csv::render(&columns(), comparisons.chain(controls).chain(cells), format)
 }
 
@@ -327,12 +327,12 @@ pub fn scale(scale: Scale) -> &'static str {
 mod tests {
     use super::*;
     use crate::tests::fixtures::{findings, without_comparisons};
-    use crate::tests::rows::Rows;
+    use crate::tests::rows::CsvRows;
 
     #[test]
     fn a_row_for_each_comparison_reads_back_unrounded() {
         let findings = findings();
-        let rows = Rows::read(&render(&findings, OutputFormat::Csv));
+        let rows = CsvRows::read(&render(&findings, OutputFormat::Csv));
         // Comparisons come first.
         for (row, comparison) in findings.comparisons.iter().enumerate() {
             let effect = comparison.effect.as_ref();
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_empty_and_says_why() {
         let findings = findings();
-        let rows = Rows::read(&render(&findings, OutputFormat::Csv));
+        let rows = CsvRows::read(&render(&findings, OutputFormat::Csv));
         let nothing = rows.find("verdict", "nothing")[0];
         assert_eq!([rows.at(nothing, "effect"), rows.at(nothing, "candidate_mean")], ["", ""]);
         assert_eq!(rows.at(nothing, "candidate_n"), "0");
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn study_without_comparisons_has_a_row_for_each_cell() {
         let findings = without_comparisons();
-        let rows = Rows::read(&render(&findings, OutputFormat::Csv));
+        let rows = CsvRows::read(&render(&findings, OutputFormat::Csv));
         assert_eq!(rows.lines.len(), findings.cells.len());
         assert_eq!([rows.at(0, "factor"), rows.at(0, "verdict")], ["", ""]);
         assert_eq!(rows.at(0, "family"), findings.cells[0].cell.family.name());
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn other_tests_stand_in_columns_of_their_own() {
         let findings = findings();
-        let rows = Rows::read(&render(&findings, OutputFormat::Csv));
+        let rows = CsvRows::read(&render(&findings, OutputFormat::Csv));
         let tests = findings.comparisons[0].tests.as_ref().unwrap();
         for (column, expected) in [
             ("p", tests.p),

@@ -3,15 +3,15 @@
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::findings::groups::{
-    self, by_table, labelled, level_alone, row_factors, sizes_of, sort_key, varied,
+    self, by_table, label_cells, level_alone, list_varied_factors, row_factors, sizes_of, sort_key,
 };
 use crate::rendering::document::{Block, Footnotes, Table};
-use crate::rendering::numbers::{DisplayUnit, NONE, fixed, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, format_decimals, format_with_sign};
 use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, Unit, once_each};
 use std::collections::{BTreeMap, HashSet};
 
 /// Cells and metrics that are in no comparison: all of them in a study that asks for none.
-pub(crate) fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
+pub(crate) fn list_uncompared_estimates(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
     let questions = findings.comparisons.iter().map(|comparison| &comparison.question);
     let compared: HashSet<(&Cell, Metric)> = questions
         .flat_map(|question| [(&question.baseline, question.metric), (&question.candidate, question.metric)])
@@ -21,9 +21,9 @@ pub(crate) fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstim
 
 /// A table for each metric, transport and meaning of size.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let varied = varied(groups::cells(findings));
+    let varied = list_varied_factors(groups::cells(findings));
     // The bias of generators and properties of paths have their own tables.
-    let shown = uncompared(findings).filter(|estimate| estimate.metric.is_compared());
+    let shown = list_uncompared_estimates(findings).filter(|estimate| estimate.metric.allows_comparison());
     let tables = by_table(shown, |estimate| (estimate.metric, &estimate.cell), sizes_of(findings).len() > 1);
     let mut blocks = Vec::new();
     for (metric, place, rows) in tables {
@@ -42,11 +42,11 @@ fn part(
     let shown = DisplayUnit::fitting(metric, rows.iter().filter_map(|row| row.estimate.mean));
     let mut notes = Footnotes::default();
     let cells: Vec<&Cell> = rows.iter().map(|row| &row.cell).collect();
-    let mut table = labelled(&cells, &row_factors(cells.iter().copied(), varied, None));
+    let mut table = label_cells(&cells, &row_factors(cells.iter().copied(), varied, None));
     let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
     let places = mean_decimals(estimates.iter().copied(), &shown);
     table.push("mean", true, means(&estimates, &shown, places, &mut notes));
-    let write = |figure: f64| fixed(shown.factor * figure, places);
+    let write = |figure: f64| format_decimals(shown.factor * figure, places);
     let deviations = estimates.iter().map(|estimate| estimate.sd.map_or(NONE.to_owned(), write));
     table.push_optional("sd", deviations.collect());
     let medians = estimates.iter().map(|estimate| estimate.median.map_or(NONE.to_owned(), write));
@@ -72,11 +72,11 @@ pub(crate) fn bias_of_generators(findings: &Findings) -> Vec<Block> {
     let mut cells: Vec<&Cell> = once_each(biased.iter().map(|estimate| &estimate.cell));
     cells.sort_by_key(|cell| (cell.transport, sort_key(cell)));
     let mut notes = Footnotes::default();
-    let mut factors = row_factors(cells.iter().copied(), &varied(groups::cells(findings)), None);
+    let mut factors = row_factors(cells.iter().copied(), &list_varied_factors(groups::cells(findings)), None);
     if once_each(cells.iter().map(|cell| cell.transport)).len() > 1 {
         factors.insert(0, Factor::Transport);
     }
-    let mut table = labelled(&cells, &factors);
+    let mut table = label_cells(&cells, &factors);
     let mut most_runs = vec![0; cells.len()];
     for metric in &metrics {
         let mut column = Vec::new();
@@ -104,8 +104,10 @@ pub(crate) fn bias_of_generators(findings: &Findings) -> Vec<Block> {
 /// `-0.12 ± 0.03`.
 fn bias(estimate: &Estimate, notes: &mut Footnotes) -> String {
     match (estimate.mean, estimate.interval, &estimate.missing) {
-        (Some(mean), Some(interval), _) => format!("{} ± {:.2}", signed(mean, 2), interval.half_width()),
-        (Some(mean), None, _) => signed(mean, 2),
+        (Some(mean), Some(interval), _) => {
+            format!("{} ± {:.2}", format_with_sign(mean, 2), interval.half_width())
+        }
+        (Some(mean), None, _) => format_with_sign(mean, 2),
         (None, _, Some(reason)) => format!("{NONE} {}", notes.mark(reason)),
         (None, ..) => NONE.to_owned(),
     }
@@ -181,7 +183,7 @@ fn label_path(cell: &Cell, rows: &[Factor]) -> Vec<String> {
 /// `1480` bytes, `1.5` fragments: whole bytes, otherwise no more decimals than differ from an integer.
 fn figure(estimate: &CellEstimate) -> String {
     let Some(mean) = estimate.estimate.mean else { return NONE.to_owned() };
-    let text = fixed(mean, if estimate.metric.unit() == Unit::Byte { 0 } else { 2 });
+    let text = format_decimals(mean, if estimate.metric.unit() == Unit::Byte { 0 } else { 2 });
     match text.contains('.') && !text.contains('e') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,

@@ -24,7 +24,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// Items by their key, keys in the order of their first items.
-pub(crate) fn grouped<K: PartialEq, T>(items: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+pub(crate) fn group_by_key<K: PartialEq, T>(items: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for (key, item) in items {
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -63,7 +63,7 @@ pub(crate) fn cells(findings: &Findings) -> impl Iterator<Item = &Cell> {
 }
 
 /// The settings that differ between cells; they label rows.
-pub(crate) fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
+pub(crate) fn list_varied_factors<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
     levels(cells).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
 }
 
@@ -90,7 +90,12 @@ pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
 
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and meaning of size.
 pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
-    groups_of(&findings.comparisons, &findings.same_arm, varied(cells(findings)), sizes_of(findings))
+    groups_of(
+        &findings.comparisons,
+        &findings.same_arm,
+        list_varied_factors(cells(findings)),
+        sizes_of(findings),
+    )
 }
 
 /// The same of comparisons between cells with these settings and meanings of sizes.
@@ -159,7 +164,7 @@ pub(crate) const MIN_MANY_LEVELS: usize = 4;
 
 /// The same comparisons, where those of many candidates with one baseline are one group with a row for each of them.
 /// The second part is whether it is one of many levels.
-pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
+pub(crate) fn merge_groups<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
     let all = groups(findings);
     let mut candidates: BTreeMap<(Factor, String), BTreeSet<String>> = BTreeMap::new();
     for group in &all {
@@ -205,7 +210,7 @@ fn choose_row_factors(group: &Group) -> Vec<Factor> {
     if sizes.len() > 1 {
         factors.push(Factor::Size);
     }
-    factors.extend(varied(cells).into_iter().filter(|factor| *factor != group.factor));
+    factors.extend(list_varied_factors(cells).into_iter().filter(|factor| *factor != group.factor));
     factors
 }
 
@@ -232,7 +237,7 @@ impl Group<'_> {
         format!("{}{place}", self.metric.label())
     }
 
-    pub(crate) fn shown(&self) -> DisplayUnit {
+    pub(crate) fn choose_unit(&self) -> DisplayUnit {
         let figures = self.rows.iter().flat_map(|row| match row.fitted {
             Some(fitted) => fitted.map(Some),
             None => [row.baseline_estimate.mean, row.candidate_estimate.mean],
@@ -252,7 +257,7 @@ impl Group<'_> {
 
     /// A table with a column for each factor that labels the rows, if any has a level of it. Controls are the last
     /// rows; their arms are in the first column.
-    pub(crate) fn labelled(&self) -> Table {
+    pub(crate) fn label_rows(&self) -> Table {
         let mut table = Table::default();
         for factor in &self.row_factors {
             let mut levels: Vec<String> =
@@ -331,7 +336,7 @@ fn begins_with_number(text: &str) -> bool {
 }
 
 /// A table with a column for each factor, which label the rows of these cells.
-pub(crate) fn labelled(cells: &[&Cell], factors: &[Factor]) -> Table {
+pub(crate) fn label_cells(cells: &[&Cell], factors: &[Factor]) -> Table {
     let mut table = Table::default();
     for factor in factors {
         let levels: Vec<String> = cells.iter().map(|cell| level_alone(cell, *factor)).collect();

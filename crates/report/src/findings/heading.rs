@@ -1,7 +1,7 @@
 //! What was measured, when, where and how often.
 
 use crate::findings::answer::answer;
-use crate::findings::groups::{fixed_settings, grouped};
+use crate::findings::groups::{fixed_settings, group_by_key};
 use crate::rendering::document::Block;
 use jiff::Timestamp;
 use stacklab_model::{Findings, count, once_each};
@@ -65,7 +65,7 @@ pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
 pub(crate) fn once(sentences: &[String]) -> Vec<String> {
     let parts = sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence)));
     let mut joined = Vec::new();
-    for (what, names) in grouped(parts.map(|(name, what)| (what, name))) {
+    for (what, names) in group_by_key(parts.map(|(name, what)| (what, name))) {
         let names = once_each(names.into_iter()).join(", ");
         joined.push(if names.is_empty() { what.to_owned() } else { format!("{names}: {what}") });
     }

@@ -1,8 +1,8 @@
 //! What a path loses at which load: the slices of a search, for each group of cells that differ by what is compared.
 
-use crate::findings::groups::{grouped, level};
+use crate::findings::groups::{group_by_key, level};
 use crate::rendering::document::{Block, Table, plain};
-use crate::rendering::numbers::{NONE, fixed};
+use crate::rendering::numbers::{NONE, format_decimals};
 use stacklab_model::{Findings, Interval, LossByLoad, LossPoint, Metric, count};
 
 /// The metric that the slices are of.
@@ -13,7 +13,7 @@ pub(crate) const ABOUT: &str = "messages that count as lost (where some loss is 
      than the interval assumes, and no verdict depends on it.";
 
 /// The arms of one table.
-pub(crate) struct Group<'a> {
+pub(crate) struct ArmGroup<'a> {
     /// What the arms have in common: `, UDP 64 B`.
     pub place: String,
     /// The same in the name of a figure: `loss-by-load-udp-64-b`.
@@ -23,10 +23,10 @@ pub(crate) struct Group<'a> {
 }
 
 /// The groups of cells, in the order of the study.
-pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
+pub(crate) fn groups(findings: &Findings) -> Vec<ArmGroup<'_>> {
     let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
     let factor = compared.filter(|question| question.metric == METRIC).map(|question| question.factor).next();
-    let found = grouped(findings.loss_by_load.iter().map(|slices| {
+    let found = group_by_key(findings.loss_by_load.iter().map(|slices| {
         let label = factor.map(|factor| slices.cell.label_without(Some(factor)));
         (label.unwrap_or_default(), slices)
     }));
@@ -44,13 +44,13 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
         }
         let place = if label.is_empty() { label } else { format!(", {label}") };
         let name = find_free_name(&groups, name);
-        groups.push(Group { place: plain(&place), name, arms });
+        groups.push(ArmGroup { place: plain(&place), name, arms });
     }
     groups
 }
 
 /// The name, or with a number: what is left out of a name may be all that differs.
-fn find_free_name(groups: &[Group<'_>], name: String) -> String {
+fn find_free_name(groups: &[ArmGroup<'_>], name: String) -> String {
     let mut number = 1;
     let mut free = name.clone();
     while groups.iter().any(|group| group.name == free) {
@@ -74,7 +74,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks
 }
 
-impl Group<'_> {
+impl ArmGroup<'_> {
     /// Whether any slice counts.
     pub(crate) fn has_points(&self) -> bool {
         self.arms.iter().any(|(_, slices)| !slices.points.is_empty())
@@ -124,13 +124,17 @@ impl Group<'_> {
 /// `0.42 ± 0.11`, or `0.10 [0.00, 0.40]` where the interval ends at none or all.
 pub(crate) fn describe(point: &LossPoint, decimals: usize) -> String {
     let LossPoint { loss, .. } = point;
-    let mean = fixed(100.0 * loss.mean.unwrap_or(0.0), decimals);
+    let mean = format_decimals(100.0 * loss.mean.unwrap_or(0.0), decimals);
     let Some(interval) = loss.interval else { return mean };
     let Interval { low, high } = interval;
     if low > 0.0 && high < 1.0 || low == high {
-        return format!("{mean} ± {}", fixed(100.0 * interval.half_width(), decimals));
+        return format!("{mean} ± {}", format_decimals(100.0 * interval.half_width(), decimals));
     }
-    format!("{mean} [{}, {}]", fixed(100.0 * low, decimals), fixed(100.0 * high, decimals))
+    format!(
+        "{mean} [{}, {}]",
+        format_decimals(100.0 * low, decimals),
+        format_decimals(100.0 * high, decimals)
+    )
 }
 
 /// `IPv4: 340 slices; 12 others (3.4 %) were left out, because the tester disturbed them`.

@@ -2,11 +2,11 @@
 
 use crate::findings::claims::{Claimed, of_row};
 use crate::findings::control::{self, CONTROL};
-use crate::findings::groups::{Group, control_arms, grouped, level};
+use crate::findings::groups::{Group, control_arms, group_by_key, level};
 use crate::findings::so_far::{self, is_plain};
 use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
-use crate::rendering::numbers::{Distance, NONE, signed};
+use crate::rendering::numbers::{Distance, NONE, format_with_sign};
 use stacklab_model::{Cell, Comparison, Control, Factor, Metric, Verdict, capitalize, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,9 +49,9 @@ fn sign_so_far(group: &Group, row: &Comparison, magnitudes: bool) -> String {
     let sign = sign(group, row, magnitudes);
     match row.effect.as_ref().filter(|_| magnitudes && is_plain(row)) {
         Some(effect) => {
-            let unit = group.shown();
+            let unit = group.choose_unit();
             let [estimate, ..] = Distance::from(effect).within(&unit);
-            format!("{sign} {} {}", signed(estimate, 1), unit.difference_unit)
+            format!("{sign} {} {}", format_with_sign(estimate, 1), unit.difference_unit)
         }
         None => sign,
     }
@@ -63,24 +63,24 @@ fn control_legend(groups: &[&Group]) -> String {
 }
 
 /// A line of the matrix: a group, the levels besides the size, and the places of its rows by size.
-pub(crate) struct Line<'a, 'b> {
+pub(crate) struct MatrixLine<'a, 'b> {
     pub group: &'b Group<'a>,
     pub levels: Vec<String>,
     pub rows: BTreeMap<u32, usize>,
 }
 
 /// The lines of a group: one for each family or replica that its rows tell apart besides the size.
-pub(crate) fn lines<'a, 'b>(group: &'b Group<'a>) -> Vec<Line<'a, 'b>> {
+pub(crate) fn lines<'a, 'b>(group: &'b Group<'a>) -> Vec<MatrixLine<'a, 'b>> {
     let mut lines: BTreeMap<Vec<String>, BTreeMap<u32, usize>> = BTreeMap::new();
     for (place, row) in group.rows.iter().enumerate() {
         let cell = &row.question.baseline;
         lines.entry(beside_size(cell, &group.row_factors)).or_default().insert(cell.size, place);
     }
-    lines.into_iter().map(|(levels, rows)| Line { group, levels, rows }).collect()
+    lines.into_iter().map(|(levels, rows)| MatrixLine { group, levels, rows }).collect()
 }
 
 /// The columns: the sizes of comparisons and of controls.
-pub(crate) fn sizes(lines: &[Line]) -> BTreeSet<u32> {
+pub(crate) fn sizes(lines: &[MatrixLine]) -> BTreeSet<u32> {
     let mut sizes = BTreeSet::new();
     for line in lines {
         sizes.extend(line.rows.keys());
@@ -91,7 +91,7 @@ pub(crate) fn sizes(lines: &[Line]) -> BTreeSet<u32> {
 
 fn table(groups: &[&Group], magnitudes: bool) -> Table {
     let arms: BTreeSet<String> = groups.iter().map(|group| group.arms()).collect();
-    let lines: Vec<Line> = groups.iter().flat_map(|group| lines(group)).collect();
+    let lines: Vec<MatrixLine> = groups.iter().flat_map(|group| lines(group)).collect();
     let sizes = sizes(&lines);
     let mut table = Table::default();
     // Programs have no sizes.
@@ -104,7 +104,7 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
     };
     table.columns = [first, others].concat();
     let mut controlled: Vec<(Metric, &Cell, String)> = Vec::new();
-    for (place, Line { group, levels, rows }) in lines.iter().enumerate() {
+    for (place, MatrixLine { group, levels, rows }) in lines.iter().enumerate() {
         let mut label = vec![group.subject()];
         label.extend(levels.iter().cloned());
         if arms.len() > 1 {
@@ -148,7 +148,7 @@ fn beside_size(cell: &Cell, factors: &[Factor]) -> Vec<String> {
 
 /// Many levels of a factor against one baseline: a table with a row for each level and a column for each metric.
 pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
-    let tables = grouped(groups.iter().map(|group| (write_title(group), *group)));
+    let tables = group_by_key(groups.iter().map(|group| (write_title(group), *group)));
     let plain = describe_figures(groups);
     let has_sizes = groups.iter().flat_map(|group| &group.rows).any(|row| row.question.baseline.size > 0);
     let over = if has_sizes { "over all sizes; " } else { "" };
@@ -184,7 +184,7 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
             labelled.push((label, *row));
         }
     }
-    let levels = grouped(labelled.into_iter());
+    let levels = group_by_key(labelled.into_iter());
     let controls: Vec<&Control> = groups.iter().flat_map(|group| &group.controls).copied().collect();
     let control_cells = once_each(controls.iter().map(|control| &control.cell));
     let mut table = Table::default();
@@ -223,7 +223,7 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
             alike.push((outcome, metric.label()));
         }
     }
-    let alike = grouped(alike.into_iter());
+    let alike = group_by_key(alike.into_iter());
     let alike: Vec<String> =
         alike.into_iter().map(|(outcome, metrics)| format!("{outcome}: {}", metrics.join(", "))).collect();
     (table, (!alike.is_empty()).then(|| alike.join("; ")))

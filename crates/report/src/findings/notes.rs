@@ -30,7 +30,7 @@ fn list_notes(points: Vec<String>) -> Vec<Block> {
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
 }
 
-pub(crate) fn uncounted(findings: &Findings) -> Vec<Block> {
+pub(crate) fn list_uncounted_runs(findings: &Findings) -> Vec<Block> {
     let points = [invalid(findings), warnings(findings)].concat();
     if points.is_empty() { vec![] } else { vec![Block::List(points)] }
 }
@@ -125,7 +125,7 @@ fn more_blocks(findings: &Findings) -> Option<[u32; 2]> {
 }
 
 /// Seconds that a campaign like this needs in all to settle half of its open comparisons, at the current variance.
-pub fn seconds_needed(findings: &Findings) -> Option<f64> {
+pub fn estimate_seconds_to_settle(findings: &Findings) -> Option<f64> {
     let [half, _] = more_blocks(findings)?;
     Some(seconds(findings, findings.blocks.saturating_add(half)))
 }
@@ -151,12 +151,14 @@ fn more_time(findings: &Findings, blocks: u32) -> String {
 fn same_arm(findings: &Findings) -> Vec<String> {
     let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
     let by_label =
-        findings.same_arm.iter().map(|one| Check::new(one.metric, one.transport, &one.effect, one.p));
-    let by_slice =
-        findings.carry_over.iter().map(|one| Check::new(one.metric, one.transport, &one.effect, one.p));
+        findings.same_arm.iter().map(|one| SameArmCheck::new(one.metric, one.transport, &one.effect, one.p));
+    let by_slice = findings
+        .carry_over
+        .iter()
+        .map(|one| SameArmCheck::new(one.metric, one.transport, &one.effect, one.p));
     let by_order =
-        findings.arm_order.iter().map(|one| Check::new(one.metric, one.transport, &one.effect, one.p));
-    let all_checks: [(&str, Vec<Check>); 3] = [
+        findings.arm_order.iter().map(|one| SameArmCheck::new(one.metric, one.transport, &one.effect, one.p));
+    let all_checks: [(&str, Vec<SameArmCheck>); 3] = [
         ("A/A check, one arm against itself", by_label.collect()),
         ("A/A check by order, the arm that is set up second against the first", by_order.collect()),
         (
@@ -172,7 +174,7 @@ fn same_arm(findings: &Findings) -> Vec<String> {
         }
         let low = checks.iter().filter(|check| check.p < 0.05).count();
         let all = checks.len();
-        let texts = checks.iter().map(Check::describe).collect::<Vec<_>>().join(", ");
+        let texts = checks.iter().map(SameArmCheck::describe).collect::<Vec<_>>().join(", ");
         points.push(format!(
             "{what}: {texts}; {low} of {all} have p below 0.05, and one in twenty is expected"
         ));
@@ -181,16 +183,16 @@ fn same_arm(findings: &Findings) -> Vec<String> {
 }
 
 /// An A/A check in one metric.
-struct Check<'a> {
+struct SameArmCheck<'a> {
     metric: Metric,
     transport: Transport,
     effect: &'a Effect,
     p: f64,
 }
 
-impl<'a> Check<'a> {
+impl<'a> SameArmCheck<'a> {
     fn new(metric: Metric, transport: Transport, effect: &'a Effect, p: f64) -> Self {
-        Check { metric, transport, effect, p }
+        SameArmCheck { metric, transport, effect, p }
     }
 
     /// `RTT TCP -0.2 ± 0.6 %`.

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::findings::answer::answer;
     use crate::tests::fixtures::no_estimate;
-    use crate::tests::fixtures::{compared, findings};
+    use crate::tests::fixtures::{compare_families, findings};
     use crate::{OutputFormat, WIDTH, render};
     use stacklab_model::Factor;
     use stacklab_model::{Estimate, Findings, Transport};
@@ -128,7 +128,7 @@ mod tests {
     fn row(size: u32, estimate: f64) -> Comparison {
         let arms = [(86.1, 11.3), (86.1 * estimate, 2.8)];
         let of = (estimate, 0.01);
-        let row = compared(Transport::Tcp, size, Metric::Throughput, arms, of, Verdict::Inconclusive);
+        let row = compare_families(Transport::Tcp, size, Metric::Throughput, arms, of, Verdict::Inconclusive);
         let remarks = vec![format!("{APPEARS} lower: no claim before the campaign has ended")];
         Comparison { stop_reason: StopReason::Unfinished, remarks, ..row }
     }

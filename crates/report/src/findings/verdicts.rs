@@ -1,9 +1,11 @@
 //! Verdicts in words: of a row, in a few characters, and a sentence for each group of comparisons.
 
 use crate::findings::claims::{Claimed, of_row};
-use crate::findings::groups::{Group, grouped, level};
+use crate::findings::groups::{Group, group_by_key, level};
 use crate::rendering::document::{Block, Footnotes};
-use crate::rendering::numbers::{DisplayUnit, NONE, factor, fixed, is_factor, percent, percent_range, range};
+use crate::rendering::numbers::{
+    DisplayUnit, NONE, factor, format_decimals, is_factor, percent, percent_range, range,
+};
 use stacklab_model::{Comparison, Factor, LimitedBy, StopReason, Verdict};
 
 /// The name of a verdict in CSV and metrics.
@@ -38,7 +40,7 @@ fn arm(row: &Comparison, better: &str) -> String {
     cell.map_or_else(|| better.to_owned(), |cell| level(cell, factor))
 }
 
-pub(crate) fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
+pub(crate) fn format_answer(row: &Comparison, notes: &mut Footnotes) -> String {
     let mut text = match &row.verdict {
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(_) if row.unpaired.is_some() => {
@@ -62,7 +64,7 @@ pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
         StopReason::Budget => " (time was up)",
         StopReason::Unfinished => " (unfinished)",
     };
-    format!("{}{ended}", answered(row, notes))
+    format!("{}{ended}", format_answer(row, notes))
 }
 
 /// A verdict in a few characters: `IPv4 9.8 %`, `=`, `?`.
@@ -79,9 +81,9 @@ pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String 
         sign += " ";
         sign += &match DisplayUnit::of(group.metric).difference_unit {
             _ if is_factor(effect.scale, effect.estimate) => factor(effect.estimate),
-            "points" => format!("{} pt", range(&[by], fixed)),
-            "events" => range(&[by], fixed),
-            unit => format!("{} {unit}", range(&[by], fixed)),
+            "points" => format!("{} pt", range(&[by], format_decimals)),
+            "events" => range(&[by], format_decimals),
+            unit => format!("{} {unit}", range(&[by], format_decimals)),
         };
     }
     if is_within_margin(group, row) { format!("({sign})") } else { sign }
@@ -96,7 +98,7 @@ pub(crate) fn blocks(groups: &[Group]) -> Vec<Block> {
 
 /// `throughput, TCP, IPv6 vs IPv4: IPv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
 pub(crate) fn sentence(group: &Group) -> String {
-    let mut outcomes = grouped(group.rows.iter().map(|row| (describe_outcome(row), *row)));
+    let mut outcomes = group_by_key(group.rows.iter().map(|row| (describe_outcome(row), *row)));
     // The most frequent outcome first; among equals the most informative one.
     outcomes.sort_by_key(|(_, rows)| (std::cmp::Reverse(rows.len()), rank(&rows[0].verdict)));
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::page::{Outcome, fleet_verdicts};
-use crate::tests::fixtures::{compared, findings};
+use crate::tests::fixtures::{compare_families, findings};
 use insta::assert_snapshot;
 use stacklab_analysis::OverPairs;
 use stacklab_model::{Comparison, Findings, FleetPair, Metric, PairAnswer, Transport};
@@ -12,7 +12,7 @@ fn pair([small, large]: [f64; 2], loss: f64) -> Findings {
         _ => Verdict::Inconclusive,
     };
     let means = [(0.0, 0.0), (loss, loss / 2.0)];
-    let loss = compared(Transport::Udp, 128, Metric::Loss, means, (loss, loss / 2.0), verdict);
+    let loss = compare_families(Transport::Udp, 128, Metric::Loss, means, (loss, loss / 2.0), verdict);
     Findings { comparisons: vec![throughput(128, small), throughput(1408, large), loss], ..findings() }
 }
 
@@ -23,7 +23,7 @@ fn throughput(size: u32, ratio: f64) -> Comparison {
         _ => Verdict::Equivalent,
     };
     let means = [(100.0, 1.0), (100.0 * ratio, 1.0)];
-    compared(Transport::Udp, size, Metric::Throughput, means, (ratio, 0.01), verdict)
+    compare_families(Transport::Udp, size, Metric::Throughput, means, (ratio, 0.01), verdict)
 }
 
 fn fleet(pairs: &[([f64; 2], f64)], has_ended: bool) -> FleetFindings {

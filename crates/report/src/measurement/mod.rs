@@ -4,7 +4,7 @@ pub(crate) mod summary;
 #[cfg(test)]
 mod tests;
 
-use crate::measurement::summary::{milliseconds, number, scaled, summary};
+use crate::measurement::summary::{format_with_prefix, milliseconds, number, summary};
 use crate::rendering::format::versioned_json;
 use crate::rendering::numbers::NONE;
 use serde::Serialize;
@@ -172,8 +172,8 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
             false => {
                 let timed = bytes.saturating_sub(std::mem::take(&mut at_first));
                 let rate = compute_rate(timed as f64 * 8.0, *start_ns, end_ns);
-                let rate = rate.map_or(NONE.to_owned(), |bits| scaled(bits, "bit/s"));
-                write!(text, "  {:>10}  {rate:>13}  {messages:>10}", scaled(*bytes as f64, "B"))
+                let rate = rate.map_or(NONE.to_owned(), |bits| format_with_prefix(bits, "bit/s"));
+                write!(text, "  {:>10}  {rate:>13}  {messages:>10}", format_with_prefix(*bytes as f64, "B"))
             }
             true => {
                 let rate = compute_rate(*messages as f64, *start_ns, end_ns).map_or(NONE.to_owned(), number);

@@ -5,12 +5,12 @@ use stacklab_model::{
     RunRecord, Transport, Value, count,
 };
 
-type Line = (&'static str, String);
-type Lines = Vec<Line>;
+type SummaryLine = (&'static str, String);
+type SummaryLines = Vec<SummaryLine>;
 
 const NOT_MEASURED: &str = "missing: not measured";
 
-pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
+pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> SummaryLines {
     let mut lines = match run.spec.probe.probe {
         Probe::Stream | Probe::Paced | Probe::Search => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => echo(run, sender, receiver),
@@ -22,13 +22,13 @@ pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostRepor
     lines
 }
 
-fn program(run: &RunRecord) -> Lines {
+fn program(run: &RunRecord) -> SummaryLines {
     let rate = describe_rate(run, Metric::InterfaceThroughput);
-    let duration = shown(run.values.get(&Metric::Duration), |ms| format!("{} ms", number(ms)));
+    let duration = format_value(run.values.get(&Metric::Duration), |ms| format!("{} ms", number(ms)));
     vec![("duration", duration), ("interface throughput", rate)]
 }
 
-fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
+fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> SummaryLines {
     let sent = &sender.sent;
     let received = &receiver.received;
     let message_rate = run.values.get(&Metric::MessageRate);
@@ -43,7 +43,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
             ),
         ),
         ("throughput", describe_rate(run, Metric::Throughput)),
-        ("message rate", shown(message_rate, |rate| format!("{} messages/s", number(rate)))),
+        ("message rate", format_value(message_rate, |rate| format!("{} messages/s", number(rate)))),
     ];
     if let [_, _, back, received_back] = run.host_reports.as_slice() {
         let rate = describe_rate(run, Metric::ThroughputReverse);
@@ -68,18 +68,18 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines 
 }
 
 fn describe_rate(run: &RunRecord, metric: Metric) -> String {
-    shown(run.values.get(&metric), |mbit| scaled(mbit * 1e6, "bit/s"))
+    format_value(run.values.get(&metric), |mbit| format_with_prefix(mbit * 1e6, "bit/s"))
 }
 
 fn describe_data(bytes: u64, messages: u64, seconds: f64) -> String {
-    format!("{} in {}, {seconds:.2} s", scaled(bytes as f64, "B"), count(messages, "message"))
+    format!("{} in {}, {seconds:.2} s", format_with_prefix(bytes as f64, "B"), count(messages, "message"))
 }
 
-fn describe_losses(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
+fn describe_losses(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> SummaryLines {
     let sent = sender.sent.measured;
     let received = &receiver.received;
     let lost = sent.saturating_sub(received.measured + received.beyond_window);
-    let loss = shown(run.values.get(&Metric::Loss), |ratio| {
+    let loss = format_value(run.values.get(&Metric::Loss), |ratio| {
         let places = places(&run.drops);
         let places = if places.is_empty() { places } else { format!(": {places}") };
         format!("{lost}/{sent} ({} %){places}", figure(ratio * 100.0))
@@ -92,14 +92,15 @@ fn describe_losses(run: &RunRecord, sender: &HostReport, receiver: &HostReport) 
     lines
 }
 
-fn describe_tcp(run: &RunRecord, sender: &HostReport) -> Lines {
+fn describe_tcp(run: &RunRecord, sender: &HostReport) -> SummaryLines {
     let segments = match sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans) {
         Some(segments) => format!("{}, ", count(segments, "segment")),
         None => String::new(),
     };
-    let retransmits =
-        shown(run.values.get(&Metric::Retransmits), |each| format!("{segments}{} per message", figure(each)));
-    let srtt = shown(run.values.get(&Metric::TcpSrtt), |ms| {
+    let retransmits = format_value(run.values.get(&Metric::Retransmits), |each| {
+        format!("{segments}{} per message", figure(each))
+    });
+    let srtt = format_value(run.values.get(&Metric::TcpSrtt), |ms| {
         format!("{}, mean of TCP's smoothed RTT", milliseconds(ms))
     });
     let mut lines = vec![("retransmits", retransmits), ("smoothed rtt", srtt)];
@@ -109,7 +110,7 @@ fn describe_tcp(run: &RunRecord, sender: &HostReport) -> Lines {
     lines
 }
 
-fn one_way(run: &RunRecord, receiver: &HostReport) -> Lines {
+fn one_way(run: &RunRecord, receiver: &HostReport) -> SummaryLines {
     let values = &run.values;
     let mut lines = Vec::new();
     let compared = receiver.delay_points.and_then(|points| points.compared);
@@ -131,25 +132,25 @@ fn one_way(run: &RunRecord, receiver: &HostReport) -> Lines {
     lines
 }
 
-fn flows(receiver: &HostReport) -> Option<Line> {
+fn flows(receiver: &HostReport) -> Option<SummaryLine> {
     let least = receiver.flow_bytes.iter().min()?;
     let most = receiver.flow_bytes.iter().max()?;
     let seconds = seconds(receiver.received.first_ns, receiver.received.last_ns);
     if seconds <= 0.0 {
         return None;
     }
-    let slowest = scaled(*least as f64 * 8.0 / seconds, "bit/s");
-    let fastest = scaled(*most as f64 * 8.0 / seconds, "bit/s");
+    let slowest = format_with_prefix(*least as f64 * 8.0 / seconds, "bit/s");
+    let fastest = format_with_prefix(*most as f64 * 8.0 / seconds, "bit/s");
     let count = receiver.flow_bytes.len();
     Some(("flows", format!("{count}, the slowest {slowest}, the fastest {fastest}")))
 }
 
-fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
+fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> SummaryLines {
     let sent = sender.sent.measured;
     let back = sender.received.measured;
     let seconds = seconds(sender.received.first_ns, sender.received.last_ns);
     let rate = Value::finite(back.saturating_sub(1) as f64 / seconds, "too few came back");
-    let rate = shown(Some(&rate), |rate| format!("{}/s", number(rate)));
+    let rate = format_value(Some(&rate), |rate| format!("{}/s", number(rate)));
     let mut lines = vec![
         ("sent", format!("{}, of which {} were answered", count(sent, "message"), receiver.sent.measured)),
         ("received", format!("{} ({rate})", count(back, "answer"))),
@@ -157,7 +158,7 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     if run.spec.transport == Transport::Udp {
         let lost = sent.saturating_sub(back);
         let ratio = Value::finite(100.0 * lost as f64 / sent as f64, "no message was sent");
-        let ratio = shown(Some(&ratio), |ratio| format!("{} %", figure(ratio)));
+        let ratio = format_value(Some(&ratio), |ratio| format!("{} %", figure(ratio)));
         lines.push(("lost", format!("{lost}/{sent} ({ratio})")));
         lines.extend(copies(&receiver.received, &sender.received));
     }
@@ -180,10 +181,10 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
 }
 
 fn describe_delay(run: &RunRecord, metric: Metric) -> String {
-    shown(run.values.get(&metric), milliseconds)
+    format_value(run.values.get(&metric), milliseconds)
 }
 
-fn describe_interface_delays(run: &RunRecord, sender: &HostReport) -> Lines {
+fn describe_interface_delays(run: &RunRecord, sender: &HostReport) -> SummaryLines {
     let mut lines = vec![("at the interface", extremes(sender.interface_delays.as_ref()))];
     if let Some(DelayPoints { sent, .. }) = sender.interface_points {
         let is_own = sent == Point::Interface;
@@ -196,7 +197,7 @@ fn describe_interface_delays(run: &RunRecord, sender: &HostReport) -> Lines {
 }
 
 /// Copies of an echo's messages and answers, which are not counted with them, and those out of order.
-fn copies(messages: &Received, answers: &Received) -> Option<Line> {
+fn copies(messages: &Received, answers: &Received) -> Option<SummaryLine> {
     let all = [
         (messages.duplicates, "copy", "of messages, not answered"),
         (answers.duplicates, "copy", "of answers"),
@@ -212,14 +213,15 @@ fn copies(messages: &Received, answers: &Received) -> Option<Line> {
     if seen.is_empty() { None } else { Some(("also", seen.join(", "))) }
 }
 
-fn connect(run: &RunRecord, sender: &HostReport) -> Lines {
+fn connect(run: &RunRecord, sender: &HostReport) -> SummaryLines {
     let seconds = seconds(sender.sent.first_ns, sender.sent.last_ns);
-    let rate = shown(run.values.get(&Metric::ConnectRate), |rate| format!("{} a second", number(rate)));
+    let rate =
+        format_value(run.values.get(&Metric::ConnectRate), |rate| format!("{} a second", number(rate)));
     let mut lines =
         vec![("opened", format!("{}, {seconds:.2} s, {rate}", count(sender.sent.measured, "connection")))];
     let delays = sender.delays.as_ref();
     lines.push(("connect time", extremes(delays)));
-    lines.push(("  median", shown(run.values.get(&Metric::ConnectTime), milliseconds)));
+    lines.push(("  median", format_value(run.values.get(&Metric::ConnectTime), milliseconds)));
     let mean = delays.map_or(NOT_MEASURED.to_owned(), |delays| milliseconds(delays.mean_ns / 1e6));
     lines.push(("  mean", mean));
     lines
@@ -235,7 +237,7 @@ fn extremes(delays: Option<&Delays>) -> String {
     }
 }
 
-fn points(side: &HostReport) -> Option<Line> {
+fn points(side: &HostReport) -> Option<SummaryLine> {
     let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
     side.delays.as_ref()?;
     let from = match sent {
@@ -262,14 +264,14 @@ fn points(side: &HostReport) -> Option<Line> {
     Some(("  taken from", format!("{from} to {to}, {clocks}{compared}")))
 }
 
-fn schedule(sender: &HostReport) -> Option<Line> {
+fn schedule(sender: &HostReport) -> Option<SummaryLine> {
     let most = sender.sent.max_late_ns?;
     let median = sender.pacing_error.as_ref().and_then(|late| late.buckets.percentile(0.5));
     let median = median.map_or_else(String::new, |ns| format!("median {}, ", milliseconds(ns as f64 / 1e6)));
     Some(("pacing error", format!("{median}max {} behind the schedule", milliseconds(most as f64 / 1e6))))
 }
 
-fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<Line> {
+fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<SummaryLine> {
     compute_cpu_share(sender).or(compute_cpu_share(receiver))?;
     if !shares_machine(sender) && !shares_machine(receiver) {
         return Some(("CPU", format!("{}, {}", name_cpu("sender", sender), name_cpu("receiver", receiver))));
@@ -300,7 +302,7 @@ fn seconds(from_ns: u64, to_ns: u64) -> f64 {
     to_ns.saturating_sub(from_ns) as f64 / 1e9
 }
 
-pub(crate) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
+pub(crate) fn format_value(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
     match value {
         Some(Value::Measured(figure)) => words(*figure),
         Some(Value::Missing(reason)) => format!("missing: {reason}"),
@@ -328,7 +330,7 @@ pub(crate) fn places(drops: &Drops) -> String {
 fn both(one: Option<&Value>, other: Option<&Value>, words: impl FnOnce(f64, f64) -> String) -> String {
     match (one, other) {
         (Some(Value::Measured(one)), Some(Value::Measured(other))) => words(*one, *other),
-        (Some(Value::Measured(_)), missing) | (missing, _) => shown(missing, figure),
+        (Some(Value::Measured(_)), missing) | (missing, _) => format_value(missing, figure),
     }
 }
 
@@ -358,7 +360,7 @@ pub(super) fn number(figure: f64) -> String {
 }
 
 /// With the decimal prefix that leaves up to three digits before the point.
-pub(super) fn scaled(amount: f64, unit: &str) -> String {
+pub(super) fn format_with_prefix(amount: f64, unit: &str) -> String {
     let (scale, prefix) = match amount {
         1e12.. => (1e12, "T"),
         1e9.. => (1e9, "G"),

@@ -3,7 +3,7 @@
 use crate::findings::comparisons::{definition, fit_cells, mean_decimals, means};
 use crate::findings::groups;
 use crate::page::document::{
-    CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries, rounded,
+    CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries, round_to_digits,
 };
 use crate::page::source::Published;
 use crate::rendering::document::{Footnotes, without_mark};
@@ -63,7 +63,7 @@ impl<'a> Index<'a> {
         self.metrics.iter().position(|known| *known == metric)
     }
 
-    pub(super) fn shown(&self, metric: Metric) -> DisplayUnit {
+    pub(super) fn find_unit(&self, metric: Metric) -> DisplayUnit {
         self.metric(metric).map_or_else(|| DisplayUnit::of(metric), |number| self.units[number])
     }
 
@@ -82,7 +82,7 @@ impl<'a> Index<'a> {
     pub(super) fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
         let mut views = Vec::new();
         for metric in &self.metrics {
-            let shown = self.shown(*metric);
+            let shown = self.find_unit(*metric);
             views.push(MetricView {
                 name: metric.name().to_owned(),
                 label: metric.label(),
@@ -143,7 +143,7 @@ impl<'a> Index<'a> {
         let tables = groups::by_table(&findings.cells, |estimate| (estimate.metric, &estimate.cell), false);
         let mut views = Vec::new();
         for (metric, _, rows) in tables {
-            let shown = self.shown(metric);
+            let shown = self.find_unit(metric);
             let mut estimates = Vec::new();
             for row in &rows {
                 estimates.push(fitting.get(&(row.metric, &row.cell)).unwrap_or(&row.estimate));
@@ -186,18 +186,18 @@ impl<'a> Index<'a> {
     }
 
     fn view_limit(&self, cell: &Cell, metric: Metric, value: f64) -> Option<LimitView> {
-        let value = rounded(self.shown(metric).factor * value, 9)?;
+        let value = round_to_digits(self.find_unit(metric).factor * value, 9)?;
         Some(LimitView { cell: self.cell(cell)?, metric: self.metric(metric)?, value })
     }
 
-    pub(super) fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
+    pub(super) fn list_published_series(&self, published: &[Published]) -> Vec<PublishedSeries> {
         published.iter().filter_map(|series| self.view_series(series)).collect()
     }
 
     fn view_series(&self, series: &Published) -> Option<PublishedSeries> {
         let Published { label, transport, mut points, .. } = series.clone();
         // Published figures are in the metric's usual unit.
-        let times = self.shown(series.metric).factor / DisplayUnit::of(series.metric).factor;
+        let times = self.find_unit(series.metric).factor / DisplayUnit::of(series.metric).factor;
         points.iter_mut().for_each(|(_, figure)| *figure *= times);
         Some(PublishedSeries { label, metric: self.metric(series.metric)?, transport, points })
     }

@@ -1,7 +1,9 @@
 //! The hosts' reports of one run.
 
-use crate::measurement::summary::{places, shown};
-use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView, facts, rounded};
+use crate::measurement::summary::{format_value, places};
+use crate::page::document::{
+    CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView, facts, round_to_digits,
+};
 use crate::page::runs::{channel, slices};
 use crate::rendering::numbers::{DisplayUnit, NONE, figure_text};
 use stacklab_model::{
@@ -86,7 +88,7 @@ fn facts_of_run(run: &RunRecord) -> Vec<(&'static str, String)> {
 }
 
 fn figure(metric: Metric, value: &Value) -> Fact {
-    Fact { name: metric.label(), text: shown(Some(value), |figure| figure_text(metric, figure)) }
+    Fact { name: metric.label(), text: format_value(Some(value), |figure| figure_text(metric, figure)) }
 }
 
 fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {
@@ -176,7 +178,7 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
         if rows[rows.len() - 1].start_ns == last.start_ns && rates.len() > 1 {
             break;
         }
-        start_ms.push(rounded(start as f64 / 1e6, 6)?);
+        start_ms.push(round_to_digits(start as f64 / 1e6, 6)?);
         rates.push(8e3 * bytes as f64 / (end - start) as f64);
         delays.push((messages > 0).then(|| sum / messages as f64 / 1e6));
     }
@@ -184,9 +186,9 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
     let shown_delay = DisplayUnit::fitting(Metric::OneWayDelay, delays.iter().copied().flatten());
     Some(SeriesView {
         start_ms,
-        rate: rates.iter().map(|rate| rounded(shown_rate.factor * rate, 5)).collect::<Option<_>>()?,
+        rate: rates.iter().map(|rate| round_to_digits(shown_rate.factor * rate, 5)).collect::<Option<_>>()?,
         rate_unit: shown_rate.unit.to_owned(),
-        delay: delays.iter().map(|delay| rounded(shown_delay.factor * (*delay)?, 5)).collect(),
+        delay: delays.iter().map(|delay| round_to_digits(shown_delay.factor * (*delay)?, 5)).collect(),
         delay_unit: shown_delay.unit.to_owned(),
         joined,
     })
@@ -212,7 +214,7 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     // The unit fits almost all delays: a few are often much longer.
     let usual = delays.buckets.percentile(0.99).map(|ns| ns as f64 / 1e6);
     let shown = DisplayUnit::fitting(Metric::OneWayDelay, usual.into_iter());
-    let in_unit = |ns: f64, digits: i32| rounded(shown.factor * ns / 1e6, digits);
+    let in_unit = |ns: f64, digits: i32| round_to_digits(shown.factor * ns / 1e6, digits);
     let edges = (first..=last + 1).map(|place| in_unit(10f64.powf(place as f64 / BARS_PER_DECADE), 5));
     let mut percentiles = Vec::new();
     for (name, p) in PERCENTILES {
@@ -241,7 +243,7 @@ fn cpu(time: &CpuTime) -> Option<CpuView> {
     if time.window_ns == 0 {
         return None;
     }
-    let percent = |ns: u64| rounded(100.0 * ns as f64 / time.window_ns as f64, 4).unwrap_or(0.0);
+    let percent = |ns: u64| round_to_digits(100.0 * ns as f64 / time.window_ns as f64, 4).unwrap_or(0.0);
     let parts = match time.scope {
         // Kernel and programs count as one there.
         CpuScope::Outside | CpuScope::Threads => vec![("busy", time.busy_ns()), ("idle", time.idle_ns)],

@@ -3,22 +3,22 @@
 use crate::findings::groups::{control_arms, controls_of};
 use crate::findings::{control, verdicts};
 use crate::page::cells::Index;
-use crate::page::document::{ControlView, ForestRow, Outcome, Span, rounded};
+use crate::page::document::{ControlView, ForestRow, Outcome, Span, round_to_digits};
 use crate::rendering::numbers::{DisplayUnit, Distance, NONE, difference_places};
 use stacklab_model::{
     Better, Comparison, Control, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale,
     Verdict, count, once_each,
 };
 
-type Pair<'a> = (Factor, &'a str, &'a str);
+type LevelPair<'a> = (Factor, &'a str, &'a str);
 
 /// The pairs in the order of the answer.
-pub(super) struct Pairs<'a>(Vec<Pair<'a>>);
+pub(super) struct LevelPairs<'a>(Vec<LevelPair<'a>>);
 
-impl<'a> Pairs<'a> {
+impl<'a> LevelPairs<'a> {
     pub(super) fn new(findings: &'a Findings) -> Self {
         let pairs = findings.overall.iter().map(|one| (one.factor, &one.baseline[..], &one.candidate[..]));
-        Pairs(once_each(pairs))
+        LevelPairs(once_each(pairs))
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -40,12 +40,12 @@ impl<'a> Pairs<'a> {
         self.number((question.factor, &baseline, &candidate))
     }
 
-    fn number(&self, pair: Pair) -> usize {
+    fn number(&self, pair: LevelPair) -> usize {
         self.0.iter().position(|known| *known == pair).unwrap_or_default()
     }
 
     pub(super) fn rows(&self, findings: &Findings, index: &Index) -> Vec<ForestRow> {
-        findings.overall.iter().map(|one| self.row(findings, one, index.shown(one.metric))).collect()
+        findings.overall.iter().map(|one| self.row(findings, one, index.find_unit(one.metric))).collect()
     }
 
     fn row(&self, findings: &Findings, one: &Headline, unit: DisplayUnit) -> ForestRow {
@@ -69,7 +69,7 @@ impl<'a> Pairs<'a> {
             },
             outcome: outcome(&one.verdict, &one.candidate),
             words: words(one),
-            shown: one.effect.as_ref().map_or_else(|| NONE.to_owned(), |effect| shown(effect, &unit)),
+            shown: one.effect.as_ref().map_or_else(|| NONE.to_owned(), |effect| format_effect(effect, &unit)),
             whole,
             parts: findings
                 .comparisons
@@ -84,7 +84,7 @@ impl<'a> Pairs<'a> {
 }
 
 fn span(effect: &Effect, unit: &DisplayUnit) -> Option<Span> {
-    let [middle, low, high] = Distance::from(effect).within(unit).map(|figure| rounded(figure, 4));
+    let [middle, low, high] = Distance::from(effect).within(unit).map(|figure| round_to_digits(figure, 4));
     Some(Span { middle: middle?, low: low?, high: high? })
 }
 
@@ -96,7 +96,7 @@ pub(super) fn control_view(control: &Control, factor: Factor, unit: &DisplayUnit
         size: control.cell.size,
         sign: control::sign(control),
         whole: if is_none_seen { None } else { span(&control.effect, unit) },
-        shown: if is_none_seen { "none seen".to_owned() } else { shown(&control.effect, unit) },
+        shown: if is_none_seen { "none seen".to_owned() } else { format_effect(&control.effect, unit) },
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn strength(by: f64, margin: f64) -> u8 {
 }
 
 /// `-2.0 [-3.1, -0.9] %`, or `15.7x [15.3x, 16.1x]`.
-pub(super) fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
+pub(super) fn format_effect(effect: &Effect, unit: &DisplayUnit) -> String {
     let distance = Distance::from(effect);
     let text = distance.parts(unit, difference_places([distance], unit)).concat();
     if distance.is_factor() { text } else { format!("{text} {}", unit.difference_unit) }
@@ -147,7 +147,7 @@ pub(super) fn outcome(verdict: &Verdict, candidate: &str) -> Outcome {
 pub(super) fn margin(metric: Metric, margin: f64, unit: &DisplayUnit) -> [f64; 2] {
     let scale = metric.scale();
     let Interval { low, high } = Interval::of_margin(scale, margin);
-    [low, high].map(|end| rounded(unit.difference(scale, end), 3).unwrap_or_default())
+    [low, high].map(|end| round_to_digits(unit.difference(scale, end), 3).unwrap_or_default())
 }
 
 fn is_part(one: &Headline, comparison: &Comparison) -> bool {
@@ -196,7 +196,7 @@ mod tests {
         let metric = of.question.metric;
         let transport = of.question.baseline.transport;
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
-        let pairs = Pairs::new(&findings);
+        let pairs = LevelPairs::new(&findings);
         assert_eq!((pairs.names(), pairs.of(&of.question)), (vec!["IPv6 vs IPv4".to_owned()], 0));
         let index = Index::new(&findings, &[]);
         let [row] = &pairs.rows(&findings, &index)[..] else { panic!("one row") };
@@ -212,7 +212,7 @@ mod tests {
         (one.verdict, one.margin) = (Verdict::Better(one.baseline.clone()), 0.02);
         assert_eq!(count_answers(&findings), "1 of 1 comparison answered");
         let index = Index::new(&findings, &[]);
-        let row = Pairs::new(&findings).rows(&findings, &index).remove(0);
+        let row = LevelPairs::new(&findings).rows(&findings, &index).remove(0);
         assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
     }
 
@@ -232,9 +232,15 @@ mod tests {
     #[test]
     fn differences_have_the_text_reports_figures() {
         let rtt = DisplayUnit::of(Metric::Rtt);
-        assert_eq!(shown(&make_effect(Scale::Ratio, 15.7, 15.28, 16.1), &rtt), "15.7x [15.3x, 16.1x]");
-        assert_eq!(shown(&make_effect(Scale::Ratio, 1.2, 0.02, 9.0), &rtt), "+20.0 [too wide] %");
+        assert_eq!(
+            format_effect(&make_effect(Scale::Ratio, 15.7, 15.28, 16.1), &rtt),
+            "15.7x [15.3x, 16.1x]"
+        );
+        assert_eq!(format_effect(&make_effect(Scale::Ratio, 1.2, 0.02, 9.0), &rtt), "+20.0 [too wide] %");
         let late = DisplayUnit::fitting(Metric::PacingError, [0.02].into_iter());
-        assert_eq!(shown(&make_effect(Scale::Difference, 0.01, 0.0, 0.02), &late), "+10.0 [0.0, +20.0] us");
+        assert_eq!(
+            format_effect(&make_effect(Scale::Difference, 0.01, 0.0, 0.02), &late),
+            "+10.0 [0.0, +20.0] us"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! One HTML file: the page's script and style, and the document as data.
 
 use crate::page::Page;
-use crate::rendering::document::escaped;
+use crate::rendering::document::escape_text;
 
 /// The built front end: script, style, and the hashes that allow them and nothing else.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js"));
@@ -33,9 +33,9 @@ pub fn html(page: &Page) -> Result<String, NoPage> {
         "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; base-uri 'none'; \
          form-action 'none'"
     );
-    let title = escaped(&page.title);
+    let title = escape_text(&page.title);
     let sentences: String =
-        page.sentences.iter().map(|sentence| format!("<li>{}</li>\n", escaped(&sentence.text))).collect();
+        page.sentences.iter().map(|sentence| format!("<li>{}</li>\n", escape_text(&sentence.text))).collect();
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -78,7 +78,7 @@ mod tests {
         let safe = in_script(&json);
         assert!(!safe.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{safe}");
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
-        assert_eq!(escaped("<a b=\"c\">'&\u{1b}"), "&lt;a b=&quot;c&quot;&gt;&#39;&amp; ");
+        assert_eq!(escape_text("<a b=\"c\">'&\u{1b}"), "&lt;a b=&quot;c&quot;&gt;&#39;&amp; ");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a path loses at which load, for the page.
 
-use crate::findings::loss_by_load::{ABOUT, Group, METRIC, count_slices, describe, groups};
+use crate::findings::loss_by_load::{ABOUT, ArmGroup, METRIC, count_slices, describe, groups};
 use crate::page::document::{LossLine, LossPointView, LossView};
 use crate::rendering::document::plain;
 use stacklab_model::{Findings, LossByLoad, LossPoint};
@@ -9,7 +9,7 @@ pub(super) fn views(findings: &Findings) -> Vec<LossView> {
     groups(findings).iter().filter(|group| group.has_points()).map(view).collect()
 }
 
-fn view(group: &Group<'_>) -> LossView {
+fn view(group: &ArmGroup<'_>) -> LossView {
     let decimals = group.decimals();
     let mut lines = Vec::new();
     for (arm, slices) in &group.arms {

@@ -36,10 +36,10 @@ pub fn headline(findings: &Findings) -> Headline {
     let answer = answer::answer(findings).unwrap_or_default();
     let is_long = answer.chars().count() > HEADLINE;
     let text = if is_long { format!("{}.", forest::count_answers(findings)) } else { answer };
-    Headline { text, finished: is_finished(findings) }
+    Headline { text, finished: is_complete(findings) }
 }
 
-fn is_finished(findings: &Findings) -> bool {
+fn is_complete(findings: &Findings) -> bool {
     findings.comparisons.iter().all(|comparison| comparison.stop_reason != StopReason::Unfinished)
 }
 
@@ -48,15 +48,15 @@ pub fn page(source: &PageSource) -> Page {
     let findings = &*without_empty(source.findings);
     let index = Index::new(findings, source.runs);
     let groups = groups::groups(findings);
-    let pairs = forest::Pairs::new(findings);
-    let numbered = verdicts::numbered(&groups);
+    let pairs = forest::LevelPairs::new(findings);
+    let numbered = verdicts::number_groups(&groups);
     Page {
         format: PAGE_FORMAT_VERSION,
         title: findings.title.clone(),
         answer: answer::answer(findings),
         facts: facts(heading::facts(findings)),
         legend: heading::LEGEND.to_owned(),
-        finished: is_finished(findings),
+        finished: is_complete(findings),
         answered: forest::count_answers(findings),
         pairs: pairs.names(),
         forest: pairs.rows(findings, &index),
@@ -72,15 +72,15 @@ pub fn page(source: &PageSource) -> Page {
         comparisons: groups.iter().flat_map(|group| verdicts::views(group, &index)).collect(),
         limits: index.limits(source.limits),
         limited_by: source.limited_by.to_string(),
-        published: index.published(source.published),
+        published: index.list_published_series(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),
-        testbed: source::testbed(&findings.testbed_description, source),
+        testbed: source::build_testbed_view(&findings.testbed_description, source),
     }
 }
 
 /// The page's content for the comparison of two records.
-pub fn compared(found: &RecordDiff, loads: &RecordLoads) -> Compared {
+pub fn build_comparison_page(found: &RecordDiff, loads: &RecordLoads) -> Compared {
     Compared { headline: counts(found), blocks: crate::records::document(found, loads) }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::page::cells::Index;
 use crate::page::document::{
-    AirLane, ArmSlices, ChannelView, FigureColumn, Remark, RunsView, SlicesView, facts, rounded,
+    AirLane, ArmSlices, ChannelView, FigureColumn, Remark, RunsView, SlicesView, facts, round_to_digits,
 };
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::wifi::{AirInterval, ChannelUse, MAX_STATIONS, NodeAirtime};
@@ -44,11 +44,11 @@ pub(super) fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> R
         .map(|((code, text), runs)| Remark { code: code.to_owned(), text, runs })
         .collect();
     for (number, metric) in index.numbered_metrics() {
-        let factor = index.shown(metric).factor;
+        let factor = index.find_unit(metric).factor;
         let mut values = Vec::new();
         for run in runs.iter().filter(|run| run.trial.probe == index.probe(metric)) {
             let figure = run.values.get(&metric).and_then(Value::measured).filter(|_| run.is_valid());
-            values.push(figure.and_then(|figure| rounded(factor * figure, DIGITS)));
+            values.push(figure.and_then(|figure| round_to_digits(factor * figure, DIGITS)));
         }
         view.figures.push(FigureColumn { metric: number, values });
     }
@@ -78,7 +78,7 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
     let figures = arms.iter().flat_map(|arm| &arm.figures);
     let shown = DisplayUnit::fitting(metric, figures.flatten().copied());
     for figure in arms.iter_mut().flat_map(|arm| &mut arm.figures) {
-        *figure = figure.and_then(|figure| rounded(shown.factor * figure, 5));
+        *figure = figure.and_then(|figure| round_to_digits(shown.factor * figure, 5));
     }
     Some(SlicesView { what: what.to_owned(), unit: shown.unit.to_owned(), arms })
 }
@@ -101,7 +101,7 @@ fn view_arm(run: &RunRecord, begin_ns: u64, is_echo: bool) -> ArmSlices {
     let mut held_up = Vec::new();
     for slice in list_slices(run, Role::Sender) {
         let arrived = received.iter().find(|arrived| arrived.round == slice.round);
-        start_ms.extend(rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6));
+        start_ms.extend(round_to_digits(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6));
         figures.push(if is_echo {
             slice.delay_ns.map(|ns| ns as f64 / 1e6)
         } else {
@@ -172,7 +172,7 @@ fn add(lanes: &mut [AirLane], interval: &AirInterval) {
 fn of_node(node: &NodeAirtime, whole: u64) -> String {
     let NodeAirtime { transmissions, collisions, retries, given_up, queue_drops, .. } = node;
     let busy = add_up([node.data_ns, node.preamble_ns, node.control_ns]);
-    let size = node.mean_aggregate().and_then(|size| rounded(size, 3)).unwrap_or(0.0);
+    let size = node.mean_aggregate().and_then(|size| round_to_digits(size, 3)).unwrap_or(0.0);
     format!(
         "{} of the time, {transmissions} PPDUs of {size} frames; {collisions} collided, {retries} frames sent again, \
          {given_up} given up, {queue_drops} dropped by the queue",
@@ -181,12 +181,12 @@ fn of_node(node: &NodeAirtime, whole: u64) -> String {
 }
 
 fn percent(part: u64, whole: u64) -> String {
-    let share = rounded(100.0 * part as f64 / whole as f64, 3);
+    let share = round_to_digits(100.0 * part as f64 / whole as f64, 3);
     share.map_or_else(|| "-".to_owned(), |share| format!("{share} %"))
 }
 
 fn milliseconds(ns: u64) -> f64 {
-    rounded(ns as f64 / 1e6, 6).unwrap_or(0.0)
+    round_to_digits(ns as f64 / 1e6, 6).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub struct TestbedDrawing {
     pub channel: Vec<String>,
 }
 
-pub(super) fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
+pub(super) fn build_testbed_view(sentence: &str, source: &PageSource) -> TestbedView {
     let kinds = source.kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
     let hosts: Vec<HostView> =
         source.hosts.iter().zip(kinds).map(|((name, facts), kind)| host(name, kind, facts)).collect();

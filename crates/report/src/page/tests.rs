@@ -2,7 +2,7 @@
 
 use super::{
     ComparisonView, Detailed, EndView, HistogramView, Outcome, Page, PageSource, Published, SeriesView,
-    TestbedDrawing, compared, detail, html, page,
+    TestbedDrawing, build_comparison_page, detail, html, page,
 };
 use crate::records::tests::found;
 use crate::tests::fixtures::{cell, findings};
@@ -385,7 +385,7 @@ fn same_source_gives_same_bytes_with_text_escaped() {
 
 #[test]
 fn a_headline_counts_every_figure_once() {
-    let said = compared(&found(), &Default::default()).headline;
+    let said = build_comparison_page(&found(), &Default::default()).headline;
     assert_eq!(said, "B is better in 0 of 2 figures and worse in 1; 0 are equivalent, 1 are undecided.");
 }
 

@@ -3,18 +3,18 @@
 
 use crate::findings::comparisons::{distance, distances};
 use crate::findings::groups::Group;
-use crate::findings::matrix::{Line, lines, sizes};
+use crate::findings::matrix::{MatrixLine, lines, sizes};
 use crate::findings::verdicts::{
-    answered, explained_part, is_within_margin, magnitude, sentence, sign, verdict,
+    explained_part, format_answer, is_within_margin, magnitude, sentence, sign, verdict,
 };
 use crate::fleet::{
-    Column, LEGEND, answer, columns, compared, facts, groups, over_pairs_blocks, terms, unit,
+    Column, LEGEND, answer, columns, facts, groups, list_comparisons, over_pairs_blocks, terms, unit,
 };
 use crate::page::cells::Index;
 use crate::page::document::{
     ComparisonView, FleetCell, FleetVerdicts, Matrix, MatrixRow, Sentence, facts as page_facts,
 };
-use crate::page::forest::{self, Pairs, margin};
+use crate::page::forest::{self, LevelPairs, margin};
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::{
     DisplayUnit, NONE, difference_places, differences, p_value, percent, percent_range,
@@ -23,7 +23,7 @@ use stacklab_model::{Comparison, Factor, FleetFindings, Verdict};
 use std::collections::HashMap;
 
 /// The groups, each with the number of its first comparison.
-pub(super) fn numbered<'a, 'b>(groups: &'b [Group<'a>]) -> Vec<(usize, &'b Group<'a>)> {
+pub(super) fn number_groups<'a, 'b>(groups: &'b [Group<'a>]) -> Vec<(usize, &'b Group<'a>)> {
     let first = groups.iter().scan(0, |next, group| {
         let first = *next;
         *next += group.rows.len();
@@ -32,7 +32,7 @@ pub(super) fn numbered<'a, 'b>(groups: &'b [Group<'a>]) -> Vec<(usize, &'b Group
     first.collect()
 }
 
-pub(super) fn sentences(groups: &[(usize, &Group)], pairs: &Pairs) -> Vec<Sentence> {
+pub(super) fn sentences(groups: &[(usize, &Group)], pairs: &LevelPairs) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     for (first, group) in groups {
         let shown = group.rows.iter().position(|row| matches!(row.verdict, Verdict::Better(_)));
@@ -46,17 +46,17 @@ pub(super) fn sentences(groups: &[(usize, &Group)], pairs: &Pairs) -> Vec<Senten
     sentences
 }
 
-pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &Pairs, index: &Index) -> Matrix {
+pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &LevelPairs, index: &Index) -> Matrix {
     let placed = groups.iter().filter(|(_, group)| group.factor != Factor::Size);
-    let (firsts, lines): (Vec<usize>, Vec<Line>) =
+    let (firsts, lines): (Vec<usize>, Vec<MatrixLine>) =
         placed.flat_map(|(first, group)| lines(group).into_iter().map(move |line| (*first, line))).unzip();
     let sizes = sizes(&lines);
     let mut found: Vec<MatrixRow> = Vec::new();
-    for (place, (first, Line { group, levels, rows })) in firsts.iter().zip(&lines).enumerate() {
+    for (place, (first, MatrixLine { group, levels, rows })) in firsts.iter().zip(&lines).enumerate() {
         let mut controls = Vec::new();
         // Below the last line of the group.
         if firsts.get(place + 1) != Some(first) {
-            let unit = index.shown(group.metric);
+            let unit = index.find_unit(group.metric);
             controls.extend(group.controls.iter().map(|one| forest::control_view(one, group.factor, &unit)));
         }
         found.push(MatrixRow {
@@ -70,7 +70,7 @@ pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &Pairs, index: &Index) -
 }
 
 pub(super) fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
-    let shown = index.shown(group.metric);
+    let shown = index.find_unit(group.metric);
     let places = difference_places(distances(&group.rows).flatten(), &shown);
     group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
 }
@@ -143,7 +143,7 @@ fn write_part(ratio: Option<f64>) -> String {
 
 /// What holds over pairs, and the verdicts by column of each of the named pairs; of one without findings, none.
 pub fn fleet_verdicts(found: &FleetFindings, pairs: &[&str]) -> (FleetVerdicts, Vec<Vec<FleetCell>>) {
-    let rows = compared(found);
+    let rows = list_comparisons(found);
     let groups = groups(&rows);
     let columns = columns(&groups, found);
     let places: HashMap<&str, usize> =
@@ -171,12 +171,12 @@ fn list_cells(columns: &[Column], pair: usize) -> Option<Vec<FleetCell>> {
 
 fn cell(column: &Column, row: &Comparison) -> FleetCell {
     let question = &row.question;
-    let words = without_mark(&answered(row, &mut Footnotes::default()));
+    let words = without_mark(&format_answer(row, &mut Footnotes::default()));
     let more = match (&row.verdict, &row.effect) {
         (Verdict::Nothing(reason) | Verdict::NoneSeen(reason), _) => format!(": {reason}"),
         (_, Some(effect)) => {
             let unit = unit(question.metric, std::iter::once(effect));
-            format!(", difference {}", forest::shown(effect, &unit))
+            format!(", difference {}", forest::format_effect(effect, &unit))
         }
         _ => String::new(),
     };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::WIDTH;
 use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
-use crate::tests::rows::Rows;
+use crate::tests::rows::CsvRows;
 use stacklab_model::{
     Change, CpuScope, Family, Interval, Metric, MetricDiff, OtherLoad, Scale, Transport, Unpaired,
 };
@@ -13,8 +13,8 @@ const LOADS: RecordLoads = RecordLoads {
     b: OtherLoad { disturbed: 1, runs: 12, share: 0.0 },
 };
 
-fn record(name: &str, rate: &str) -> Recorded {
-    Recorded {
+fn record(name: &str, rate: &str) -> RecordFacts {
+    RecordFacts {
         name: name.to_owned(),
         title: "a small study".to_owned(),
         version: "0.1.0".to_owned(),
@@ -140,7 +140,7 @@ fn records_of_one_place_are_said_to_be() {
 fn csv_has_a_row_for_each_figure_and_is_unrounded() {
     let found = found();
     let text = between(&found, &LOADS, OutputFormat::Csv, WIDTH);
-    let rows = Rows::read(&text);
+    let rows = CsvRows::read(&text);
     assert_eq!(rows.lines.len(), 2);
     assert_eq!(rows.at(0, "effect").parse(), Ok(0.5));
     assert_eq!(rows.at(0, "a_mean").parse(), Ok(90.0));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// The kind of a column's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     Number,
     Figure,
     Text,
@@ -14,9 +14,9 @@ pub(crate) enum Kind {
 
 /// A column without its rows.
 #[derive(Debug, Clone)]
-pub(crate) struct Head {
+pub(crate) struct ColumnHead {
     pub name: Cow<'static, str>,
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// What the column holds, for the documents: a test writes and compares their tables.
     pub about: Cow<'static, str>,
 }
@@ -44,18 +44,18 @@ impl Field {
 
 /// A column of a table whose rows are made from `Row`.
 pub(crate) struct Column<'a, Row> {
-    pub head: Head,
+    pub head: ColumnHead,
     read: Box<dyn Fn(&Row) -> Field + 'a>,
 }
 
 impl<'a, Row: 'a> Column<'a, Row> {
     fn new(
         name: impl Into<Cow<'static, str>>,
-        kind: Kind,
+        kind: FieldKind,
         about: impl Into<Cow<'static, str>>,
         read: impl Fn(&Row) -> Field + 'a,
     ) -> Self {
-        Column { head: Head { name: name.into(), kind, about: about.into() }, read: Box::new(read) }
+        Column { head: ColumnHead { name: name.into(), kind, about: about.into() }, read: Box::new(read) }
     }
 
     /// Whole numbers; those that Parquet's INT64 cannot hold are its largest.
@@ -64,7 +64,7 @@ impl<'a, Row: 'a> Column<'a, Row> {
         about: impl Into<Cow<'static, str>>,
         read: impl Fn(&Row) -> Option<u64> + 'a,
     ) -> Self {
-        Self::new(name, Kind::Number, about, move |row| {
+        Self::new(name, FieldKind::Number, about, move |row| {
             Field::Number(read(row).map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
         })
     }
@@ -74,7 +74,7 @@ impl<'a, Row: 'a> Column<'a, Row> {
         about: impl Into<Cow<'static, str>>,
         read: impl Fn(&Row) -> Option<f64> + 'a,
     ) -> Self {
-        Self::new(name, Kind::Figure, about, move |row| Field::Figure(read(row)))
+        Self::new(name, FieldKind::Figure, about, move |row| Field::Figure(read(row)))
     }
 
     /// Texts that the row or the program has.
@@ -83,7 +83,7 @@ impl<'a, Row: 'a> Column<'a, Row> {
         about: impl Into<Cow<'static, str>>,
         read: impl Fn(&Row) -> Option<&str> + 'a,
     ) -> Self {
-        Self::new(name, Kind::Text, about, move |row| Field::Text(read(row).map(str::to_owned)))
+        Self::new(name, FieldKind::Text, about, move |row| Field::Text(read(row).map(str::to_owned)))
     }
 
     /// Texts that are made for the table.
@@ -92,12 +92,12 @@ impl<'a, Row: 'a> Column<'a, Row> {
         about: impl Into<Cow<'static, str>>,
         read: impl Fn(&Row) -> Option<String> + 'a,
     ) -> Self {
-        Self::new(name, Kind::Text, about, move |row| Field::Text(read(row)))
+        Self::new(name, FieldKind::Text, about, move |row| Field::Text(read(row)))
     }
 }
 
 /// The heads of columns.
-pub(crate) fn list_heads<Row>(columns: &[Column<'_, Row>]) -> Vec<Head> {
+pub(crate) fn list_heads<Row>(columns: &[Column<'_, Row>]) -> Vec<ColumnHead> {
     columns.iter().map(|column| column.head.clone()).collect()
 }
 

@@ -2,7 +2,7 @@
 //! formula, which may call other programs; such texts are written behind an apostrophe. Control characters, which
 //! change terminals, become spaces. Figures, and everything in [`OutputFormat::RawCsv`], are as they are.
 
-use crate::rendering::column::{Column, Field, Head, read_fields};
+use crate::rendering::column::{Column, ColumnHead, Field, read_fields};
 use crate::rendering::document::{Block, plain};
 use crate::rendering::format::OutputFormat;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub(crate) fn render<Row>(
 
 /// Writes rows as they come; few are in memory at a time.
 pub(crate) fn write<E: From<io::Error>>(
-    heads: &[Head],
+    heads: &[ColumnHead],
     rows: impl Iterator<Item = Result<Vec<Field>, E>>,
     format: OutputFormat,
     to: impl Write,
@@ -28,7 +28,7 @@ pub(crate) fn write<E: From<io::Error>>(
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record(heads.iter().map(|head| head.name.as_bytes())).map_err(cause)?;
     for row in rows {
-        let fields = row?.into_iter().map(|field| shown(field.into_text(), format));
+        let fields = row?.into_iter().map(|field| format_field(field.into_text(), format));
         writer.write_record(fields).map_err(cause)?;
     }
     Ok(writer.flush()?)
@@ -64,18 +64,18 @@ pub(crate) fn tables(blocks: &[Block], format: OutputFormat) -> String {
 fn lines(lines: impl Iterator<Item = Vec<String>>, format: OutputFormat) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in lines {
-        let line = line.into_iter().map(|field| shown(field, format));
+        let line = line.into_iter().map(|field| format_field(field, format));
         writer.write_record(line).expect("every row has the header's columns, and memory can be written to");
     }
     let bytes = writer.into_inner().expect("memory can be written to");
     String::from_utf8(bytes).expect("CSV of strings is a string")
 }
 
-fn shown(field: String, format: OutputFormat) -> String {
-    if format == OutputFormat::RawCsv { field } else { guarded(field) }
+fn format_field(field: String, format: OutputFormat) -> String {
+    if format == OutputFormat::RawCsv { field } else { guard_field(field) }
 }
 
-fn guarded(field: String) -> String {
+fn guard_field(field: String) -> String {
     // The wide characters of East Asian keyboards, too.
     let begins_a_formula = field
         .starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
@@ -91,16 +91,16 @@ mod tests {
     #[test]
     fn no_text_is_a_formula_and_figures_are_figures() {
         for hidden in ["\t=1", "\r=1", "\n=1"] {
-            assert_eq!(guarded(hidden.to_owned()), "' =1");
+            assert_eq!(guard_field(hidden.to_owned()), "' =1");
         }
         for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "@SUM(A1)", "\u{ff1d}1+1", "\u{ff20}A1"] {
-            assert_eq!(guarded(formula.to_owned()), format!("'{formula}"));
+            assert_eq!(guard_field(formula.to_owned()), format!("'{formula}"));
         }
         for plain in ["", "-1.5", "-1.5e-7", "+0.3 [-0.1, +0.7]", "-5.9 ± 0.3", "-4 %", "ipv4", "a=b", "a-b"]
         {
-            assert_eq!(guarded(plain.to_owned()), plain);
+            assert_eq!(guard_field(plain.to_owned()), plain);
         }
-        assert_eq!(guarded("a\u{1b}[31m\nb".to_owned()), "a [31m b");
+        assert_eq!(guard_field("a\u{1b}[31m\nb".to_owned()), "a [31m b");
         let all = [vec!["name".to_owned()], vec!["=x".to_owned()]];
         assert_eq!(lines(all.clone().into_iter(), OutputFormat::Csv), "name\n'=x\n");
         assert_eq!(lines(all.into_iter(), OutputFormat::RawCsv), "name\n=x\n");

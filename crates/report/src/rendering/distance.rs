@@ -1,6 +1,8 @@
 //! How far two arms are apart, in words and figures.
 
-use crate::rendering::numbers::{DisplayUnit, NONE, aligned, factor, fixed, is_factor, signed};
+use crate::rendering::numbers::{
+    DisplayUnit, NONE, align_columns, factor, format_decimals, format_with_sign, is_factor,
+};
 use stacklab_model::{Effect, Scale, Unpaired};
 
 /// An interval whose ends differ by this factor says nothing.
@@ -77,9 +79,13 @@ impl Distance {
         let half = self.half_width(unit);
         let decimals = difference_decimals(half);
         if self.scale == Scale::Ratio && half > MAX_EVEN_PERCENT {
-            return format!("[{}, {}]{behind}", signed(low, decimals), signed(high, decimals));
+            return format!(
+                "[{}, {}]{behind}",
+                format_with_sign(low, decimals),
+                format_with_sign(high, decimals)
+            );
         }
-        format!("{} ± {}{behind}", signed(estimate, decimals), fixed(half, decimals))
+        format!("{} ± {}{behind}", format_with_sign(estimate, decimals), format_decimals(half, decimals))
     }
 
     /// In three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above 100 %.
@@ -94,7 +100,11 @@ impl Distance {
     }
 
     fn write_end(&self, end: f64, unit: &DisplayUnit, places: usize) -> String {
-        if self.is_factor() { factor(end) } else { signed(unit.difference(self.scale, end), places) }
+        if self.is_factor() {
+            factor(end)
+        } else {
+            format_with_sign(unit.difference(self.scale, end), places)
+        }
     }
 }
 
@@ -123,13 +133,13 @@ pub(crate) fn differences(
         Some([low.clone(), high.clone()])
     });
     let mut joined = Vec::new();
-    for (row, ends) in parts.iter().zip(aligned(&ends.collect::<Vec<_>>())) {
+    for (row, ends) in parts.iter().zip(align_columns(&ends.collect::<Vec<_>>())) {
         joined.push(
             row.as_ref()
                 .map(|[estimate, _, words]| [estimate.clone(), ends.unwrap_or_else(|| words.clone())]),
         );
     }
-    aligned(&joined).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
+    align_columns(&joined).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
 }
 
 pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {

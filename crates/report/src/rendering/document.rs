@@ -143,7 +143,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// Text for XML and HTML, without control characters.
-pub fn escaped(text: &str) -> String {
+pub fn escape_text(text: &str) -> String {
     plain(text)
         .replace('&', "&amp;")
         .replace('<', "&lt;")

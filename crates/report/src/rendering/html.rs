@@ -1,7 +1,7 @@
 //! The document as elements of an HTML page. Titles, names and cells come from commands, files and other hosts: all of
 //! them are text.
 
-use crate::rendering::document::{Block, Table, escaped};
+use crate::rendering::document::{Block, Table, escape_text};
 
 /// The blocks as HTML, one after the other, without a page around them. Tables are in elements of the class `scroll`,
 /// cells on the right have the class `number`.
@@ -11,13 +11,13 @@ pub fn document_html(blocks: &[Block]) -> String {
 
 fn write_block(block: &Block) -> String {
     match block {
-        Block::Title(title) => format!("<h1>{}</h1>\n", escaped(title)),
-        Block::Heading(heading) => format!("<h2>{}</h2>\n", escaped(heading)),
-        Block::Text(text) => format!("<p>{}</p>\n", escaped(text)),
+        Block::Title(title) => format!("<h1>{}</h1>\n", escape_text(title)),
+        Block::Heading(heading) => format!("<h2>{}</h2>\n", escape_text(heading)),
+        Block::Text(text) => format!("<p>{}</p>\n", escape_text(text)),
         Block::Facts(facts) => {
             let mut html = "<dl class=\"facts\">\n".to_owned();
             for (name, fact) in facts {
-                html += &format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(fact));
+                html += &format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_text(name), escape_text(fact));
             }
             html + "</dl>\n"
         }
@@ -27,14 +27,14 @@ fn write_block(block: &Block) -> String {
 }
 
 fn write_points(points: &[String]) -> String {
-    points.iter().map(|point| format!("<li>{}</li>\n", escaped(point))).collect()
+    points.iter().map(|point| format!("<li>{}</li>\n", escape_text(point))).collect()
 }
 
 /// The table, scrolled by itself where the page is narrow. The first cell names its row.
 fn write_table(table: &Table) -> String {
     let mut html = "<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead><tr>".to_owned();
     for (title, is_right) in &table.columns {
-        html += &format!("<th scope=\"col\"{}>{}</th>", choose_class(*is_right), escaped(title));
+        html += &format!("<th scope=\"col\"{}>{}</th>", choose_class(*is_right), escape_text(title));
     }
     html += "</tr></thead>\n<tbody>\n";
     for row in &table.rows {
@@ -42,8 +42,8 @@ fn write_table(table: &Table) -> String {
         for (place, cell) in row.iter().enumerate() {
             let class = choose_class(table.columns[place].1);
             html += &match place {
-                0 => format!("<th scope=\"row\"{class}>{}</th>", escaped(cell)),
-                _ => format!("<td{class}>{}</td>", escaped(cell)),
+                0 => format!("<th scope=\"row\"{class}>{}</th>", escape_text(cell)),
+                _ => format!("<td{class}>{}</td>", escape_text(cell)),
             };
         }
         html += "</tr>\n";

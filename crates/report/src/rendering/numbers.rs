@@ -88,7 +88,7 @@ pub(crate) fn percent(ratio: f64) -> f64 {
 pub(crate) fn significant(figure: f64, count: i32) -> String {
     let decimals =
         if figure == 0.0 || !figure.is_finite() { 0 } else { (count - digits(figure.abs())).clamp(0, 9) };
-    fixed(figure, decimals as usize)
+    format_decimals(figure, decimals as usize)
 }
 
 /// Decimals for a column of figures: the smallest gets three significant digits, unless the largest would get more
@@ -119,7 +119,7 @@ fn digits(figure: f64) -> i32 {
 }
 
 /// With this many decimals; no minus before a zero, an exponent for large figures.
-pub(crate) fn fixed(figure: f64, decimals: usize) -> String {
+pub(crate) fn format_decimals(figure: f64, decimals: usize) -> String {
     if !figure.is_finite() {
         return NONE.to_owned();
     }
@@ -134,8 +134,8 @@ pub(crate) fn fixed(figure: f64, decimals: usize) -> String {
 }
 
 /// The same with a plus before positive figures.
-pub(crate) fn signed(figure: f64, decimals: usize) -> String {
-    let text = fixed(figure, decimals);
+pub(crate) fn format_with_sign(figure: f64, decimals: usize) -> String {
+    let text = format_decimals(figure, decimals);
     let positive = figure > 0.0 && text.chars().any(|c| matches!(c, '1'..='9'));
     if positive { format!("+{text}") } else { text }
 }
@@ -178,11 +178,11 @@ pub(crate) fn percent_range(percents: &[f64]) -> String {
     if percents.iter().all(|percent| percent.abs() < MIN_PERCENT) {
         return "nothing".to_owned();
     }
-    format!("{} %", range(percents, signed))
+    format!("{} %", range(percents, format_with_sign))
 }
 
 /// Concatenates the parts of each row, each padded to the width of its column, to align decimal points.
-pub(crate) fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
+pub(crate) fn align_columns<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
     let mut widths = [0; N];
     for row in rows.iter().flatten() {
         for (width, part) in widths.iter_mut().zip(row) {
@@ -260,32 +260,35 @@ mod tests {
 
     #[test]
     fn zero_has_no_sign_and_non_numbers_are_not_printed() {
-        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(format_decimals(-0.001, 2), "0.00");
         assert_eq!(
-            (signed(-0.001, 2), signed(0.001, 2), signed(0.006, 2)),
+            (format_with_sign(-0.001, 2), format_with_sign(0.001, 2), format_with_sign(0.006, 2)),
             ("0.00".into(), "0.00".into(), "+0.01".into())
         );
-        assert_eq!(signed(-3.12, 1), "-3.1");
-        assert_eq!(fixed(f64::NAN, 2), "-");
-        assert_eq!(signed(f64::INFINITY, 2), "-");
-        assert_eq!(fixed(1e300, 2), "1.000e300");
+        assert_eq!(format_with_sign(-3.12, 1), "-3.1");
+        assert_eq!(format_decimals(f64::NAN, 2), "-");
+        assert_eq!(format_with_sign(f64::INFINITY, 2), "-");
+        assert_eq!(format_decimals(1e300, 2), "1.000e300");
     }
 
     #[test]
     fn a_range_of_one_is_a_figure() {
-        assert_eq!(range(&[3.13, 3.12], fixed), "3.1");
-        assert_eq!(range(&[4.04, 1.23], fixed), "1.2 to 4.0");
-        assert_eq!(range(&[-9.3, 0.2], signed), "-9.3 to +0.2");
-        assert_eq!(range(&[0.012, 0.034], fixed), "0.01 to 0.03");
-        assert_eq!(range(&[0.0002, 0.0041], fixed), "0.000 to 0.004");
-        assert_eq!(range(&[], fixed), "");
+        assert_eq!(range(&[3.13, 3.12], format_decimals), "3.1");
+        assert_eq!(range(&[4.04, 1.23], format_decimals), "1.2 to 4.0");
+        assert_eq!(range(&[-9.3, 0.2], format_with_sign), "-9.3 to +0.2");
+        assert_eq!(range(&[0.012, 0.034], format_decimals), "0.01 to 0.03");
+        assert_eq!(range(&[0.0002, 0.0041], format_decimals), "0.000 to 0.004");
+        assert_eq!(range(&[], format_decimals), "");
     }
 
     #[test]
     fn parts_stand_below_parts() {
         let rows =
             [Some(["9.1".to_owned(), " ± 10.2".to_owned()]), None, Some(["12.0".into(), " ± 0.1".into()])];
-        assert_eq!(aligned(&rows), [Some(" 9.1 ± 10.2".to_owned()), None, Some("12.0  ± 0.1".to_owned())]);
+        assert_eq!(
+            align_columns(&rows),
+            [Some(" 9.1 ± 10.2".to_owned()), None, Some("12.0  ± 0.1".to_owned())]
+        );
     }
 
     #[test]

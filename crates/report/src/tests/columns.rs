@@ -1,6 +1,6 @@
 //! The tables of `docs/columns.md` and `docs/export.md` are made from the columns of CSV and Parquet, by `make types`.
 
-use crate::rendering::column::{Head, Kind, list_heads};
+use crate::rendering::column::{ColumnHead, FieldKind, list_heads};
 use crate::{exact, findings, records, stage_costs};
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ fn replace_tables(page: &str, tables: &[String]) -> String {
     replaced
 }
 
-fn document_names(heads: &[Head]) -> String {
+fn document_names(heads: &[ColumnHead]) -> String {
     heads.iter().map(|head| format!("| `{}` | {} |\n", head.name, head.about)).collect()
 }
 
@@ -54,13 +54,13 @@ fn columns_md_has_every_column() {
     );
 }
 
-fn document_types(heads: &[Head]) -> String {
+fn document_types(heads: &[ColumnHead]) -> String {
     let mut rows = String::new();
-    for Head { name, kind, about } in heads {
+    for ColumnHead { name, kind, about } in heads {
         let kind = match kind {
-            Kind::Number => "INT64",
-            Kind::Figure => "DOUBLE",
-            Kind::Text => "STRING",
+            FieldKind::Number => "INT64",
+            FieldKind::Figure => "DOUBLE",
+            FieldKind::Text => "STRING",
         };
         writeln!(rows, "| `{name}` | {kind} | {about} |").unwrap();
     }

@@ -2,7 +2,7 @@
 
 use crate::page::tests as page;
 use crate::tests::fixtures::{cell, control, findings, with_controls};
-use crate::tests::rows::Rows;
+use crate::tests::rows::CsvRows;
 use crate::{OutputFormat, WIDTH, Width, brief, compact, render};
 use stacklab_model::{Factor, Family, Findings, Metric, Transport, Verdict};
 
@@ -74,7 +74,7 @@ fn control_is_in_every_format() {
 #[test]
 fn csv_has_the_control_as_two_replicas() {
     let text = render(&with_controls(), OutputFormat::Csv, WIDTH);
-    let rows = Rows::read(&text);
+    let rows = CsvRows::read(&text);
     let controls = rows.find("verdict", "control");
     assert_eq!(controls.len(), 3);
     let expected = [

@@ -56,7 +56,7 @@ pub(crate) fn tests() -> Tests {
 }
 
 /// ipv6 against ipv4: means, half-widths of the means, effect with its half-width, verdict.
-pub(crate) fn compared(
+pub(crate) fn compare_families(
     transport: Transport,
     size: u32,
     metric: Metric,
@@ -88,7 +88,7 @@ pub(crate) fn compared(
     }
 }
 
-fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
+fn explain_by_headers(mut comparison: Comparison, ratio: f64) -> Comparison {
     let residual = comparison.effect.as_ref().map(|effect| effect.estimate / ratio);
     comparison.explained = Some(Explained {
         by: LimitedBy::Headers,
@@ -116,7 +116,14 @@ fn not_full() -> Comparison {
             residual: None,
             because: because.to_owned(),
         }),
-        ..compared(Transport::Tcp, 64, Metric::Throughput, means, (0.991, 0.031), Verdict::Inconclusive)
+        ..compare_families(
+            Transport::Tcp,
+            64,
+            Metric::Throughput,
+            means,
+            (0.991, 0.031),
+            Verdict::Inconclusive,
+        )
     }
 }
 
@@ -129,14 +136,15 @@ fn without_candidate() -> Comparison {
         effect: None,
         tests: None,
         fitted: None,
-        ..compared(Transport::Udp, 1408, Metric::Loss, [(0.0, 0.0), (0.0, 0.0)], (0.0, 0.0), verdict)
+        ..compare_families(Transport::Udp, 1408, Metric::Loss, [(0.0, 0.0), (0.0, 0.0)], (0.0, 0.0), verdict)
     }
 }
 
 /// A comparison of which some runs of the baseline have no figure.
 fn partly_missing() -> Comparison {
     let means = [(0.0451, 0.0012), (0.0476, 0.0009)];
-    let mut partly = compared(Transport::Udp, 128, Metric::Rtt, means, (1.0554, 0.021), better("ipv4"));
+    let mut partly =
+        compare_families(Transport::Udp, 128, Metric::Rtt, means, (1.0554, 0.021), better("ipv4"));
     partly.baseline_estimate.missing = Some("no arrivals".to_owned());
     partly
 }
@@ -145,9 +153,15 @@ fn partly_missing() -> Comparison {
 fn comparisons() -> Vec<Comparison> {
     use Metric::{CpuReceiver, Loss, Throughput};
     use Transport::{Tcp, Udp};
-    let slower =
-        compared(Tcp, 128, Throughput, [(57.31, 0.05), (52.48, 0.04)], (0.9157, 0.0004), better("ipv4"));
-    let alike = compared(
+    let slower = compare_families(
+        Tcp,
+        128,
+        Throughput,
+        [(57.31, 0.05), (52.48, 0.04)],
+        (0.9157, 0.0004),
+        better("ipv4"),
+    );
+    let alike = compare_families(
         Tcp,
         1408,
         Throughput,
@@ -156,13 +170,20 @@ fn comparisons() -> Vec<Comparison> {
         Verdict::Equivalent,
     );
     vec![
-        explained(slower, 218.0 / 238.0),
+        explain_by_headers(slower, 218.0 / 238.0),
         not_full(),
-        explained(alike, 1498.0 / 1518.0),
+        explain_by_headers(alike, 1498.0 / 1518.0),
         partly_missing(),
-        compared(Udp, 128, Loss, [(0.0, 0.0), (0.0215, 0.0031)], (0.0215, 0.0031), better("ipv4")),
+        compare_families(Udp, 128, Loss, [(0.0, 0.0), (0.0215, 0.0031)], (0.0215, 0.0031), better("ipv4")),
         without_candidate(),
-        compared(Udp, 128, CpuReceiver, [(61.2, 4.4), (64.9, 5.1)], (1.0604, 0.0911), Verdict::Inconclusive),
+        compare_families(
+            Udp,
+            128,
+            CpuReceiver,
+            [(61.2, 4.4), (64.9, 5.1)],
+            (1.0604, 0.0911),
+            Verdict::Inconclusive,
+        ),
     ]
 }
 
@@ -372,7 +393,8 @@ pub(crate) fn with_losses() -> Findings {
     let losses = vec![losses(Family::Ipv4, 1000.0, 0), losses(Family::Ipv6, 900.0, 4)];
     let means = [(1000.0, 1.0), (900.0, 1.0)];
     let verdict = Verdict::Better("ipv4".to_owned());
-    let comparisons = vec![compared(Transport::Udp, 64, Metric::LoadAtLoss, means, (0.9, 0.001), verdict)];
+    let comparisons =
+        vec![compare_families(Transport::Udp, 64, Metric::LoadAtLoss, means, (0.9, 0.001), verdict)];
     Findings { loss_by_load: losses, cells: cells_of(&comparisons), comparisons, ..findings() }
 }
 

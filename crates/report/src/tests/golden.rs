@@ -1,6 +1,8 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use crate::tests::fixtures::{cell, compared, explanations, findings, with_losses, without_comparisons};
+use crate::tests::fixtures::{
+    cell, compare_families, explanations, findings, with_losses, without_comparisons,
+};
 use crate::{OutputFormat, WIDTH, Width, brief, compact, figure, figures, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
@@ -19,7 +21,14 @@ fn with(comparisons: Vec<Comparison>) -> Findings {
 /// ipv4 better at 128 bytes, by 8.4 %.
 fn throughput(transport: Transport, size: u32) -> Comparison {
     let means = [(57.31, 0.05), (52.48, 0.04)];
-    compared(transport, size, Metric::Throughput, means, (0.9157, 0.0004), Verdict::Better("ipv4".into()))
+    compare_families(
+        transport,
+        size,
+        Metric::Throughput,
+        means,
+        (0.9157, 0.0004),
+        Verdict::Better("ipv4".into()),
+    )
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! CSV as a reader of it sees it.
 
 /// The rows of a CSV, by the names of its header.
-pub(crate) struct Rows {
+pub(crate) struct CsvRows {
     pub header: Vec<String>,
     pub lines: Vec<csv::StringRecord>,
 }
 
-impl Rows {
+impl CsvRows {
     pub(crate) fn read(text: &str) -> Self {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().unwrap().iter().map(str::to_owned).collect();
         let lines = reader.records().map(|row| row.expect("as wide as the header")).collect();
-        Rows { header, lines }
+        CsvRows { header, lines }
     }
 
     pub(crate) fn at(&self, line: usize, name: &str) -> &str {

@@ -4,7 +4,7 @@
 use super::parquet::{Columns, Values, render};
 use super::{list_metric_heads, list_metric_rows, status};
 use crate::rendering::column::{
-    Column, Compares, Field, Head, Subject, cell_columns, list_heads, metric_columns, read_fields,
+    Column, ColumnHead, Compares, Field, Subject, cell_columns, list_heads, metric_columns, read_fields,
     setting_columns,
 };
 use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -102,7 +102,7 @@ pub fn comparisons_file(pair: LakePair, questions: &[Question], blocks: &[(u32, 
     render(&list_comparison_heads(), rows.into_iter())
 }
 
-fn list_comparison_heads() -> Vec<Head> {
+fn list_comparison_heads() -> Vec<ColumnHead> {
     [list_heads(&question_columns()), list_heads(&block_columns())].concat()
 }
 
@@ -345,13 +345,17 @@ mod tests {
 
     const DAY_NS: u64 = 86_400_000_000_000;
 
-    fn started(attempt: u32, unix_ns: u64) -> (u32, RunRecord) {
+    fn make_attempt(attempt: u32, unix_ns: u64) -> (u32, RunRecord) {
         (attempt, RunRecord { started_unix_ns: unix_ns, ..run(0, RunStatus::Valid) })
     }
 
     #[test]
     fn splits_runs_by_utc_day() {
-        let runs = [started(1, 20_000 * DAY_NS - 1), started(3, 20_000 * DAY_NS), started(1, u64::MAX)];
+        let runs = [
+            make_attempt(1, 20_000 * DAY_NS - 1),
+            make_attempt(3, 20_000 * DAY_NS),
+            make_attempt(1, u64::MAX),
+        ];
         let pair = LakePair { number: 12, sender: "a", receiver: "b" };
         assert_eq!(pair.file_name(), "pair-0012.parquet");
         let files = lake_files(pair, &runs);

@@ -10,7 +10,7 @@ mod parquet;
 pub use fleet::{LakePair, comparisons_file, lake_files, read_comparisons};
 
 use crate::rendering::column::{
-    Column, Compares, Field, Head, Subject, cell_columns, list_heads, metric_columns, read_fields,
+    Column, ColumnHead, Compares, Field, Subject, cell_columns, list_heads, metric_columns, read_fields,
     setting_columns,
 };
 use crate::rendering::csv;
@@ -64,7 +64,7 @@ fn in_memory(
     bytes
 }
 
-fn list_metric_heads() -> Vec<Head> {
+fn list_metric_heads() -> Vec<ColumnHead> {
     [list_heads(&run_columns()), list_heads(&value_columns()), list_heads(&settings())].concat()
 }
 
@@ -105,7 +105,7 @@ pub fn write_tidy_slices<E: From<io::Error>>(
     write(&list_slice_heads(), each_row(runs, list_slice_rows), format, to)
 }
 
-fn list_slice_heads() -> Vec<Head> {
+fn list_slice_heads() -> Vec<ColumnHead> {
     [list_heads(&run_columns()), list_heads(&slice_columns()), list_heads(&settings())].concat()
 }
 
@@ -124,7 +124,7 @@ fn list_slice_rows(run: &RunRecord) -> Vec<Vec<Field>> {
 }
 
 fn write<E: From<io::Error>>(
-    heads: &[Head],
+    heads: &[ColumnHead],
     rows: impl Iterator<Item = Result<Vec<Field>, E>>,
     format: OutputFormat,
     to: impl Write + Send,
@@ -272,7 +272,7 @@ pub(crate) fn slice_columns<'a>() -> Vec<Column<'a, SliceRow<'a>>> {
 mod tests {
     use super::*;
     use crate::page::tests::run;
-    use crate::tests::rows::Rows;
+    use crate::tests::rows::CsvRows;
     #[cfg(feature = "parquet")]
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     #[cfg(feature = "parquet")]
@@ -293,8 +293,8 @@ mod tests {
         assert!(raw.contains(",=1+x"));
     }
 
-    fn read_csv(bytes: &[u8]) -> Rows {
-        Rows::read(std::str::from_utf8(bytes).unwrap())
+    fn read_csv(bytes: &[u8]) -> CsvRows {
+        CsvRows::read(std::str::from_utf8(bytes).unwrap())
     }
 
     #[test]

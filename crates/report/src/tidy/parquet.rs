@@ -1,6 +1,6 @@
 //! Rows as Parquet, and columns of such files.
 
-use crate::rendering::column::{Field, Head, Kind};
+use crate::rendering::column::{ColumnHead, Field, FieldKind};
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const GROUP: usize = 10_000;
 const MAX_GROUP: usize = 100_000;
 
-pub(super) fn render(heads: &[Head], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
+pub(super) fn render(heads: &[ColumnHead], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let written = write::<io::Error>(heads, rows.map(Ok), &mut bytes);
     written.expect("the columns are of one schema, and memory can be written to");
@@ -24,7 +24,7 @@ pub(super) fn render(heads: &[Head], rows: impl Iterator<Item = Vec<Field>>) -> 
 }
 
 pub(super) fn write<E: From<io::Error>>(
-    heads: &[Head],
+    heads: &[ColumnHead],
     mut rows: impl Iterator<Item = std::result::Result<Vec<Field>, E>>,
     to: impl Write + Send,
 ) -> std::result::Result<(), E> {
@@ -55,13 +55,13 @@ fn cause(error: ParquetError) -> io::Error {
     }
 }
 
-fn begin<W: Write + Send>(heads: &[Head], to: W) -> Result<SerializedFileWriter<W>> {
+fn begin<W: Write + Send>(heads: &[ColumnHead], to: W) -> Result<SerializedFileWriter<W>> {
     let mut fields = String::new();
-    for Head { name, kind, .. } in heads {
+    for ColumnHead { name, kind, .. } in heads {
         fields += &match kind {
-            Kind::Number => format!("OPTIONAL INT64 {name};\n"),
-            Kind::Figure => format!("OPTIONAL DOUBLE {name};\n"),
-            Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
+            FieldKind::Number => format!("OPTIONAL INT64 {name};\n"),
+            FieldKind::Figure => format!("OPTIONAL DOUBLE {name};\n"),
+            FieldKind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
         };
     }
     let schema = format!("message runs {{\n{fields}}}");
@@ -71,7 +71,7 @@ fn begin<W: Write + Send>(heads: &[Head], to: W) -> Result<SerializedFileWriter<
 
 fn write_group<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
-    heads: &[Head],
+    heads: &[ColumnHead],
     columns: &[Vec<Field>],
 ) -> Result<()> {
     let mut group = writer.next_row_group()?;
@@ -79,15 +79,15 @@ fn write_group<W: Write + Send>(
         let mut target =
             group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
         match head.kind {
-            Kind::Number => write_column::<Int64Type>(&mut target, column, |value| match value {
+            FieldKind::Number => write_column::<Int64Type>(&mut target, column, |value| match value {
                 Field::Number(number) => *number,
                 _ => None,
             })?,
-            Kind::Figure => write_column::<DoubleType>(&mut target, column, |value| match value {
+            FieldKind::Figure => write_column::<DoubleType>(&mut target, column, |value| match value {
                 Field::Figure(figure) => *figure,
                 _ => None,
             })?,
-            Kind::Text => write_column::<ByteArrayType>(&mut target, column, |value| match value {
+            FieldKind::Text => write_column::<ByteArrayType>(&mut target, column, |value| match value {
                 Field::Text(text) => text.as_deref().map(ByteArray::from),
                 _ => None,
             })?,

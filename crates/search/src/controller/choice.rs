@@ -2,7 +2,7 @@
 
 use super::space::{find_middle, keep_apart};
 use crate::grid::LoadGrid;
-use crate::targets::{Bounds, Target, Trials};
+use crate::targets::{Bounds, TargetSpec, Trials};
 use std::time::Duration;
 
 /// A trial that a goal needs.
@@ -28,7 +28,7 @@ impl Offer {
 
 /// How the last load was chosen: its steps grow if they only moved the bound that they began from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum LoadChoice {
     Inside,
     FromLower,
     FromUpper,
@@ -44,25 +44,25 @@ struct Choice {
 #[derive(Debug, Clone)]
 pub(super) struct GoalSearch {
     /// The coarsest first.
-    targets: Vec<Target>,
+    targets: Vec<TargetSpec>,
     current: usize,
     /// Where the target began: the loads, or bounds, of the stage before.
     low: Option<i64>,
     high: Option<i64>,
     /// The size of the next step outside of what is known.
     next_width: i64,
-    way: Way,
+    way: LoadChoice,
 }
 
 impl GoalSearch {
-    pub(super) fn new(targets: Vec<Target>, low: i64, high: i64) -> Self {
+    pub(super) fn new(targets: Vec<TargetSpec>, low: i64, high: i64) -> Self {
         let mut goal =
-            GoalSearch { targets, current: 0, low: None, high: None, next_width: 0, way: Way::Inside };
+            GoalSearch { targets, current: 0, low: None, high: None, next_width: 0, way: LoadChoice::Inside };
         goal.begin_target(Some(low), Some(high));
         goal
     }
 
-    fn target(&self) -> &Target {
+    fn target(&self) -> &TargetSpec {
         &self.targets[self.current]
     }
 
@@ -97,9 +97,9 @@ impl GoalSearch {
     pub(super) fn widen(&mut self, trials: &Trials, step: i64) -> Option<i64> {
         let bounds = trials.find_bounds(&self.target().criterion);
         let has_moved = match self.way {
-            Way::Inside => false,
-            Way::FromLower => bounds.lower == Some(step),
-            Way::FromUpper => bounds.upper == Some(step),
+            LoadChoice::Inside => false,
+            LoadChoice::FromLower => bounds.lower == Some(step),
+            LoadChoice::FromUpper => bounds.upper == Some(step),
         };
         if !has_moved {
             return None;
@@ -109,7 +109,7 @@ impl GoalSearch {
     }
 
     fn choose(&mut self, grid: &LoadGrid, bounds: Bounds, last_width: i64) -> Option<Choice> {
-        self.way = Way::Inside;
+        self.way = LoadChoice::Inside;
         self.choose_from_start(bounds)
             .or_else(|| self.choose_outside(grid, bounds, last_width))
             .or_else(|| self.choose_between(grid, bounds, last_width))
@@ -137,8 +137,8 @@ impl GoalSearch {
         let width = last_width.max(self.next_width);
         let apart = self.target().width;
         let (from, way) = match (bounds.lower, bounds.upper) {
-            (None, Some(upper)) if upper > 0 => (upper.saturating_sub(width), Way::FromUpper),
-            (Some(lower), None) if lower < grid.top() => (lower.saturating_add(width), Way::FromLower),
+            (None, Some(upper)) if upper > 0 => (upper.saturating_sub(width), LoadChoice::FromUpper),
+            (Some(lower), None) if lower < grid.top() => (lower.saturating_add(width), LoadChoice::FromLower),
             _ => return None,
         };
         let step = keep_apart(grid, from, apart, bounds.lower, bounds.upper)?;
@@ -166,7 +166,7 @@ impl GoalSearch {
             && middle < step
             && step < high
         {
-            self.way = Way::FromUpper;
+            self.way = LoadChoice::FromUpper;
             return Some(Choice { step, width });
         }
         if let Some(low) = self.low
@@ -176,7 +176,7 @@ impl GoalSearch {
             && low < step
             && step < middle
         {
-            self.way = Way::FromLower;
+            self.way = LoadChoice::FromLower;
             return Some(Choice { step, width });
         }
         if !self.is_worth(middle, bounds) {

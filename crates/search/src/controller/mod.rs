@@ -23,14 +23,14 @@ mod space;
 use crate::class::{Criterion, Trial, conditional_loss};
 use crate::goal::{Goal, GoalError, PPM};
 use crate::grid::{GridError, LoadGrid};
-use crate::targets::{Target, Trials, list_targets};
+use crate::targets::{TargetSpec, Trials, list_targets};
 use choice::{GoalSearch, Offer};
 use space::keep_apart;
 use std::time::Duration;
 
 /// A trial that the search needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Request {
+pub struct TrialRequest {
     /// The number of the load in the search's grid.
     pub step: i64,
     /// Frames a second.
@@ -71,7 +71,7 @@ pub enum SearchError {
 
 /// The first trials find the region: the highest load, then what was forwarded of it, then a load beside that.
 #[derive(Debug, Clone)]
-enum Phase {
+enum SearchPhase {
     Highest,
     Forwarded { step: i64 },
     Beside { first: i64, step: i64 },
@@ -82,12 +82,12 @@ enum Phase {
 #[derive(Debug, Clone)]
 pub struct Search {
     /// The targets of each goal, the coarsest first and the goal itself last.
-    targets: Vec<Vec<Target>>,
+    targets: Vec<Vec<TargetSpec>>,
     /// Of the strictest goal.
     least_loss_ratio: f64,
     grid: LoadGrid,
     trials: Trials,
-    phase: Phase,
+    phase: SearchPhase,
     /// The width of the last choice: a goal that begins to look outside its bounds takes no smaller steps.
     last_width: i64,
     pending: Option<Pending>,
@@ -95,7 +95,7 @@ pub struct Search {
 
 #[derive(Debug, Clone, Copy)]
 struct Pending {
-    request: Request,
+    request: TrialRequest,
     /// The goal that asked, and the width of its choice; `None` of the first trials.
     of_goal: Option<(usize, i64)>,
 }
@@ -118,14 +118,14 @@ impl Search {
             least_loss_ratio: f64::from(least_ppm) / f64::from(PPM),
             grid,
             trials: Trials::default(),
-            phase: Phase::Highest,
+            phase: SearchPhase::Highest,
             last_width: 0,
             pending: None,
         })
     }
 
     /// The trial to make now; `None` when all goals are reached. The same one until its result is added.
-    pub fn next_trial(&mut self) -> Option<Request> {
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
         if self.pending.is_none() {
             self.pending = self.choose();
         }
@@ -164,12 +164,12 @@ impl Search {
 
     fn choose(&mut self) -> Option<Pending> {
         match &mut self.phase {
-            Phase::Highest => Some(self.first_trial(self.grid.top())),
-            Phase::Forwarded { step } | Phase::Beside { step, .. } => {
+            SearchPhase::Highest => Some(self.first_trial(self.grid.top())),
+            SearchPhase::Forwarded { step } | SearchPhase::Beside { step, .. } => {
                 let step = *step;
                 Some(self.first_trial(step))
             }
-            Phase::Goals(goals) => {
+            SearchPhase::Goals(goals) => {
                 let mut best: Option<(usize, Offer)> = None;
                 for (number, goal) in goals.iter_mut().enumerate() {
                     let Some(offer) = goal.offer(&self.grid, &self.trials, self.last_width) else { continue };
@@ -178,8 +178,11 @@ impl Search {
                     }
                 }
                 let (number, offer) = best?;
-                let request =
-                    Request { step: offer.step, load: self.grid.load(offer.step), duration: offer.duration };
+                let request = TrialRequest {
+                    step: offer.step,
+                    load: self.grid.load(offer.step),
+                    duration: offer.duration,
+                };
                 Some(Pending { request, of_goal: Some((number, offer.width)) })
             }
         }
@@ -191,7 +194,7 @@ impl Search {
         for targets in &self.targets {
             duration = duration.max(targets[0].criterion.full_trial);
         }
-        Pending { request: Request { step, load: self.grid.load(step), duration }, of_goal: None }
+        Pending { request: TrialRequest { step, load: self.grid.load(step), duration }, of_goal: None }
     }
 
     fn go_on_from(&mut self, step: i64, loss_ratio: f64) {
@@ -199,30 +202,30 @@ impl Search {
         let width = self.widest_first();
         let forwarded = self.forwarded_step(step, loss_ratio);
         match self.phase {
-            Phase::Highest => {
+            SearchPhase::Highest => {
                 let next = if forwarded < top {
                     keep_apart(&self.grid, forwarded, width, None, Some(top))
                 } else {
                     None
                 };
                 match next {
-                    Some(step) => self.phase = Phase::Forwarded { step },
+                    Some(step) => self.phase = SearchPhase::Forwarded { step },
                     None => self.begin_goals(top, top),
                 }
             }
-            Phase::Forwarded { .. } => {
+            SearchPhase::Forwarded { .. } => {
                 let next = if loss_ratio > self.least_loss_ratio {
                     keep_apart(&self.grid, forwarded, width, None, Some(step))
                 } else {
                     keep_apart(&self.grid, step + width, width, Some(step), Some(top))
                 };
                 match next {
-                    Some(beside) => self.phase = Phase::Beside { first: step, step: beside },
+                    Some(beside) => self.phase = SearchPhase::Beside { first: step, step: beside },
                     None => self.begin_goals(step, step),
                 }
             }
-            Phase::Beside { first, step } => self.begin_goals(first.min(step), first.max(step)),
-            Phase::Goals(_) => {}
+            SearchPhase::Beside { first, step } => self.begin_goals(first.min(step), first.max(step)),
+            SearchPhase::Goals(_) => {}
         }
     }
 
@@ -232,12 +235,12 @@ impl Search {
         for targets in &self.targets {
             goals.push(GoalSearch::new(targets.clone(), low, high));
         }
-        self.phase = Phase::Goals(goals);
+        self.phase = SearchPhase::Goals(goals);
     }
 
     fn note_choice(&mut self, number: usize, width: i64, step: i64) {
         self.last_width = width;
-        if let Phase::Goals(goals) = &mut self.phase
+        if let SearchPhase::Goals(goals) = &mut self.phase
             && let Some(wider) = goals[number].widen(&self.trials, step)
         {
             self.last_width = wider;

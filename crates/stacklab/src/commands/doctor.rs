@@ -39,21 +39,21 @@ struct Diagnosis {
     facts: HostFacts,
     /// What a container limits, a sentence each.
     limits: Vec<String>,
-    groups: Vec<Group>,
+    groups: Vec<AbilityGroup>,
     /// Where a testbed with routers runs if this kernel lacks what it needs.
     guest: Option<String>,
 }
 
 /// Abilities under one heading, which its key names in JSON.
-struct Group {
+struct AbilityGroup {
     key: &'static str,
     heading: &'static str,
     abilities: Vec<Ability>,
 }
 
-impl Group {
+impl AbilityGroup {
     fn new(key: &'static str, heading: &'static str, abilities: Vec<Ability>) -> Self {
-        Group { key, heading, abilities }
+        AbilityGroup { key, heading, abilities }
     }
 }
 
@@ -81,11 +81,15 @@ impl Diagnosis {
         let guest = needs_guest
             .then(|| describe_guest(&find_guests(), emulator().is_ok()) + describe_use_of_tun(&testbeds));
         let groups = vec![
-            Group::new("testbeds", "Testbeds", testbeds),
-            Group::new("hosts", "Other kinds of hosts (factors.os, factors.router_os)", kinds()),
-            Group::new("services", "Services on a host (factors.services)", services::abilities()),
-            Group::new("sampling", "Sampling the processors (stacklab explain)", vec![try_sampling()]),
-            Group::new("counting", "Counting instructions (stacklab explain --exact)", vec![try_counting()]),
+            AbilityGroup::new("testbeds", "Testbeds", testbeds),
+            AbilityGroup::new("hosts", "Other kinds of hosts (factors.os, factors.router_os)", kinds()),
+            AbilityGroup::new("services", "Services on a host (factors.services)", services::abilities()),
+            AbilityGroup::new("sampling", "Sampling the processors (stacklab explain)", vec![try_sampling()]),
+            AbilityGroup::new(
+                "counting",
+                "Counting instructions (stacklab explain --exact)",
+                vec![try_counting()],
+            ),
         ];
         Ok(Diagnosis { is_root, limits: list_limits(&facts), facts, groups, guest })
     }
@@ -313,7 +317,7 @@ mod tests {
         let tun = Ability { name: "tun", what_for: "translators", result, remedy };
         let veth = Ability { name: "veth", what_for: "links", result: Ok(()), remedy: "" };
         let abilities = vec![tun, veth];
-        let groups = vec![Group { key: "testbeds", heading: "Testbeds", abilities }];
+        let groups = vec![AbilityGroup { key: "testbeds", heading: "Testbeds", abilities }];
         let facts = stacklab_traffic::agent::facts();
         Diagnosis { is_root: false, facts, limits: Vec::new(), groups, guest: None }
     }

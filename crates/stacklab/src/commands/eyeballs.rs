@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::sources::new_seed;
 use stacklab_eyeballs::{
-    EyeballsError, ScenarioSet, Settings, compare, comparison_to_html, comparison_to_json, describe,
-    describe_comparison, measure, to_html, to_json,
+    EyeballsError, MeasurementSettings, ScenarioSet, compare, comparison_to_html, comparison_to_json,
+    describe, describe_comparison, measure, to_html, to_json,
 };
 use stacklab_report::OutputFormat;
 use stacklab_testbed::Privilege;
@@ -60,7 +60,7 @@ pub(crate) fn eyeballs(options: &EyeballsOptions) -> Result<(), Failure> {
     if stacklab_testbed::enter()? == Privilege::UserNamespace {
         note("stacklab: not root: building the network in a user namespace");
     }
-    let settings = Settings {
+    let settings = MeasurementSettings {
         command: commands.baseline,
         scenarios: match options.scenarios {
             Scenarios::Quick => ScenarioSet::Quick,
@@ -104,7 +104,7 @@ fn split_commands(words: &[String]) -> Result<Commands<'_>, Failure> {
 }
 
 fn compare_with(
-    settings: &Settings<'_>,
+    settings: &MeasurementSettings<'_>,
     candidate: &[String],
     options: &EyeballsOptions,
 ) -> Result<(), Failure> {
@@ -153,6 +153,6 @@ mod tests {
     fn two_commands_are_split() {
         assert_eq!(split("curl {host} --against -- wget {host}").unwrap(), ["curl {host}", "wget {host}"]);
         assert_eq!(split("a --against b -- {host}").unwrap(), ["a --against b -- {host}", ""]);
-        assert!(split("a --against --").unwrap_err().printed().contains("on both sides"));
+        assert!(split("a --against --").unwrap_err().printable_reason().contains("on both sides"));
     }
 }

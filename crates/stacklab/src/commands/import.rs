@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, IMPORT, RECORD};
 use crate::output::print_lines;
-use crate::quantities::{bytes, compared};
+use crate::quantities::{bytes, parse_compared_metric};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sha2::{Digest, Sha256};
@@ -48,7 +48,7 @@ pub(crate) struct ImportOptions {
     #[arg(long, value_name = "PERCENT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub margin: u8,
     /// Compare only this metric; may be repeated
-    #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
+    #[arg(long = "metric", value_name = "NAME", value_parser = parse_compared_metric)]
     pub metrics: Vec<Metric>,
     /// Title of reports
     #[arg(long, value_name = "TEXT")]
@@ -57,7 +57,7 @@ pub(crate) struct ImportOptions {
 
 fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::names())
-        .map(|name| Format::named(&name).expect("only these names are possible"))
+        .map(|name| Format::find_by_name(&name).expect("only these names are possible"))
 }
 
 pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
@@ -125,7 +125,7 @@ fn read_files(options: &ImportOptions) -> Result<ReadFiles, Failure> {
                 read.origins.push(origin);
                 texts.push(text_sha256);
             }
-            Err(failure) if failure.code == IMPORT => bad.push(failure.printed()),
+            Err(failure) if failure.code == IMPORT => bad.push(failure.printable_reason()),
             Err(failure) => return Err(failure),
         }
     }

@@ -8,7 +8,8 @@ use crate::failure::{Failure, INTERRUPTED, OTHER, interrupt_flag};
 use crate::output::show_seconds;
 use clap::{Args, Subcommand};
 use stacklab_campaign::lab::state::{
-    Claim, HostLocation, POLL_INTERVAL, RunningTestbed, failed, known, remove_folder, socket, state,
+    HostLocation, POLL_INTERVAL, RunningTestbed, StateFileClaim, describe_failure, known, remove_folder,
+    socket, state,
 };
 use stacklab_campaign::lab::{hold, testbed_of};
 use stacklab_guests::shell;
@@ -69,7 +70,7 @@ pub(crate) struct LabUpOptions {
 
 impl LabUpOptions {
     /// The study, and which of its routed testbeds is built if it has routers.
-    fn testbed(&self) -> Result<(Study, Option<RoutedKind>), Failure> {
+    fn choose_testbed_row(&self) -> Result<(Study, Option<RoutedKind>), Failure> {
         let (_, study) = self.study.check()?;
         let row = testbed_of(&study, self.mechanism, &self.placement.in_vm)?;
         Ok((study, row))
@@ -87,7 +88,7 @@ pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Enter { host, command } => enter_host(host, command),
         LabCommand::Down => down(),
         LabCommand::Hold(options) => {
-            let (study, row) = options.testbed()?;
+            let (study, row) = options.choose_testbed_row()?;
             let ended = interrupt_flag()?;
             Ok(hold(&study, row, &options.placement.in_vm, ended)?)
         }
@@ -107,9 +108,9 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         return Err(Failure::usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
     }
     // Errors in the study are reported here, not by the holder.
-    options.testbed()?;
-    let claim = Claim::new()?;
-    let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
+    options.choose_testbed_row()?;
+    let claim = StateFileClaim::new()?;
+    let program = std::env::current_exe().map_err(describe_failure("find this program's own file"))?;
     let mut command = Command::new(program);
     command.args(["lab", "hold"]).args(&options.study.study).stdin(Stdio::null());
     // The holder must not keep this program's output open: a caller that waits for the output to end must not wait
@@ -126,11 +127,13 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     }
     command.arg(format!("--in-vm={}", options.placement.in_vm));
     // The holder does not end with the terminal.
-    let mut holder =
-        command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
+    let mut holder = command
+        .process_group(0)
+        .spawn()
+        .map_err(describe_failure("start the process that holds the testbed"))?;
     let interrupted = interrupt_flag()?;
     let line = show_seconds("building the testbed", || read_announcement(&mut holder, interrupted))
-        .map_err(failed("hear of the testbed"))?;
+        .map_err(describe_failure("hear of the testbed"))?;
     if interrupted.load(Ordering::Relaxed) {
         let _ = holder.wait();
         return Err(Failure::new(INTERRUPTED, "interrupted: no testbed is up"));
@@ -138,7 +141,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     let Ok(up) = serde_json::from_str::<RunningTestbed>(&line) else {
         let said = holder.wait_with_output().map(|done| done.stderr).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).trim().trim_start_matches("stacklab: ").to_owned();
-        return Err(failed("build the testbed")(io::Error::other(said)).into());
+        return Err(describe_failure("build the testbed")(io::Error::other(said)).into());
     };
     if let Err(failure) = claim.write(&line) {
         let _ = stacklab_testbed::end(up.holder.pid);
@@ -197,7 +200,7 @@ fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
     let attempted = format!("run {} on {name}", command[0]);
     match host.location {
         HostLocation::Process(process) => {
-            process.enter().map_err(failed(&format!("enter {name}")))?;
+            process.enter().map_err(describe_failure(&format!("enter {name}")))?;
             // `exec` returns only on failure.
             let reason = Command::new(&command[0]).args(&command[1..]).env(HOST, name).exec();
             Err(cannot_run(&command[0], name, MACHINES_FILES, reason))
@@ -205,7 +208,7 @@ fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
         HostLocation::Guest(host) => {
             let ended = socket()
                 .and_then(|socket| shell::enter_guest(&socket, host, command, (HOST, name)))
-                .map_err(failed(&attempted))?;
+                .map_err(describe_failure(&attempted))?;
             // Exits with the command's exit code.
             std::process::exit(ended)
         }
@@ -222,29 +225,29 @@ fn cannot_run(program: &str, host: &str, place: &str, reason: io::Error) -> Fail
     if reason.kind() == io::ErrorKind::NotFound {
         return Failure::new(OTHER, format!("there is no program `{program}` on {host}: {place}"));
     }
-    failed(&format!("run {program} on {host}"))(reason).into()
+    describe_failure(&format!("run {program} on {host}"))(reason).into()
 }
 
 fn down() -> Result<(), Failure> {
     let path = match state() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(refuse_without_testbed()),
-        path => path.map_err(failed("find the testbed's state"))?,
+        path => path.map_err(describe_failure("find the testbed's state"))?,
     };
     let Some(up) = known() else {
         let _ = std::fs::remove_file(&path);
         remove_folder();
         return Err(refuse_without_testbed());
     };
-    stacklab_testbed::end(up.holder.pid).map_err(failed("end the testbed"))?;
+    stacklab_testbed::end(up.holder.pid).map_err(describe_failure("end the testbed"))?;
     let start = Instant::now();
     while up.processes().any(RunningProcess::runs) {
         if start.elapsed() > TIMEOUT {
             let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
-            return Err(failed("end the testbed")(reason).into());
+            return Err(describe_failure("end the testbed")(reason).into());
         }
         std::thread::sleep(POLL_INTERVAL);
     }
-    std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))?;
+    std::fs::remove_file(&path).map_err(describe_failure(&format!("remove {}", path.display())))?;
     remove_folder();
     Ok(())
 }
@@ -279,15 +282,17 @@ mod tests {
 
     #[test]
     fn missing_program_is_named_with_its_origin() {
-        let error = cannot_run("timeout", "router1", GUESTS_FILES, io::ErrorKind::NotFound.into()).printed();
+        let error =
+            cannot_run("timeout", "router1", GUESTS_FILES, io::ErrorKind::NotFound.into()).printable_reason();
         assert!(
             error.starts_with("there is no program `timeout` on router1: a virtual machine has"),
             "{error}"
         );
-        let error = cannot_run("tcpdump", "sender", MACHINES_FILES, io::ErrorKind::NotFound.into()).printed();
+        let error = cannot_run("tcpdump", "sender", MACHINES_FILES, io::ErrorKind::NotFound.into())
+            .printable_reason();
         assert!(error.ends_with("install it here"), "{error}");
-        let denied =
-            cannot_run("a", "sender", MACHINES_FILES, io::ErrorKind::PermissionDenied.into()).printed();
+        let denied = cannot_run("a", "sender", MACHINES_FILES, io::ErrorKind::PermissionDenied.into())
+            .printable_reason();
         assert!(denied.contains("run a on sender") && !denied.contains("no program"), "{denied}");
     }
 }

@@ -6,7 +6,7 @@ use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
 use stacklab_campaign::notice::wrap_for_stdout;
 use stacklab_model::count;
-use stacklab_path::{PathError, Settings, Target, WatchResult, named, pairs, system_resolvers};
+use stacklab_path::{PathError, Settings, Target, WatchResult, look_up_target, pairs, system_resolvers};
 use stacklab_report::OutputFormat;
 use stacklab_traffic::host::files::read_text_file;
 use stacklab_traffic::protocol::AgentError;
@@ -88,7 +88,11 @@ fn targets(options: &PathOptions) -> Result<Vec<Target>, Failure> {
                 .map_err(|reason| Failure::usage(format!("could not read {name}: {reason}")))?;
             pairs(&text, &name).map_err(failure)
         }
-        None => options.names.iter().map(|name| named(name, &options.resolver).map_err(failure)).collect(),
+        None => options
+            .names
+            .iter()
+            .map(|name| look_up_target(name, &options.resolver).map_err(failure))
+            .collect(),
     }
 }
 

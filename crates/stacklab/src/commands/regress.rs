@@ -8,7 +8,7 @@ use stacklab_explain::{ExactRequest, check_emulator};
 use stacklab_guests::emulator;
 use stacklab_model::{ExactProbe, count, say};
 use stacklab_regress::{
-    Comparison, Condition, Counted, Counter, RegressError, RegressFormat, Repository, Source,
+    Condition, CountedKernel, Counter, KernelComparison, RegressError, RegressFormat, Repository, Source,
     bisect as search, bisection, comparison,
 };
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn judge_kernels(
     for NamedKernel { name, source } in &kernels.candidates {
         match counter.count(name, source) {
             Ok(after) => {
-                let found = Comparison::new(&before, &after, conditions);
+                let found = KernelComparison::new(&before, &after, conditions);
                 print_text(&comparison(&found, options.format, width()))?;
                 if found.is_bad && !verifies {
                     worst = Some(Failure::new(BAD, format!("{name} is bad")));
@@ -135,7 +135,7 @@ struct NamedKernel<'a> {
 
 impl<'a> NamedKernel<'a> {
     fn find(name: &'a str, tree: &Path) -> Result<Self, Failure> {
-        Ok(NamedKernel { name, source: Source::named(name, tree).map_err(for_git)? })
+        Ok(NamedKernel { name, source: Source::find_by_name(name, tree).map_err(for_git)? })
     }
 }
 
@@ -178,13 +178,13 @@ fn check_baseline(
     counter: &mut Counter<'_>,
     baseline: &NamedKernel<'_>,
     options: &RegressOptions,
-) -> Result<Counted, Failure> {
+) -> Result<CountedKernel, Failure> {
     let NamedKernel { name, source } = baseline;
     let before = counter.count(name, source).map_err(stop_git)?;
     let again = options.repeat.unwrap_or(u32::from(!options.verify.is_empty()));
     let mut largest = 0.0_f64;
     for (number, counted) in counter.repeat(name, source, again).map_err(stop_git)?.into_iter().enumerate() {
-        let change = Comparison::new(&before, &counted, &[]).largest_change();
+        let change = KernelComparison::new(&before, &counted, &[]).largest_change();
         largest = largest.max(change);
         let boot = number + 1;
         note(&format!("{name}: boot {boot} of {again} differs by {change} instructions per message"));

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, NOT_COMPARABLE, WORSE};
 use crate::output::{NotWritten, output, output_with, print_text, width};
-use crate::quantities::{DOCUMENT, REPORT, compared, format};
+use crate::quantities::{DOCUMENT, REPORT, format, parse_compared_metric};
 use clap::Args;
 use stacklab_analysis::{NothingInCommon, between, list_undecided_figures, not_comparable, record_loads};
 use stacklab_campaign::notice::note;
@@ -191,7 +191,7 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "worse=PERCENT")]
     pub fail_on: Option<FailOn>,
     /// Compare only this metric; may be repeated
-    #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
+    #[arg(long = "metric", value_name = "NAME", value_parser = parse_compared_metric)]
     pub metrics: Vec<Metric>,
     /// text, markdown, csv, raw-csv or json
     #[arg(long, value_name = "FORMAT", value_parser = format(DOCUMENT), default_value = "text")]

@@ -188,7 +188,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
 /// What is to be measured. All errors of the request are detected before anything is built.
 fn ask(options: &RunOptions) -> Result<CampaignRequest, Failure> {
     let request =
-        if options.resume { CampaignRequest::resumed(options)? } else { CampaignRequest::new(options)? };
+        if options.resume { CampaignRequest::resume(options)? } else { CampaignRequest::new(options)? };
     if options.fail_on.is_some() && request.study.comparisons.is_empty() {
         return Err(Failure::usage("--fail-on needs a study with a [[comparison]]"));
     }
@@ -227,9 +227,15 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         let mut options = RunOptions { out: Some(path), ..RunOptions::default() };
         let failure = refuse_existing(&options).unwrap_err();
-        assert!(failure.printed().ends_with("with --out, or resume it with --resume"), "{failure:?}");
+        assert!(
+            failure.printable_reason().ends_with("with --out, or resume it with --resume"),
+            "{failure:?}"
+        );
         let Err(failure) = campaign(&options) else { panic!("the record exists") };
-        assert!(failure.printed().ends_with("name another file with --out"), "`explain`: {failure:?}");
+        assert!(
+            failure.printable_reason().ends_with("name another file with --out"),
+            "`explain`: {failure:?}"
+        );
         options.resume = true;
         assert!(refuse_existing(&options).is_ok());
     }

@@ -73,15 +73,15 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct ServeCommandLine {
         #[command(flatten)]
         options: ServeOptions,
     }
 
     #[cfg(feature = "fleet")]
     fn read_store(args: &[&str]) -> Result<Option<String>, String> {
-        let line = Line::try_parse_from([&["serve", "records"], args].concat()).unwrap();
-        served_store(line.options.fleet).map_err(|failure| failure.printed())
+        let line = ServeCommandLine::try_parse_from([&["serve", "records"], args].concat()).unwrap();
+        served_store(line.options.fleet).map_err(|failure| failure.printable_reason())
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn read_place(args: &[&str]) -> Result<String, String> {
-        match Line::try_parse_from([&["serve"], args].concat()) {
+        match ServeCommandLine::try_parse_from([&["serve"], args].concat()) {
             Ok(line) => Ok(line.options.listen.to_string()),
             Err(error) => Err(error.to_string()),
         }

@@ -165,7 +165,7 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
         Err(failure) => note(&format!("stacklab: it cannot run here: {failure}")),
     }
     if let Err(failure) = images_are_here(&study) {
-        note(&format!("stacklab: {}", failure.printed()));
+        note(&format!("stacklab: {}", failure.printable_reason()));
     }
     print_lines(&text)
 }

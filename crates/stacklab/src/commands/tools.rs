@@ -6,7 +6,7 @@ use clap::Args;
 use stacklab_agent::{AgentOptions, listen_advice};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::rig::remove_copies;
-use stacklab_explain::send_counted;
+use stacklab_explain::send_plan;
 use stacklab_guests::inside;
 use stacklab_model::System;
 use stacklab_protocols::iperf3::server::{self, ServerError, ServerLimits};
@@ -82,7 +82,7 @@ pub(crate) fn guest(options: &GuestOptions) -> Result<(), Failure> {
         }
         Some(plan) => inside::prepare_alone()
             .and_then(|()| inside::check_channel())
-            .and_then(|()| send_counted(plan, inside::open_channel)),
+            .and_then(|()| send_plan(plan, inside::open_channel)),
         None => serve_coordinator(options),
     };
     if let Err(error) = &served {

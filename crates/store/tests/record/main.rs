@@ -249,7 +249,7 @@ fn a_record_that_cannot_be_made_leaves_nothing() {
 }
 
 /// A record after a kill in the middle of a commit: partly overwritten, with the journal that rolls it back.
-fn killed(folder: &TempDir, path: &Path) -> PathBuf {
+fn copy_in_mid_commit(folder: &TempDir, path: &Path) -> PathBuf {
     let raw = rusqlite::Connection::open(path).unwrap();
     // Without a cache, changes reach the file before the commit.
     raw.execute_batch("PRAGMA cache_size = 1; BEGIN").unwrap();
@@ -267,7 +267,7 @@ fn killed(folder: &TempDir, path: &Path) -> PathBuf {
 fn commit_cut_short_by_a_kill_is_undone_by_reading() {
     let (folder, path) = record();
     let before = std::fs::read(&path).unwrap();
-    let killed = killed(&folder, &path);
+    let killed = copy_in_mid_commit(&folder, &path);
     assert_ne!(std::fs::read(&killed).unwrap(), before, "the case is what it is for");
     assert_eq!(Record::read(&killed).unwrap().runs().unwrap().len(), 2);
     assert_eq!(std::fs::read(&killed).unwrap(), before);
@@ -277,7 +277,7 @@ fn commit_cut_short_by_a_kill_is_undone_by_reading() {
 #[test]
 fn new_record_is_not_undone_by_a_removed_ones_journal() {
     let (folder, path) = record();
-    let killed = killed(&folder, &path);
+    let killed = copy_in_mid_commit(&folder, &path);
     std::fs::remove_file(&killed).unwrap();
     let campaign = Campaign { study_name: "another.toml".into(), ..campaign() };
     drop(Record::create(&killed, &campaign).unwrap());

@@ -79,7 +79,9 @@ fn repetitions(items: &[Located], path: &str, problems: &mut Problems) {
         let title = format!("`{level}` occurs twice in `{path}`");
         let first = seen.entry(level).or_insert(item);
         if !ptr::eq(*first, item) {
-            problems.add(Problem::at(&item.place, title, "again here").related(&first.place, "first here"));
+            problems.add(
+                Problem::at(&item.place, title, "again here").with_related_place(&first.place, "first here"),
+            );
         }
     }
 }
@@ -96,7 +98,7 @@ fn check_old_key(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, probl
 
 /// A key that a table does not have: lists the table's keys, and the nearest of them.
 fn unknown_key(place: &Location, name: &str, keys: &[KeyDef], path: &str) -> Problem {
-    let known: Vec<&str> = keys.iter().filter(|key| !key.is_refused()).map(|key| key.name).collect();
+    let known: Vec<&str> = keys.iter().filter(|key| !key.is_out_of_place()).map(|key| key.name).collect();
     let expected = leaf::expected_one_of(name, &known);
     Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known.iter().copied())
 }

@@ -22,7 +22,7 @@ impl ValueError {
         ValueError { expected: format!("{}, or {other}", self.expected), ..self }
     }
 
-    fn expected(expected: impl Into<String>) -> Self {
+    fn new(expected: impl Into<String>) -> Self {
         ValueError { expected: expected.into(), title: None, help: None }
     }
 
@@ -37,26 +37,26 @@ impl ValueError {
 pub(crate) fn text(node: &Located) -> Result<String, ValueError> {
     match &node.value {
         TomlValue::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
-        _ => Err(ValueError::expected("expected text in quotes, not empty")),
+        _ => Err(ValueError::new("expected text in quotes, not empty")),
     }
 }
 
 pub(crate) fn boolean(node: &Located) -> Result<bool, ValueError> {
     match node.value {
         TomlValue::Boolean(boolean) => Ok(boolean),
-        _ => Err(ValueError::expected("expected true or false")),
+        _ => Err(ValueError::new("expected true or false")),
     }
 }
 
 pub(crate) fn integer(node: &Located, least: i64, most: i64) -> Result<u64, ValueError> {
     whole(node, |integer| (i128::from(least)..=i128::from(most)).contains(&integer))
-        .ok_or_else(|| ValueError::expected(format!("expected a whole number from {least} to {most}")))
+        .ok_or_else(|| ValueError::new(format!("expected a whole number from {least} to {most}")))
 }
 
 pub(crate) fn one_of(node: &Located, numbers: &[i64]) -> Result<u64, ValueError> {
     let written: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     whole(node, |integer| numbers.iter().any(|number| i128::from(*number) == integer))
-        .ok_or_else(|| ValueError::expected(format!("expected one of {}", written.join(", "))))
+        .ok_or_else(|| ValueError::new(format!("expected one of {}", written.join(", "))))
 }
 
 fn whole(node: &Located, is_valid: impl Fn(i128) -> bool) -> Option<u64> {
@@ -73,7 +73,7 @@ pub(crate) fn number(node: &Located, least: f64, most: f64) -> Result<f64, Value
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(ValueError::expected(format!("expected a number from {least} to {most}")))
+    Err(ValueError::new(format!("expected a number from {least} to {most}")))
 }
 
 pub(crate) fn message_rate(node: &Located) -> Result<Pacing, ValueError> {
@@ -101,9 +101,9 @@ pub(crate) fn paced_rate(node: &Located) -> Result<Pacing, ValueError> {
 
 pub(crate) fn rate(node: &Located) -> Result<Rate, ValueError> {
     let found = node_text(node);
-    found.parse().map_err(|error: stacklab_model::UnitError| {
-        ValueError::expected(format!("expected {}", error.expected))
-    })
+    found
+        .parse()
+        .map_err(|error: stacklab_model::UnitError| ValueError::new(format!("expected {}", error.expected)))
 }
 
 /// Nanoseconds.
@@ -112,8 +112,8 @@ pub(crate) fn duration(node: &Located, least: &str, most: &str) -> Result<u64, V
     let bounds = parse_duration(least).unwrap_or(0)..=parse_duration(most).unwrap_or(u64::MAX);
     match parse_duration(found) {
         Ok(nanoseconds) if bounds.contains(&nanoseconds) => Ok(nanoseconds),
-        Ok(_) => Err(ValueError::expected(format!("expected a duration from {least} to {most}"))),
-        Err(error) => Err(ValueError::expected(format!("expected {}", error.expected))),
+        Ok(_) => Err(ValueError::new(format!("expected a duration from {least} to {most}"))),
+        Err(error) => Err(ValueError::new(format!("expected {}", error.expected))),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn share(node: &Located) -> Result<f64, ValueError> {
         TomlValue::Float(float) if *float > 0.0 && *float < 1.0 => Some(*float),
         _ => None,
     };
-    ratio.ok_or_else(|| ValueError::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
+    ratio.ok_or_else(|| ValueError::new("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
 }
 
 /// A share that is kept in millionths: none of them, and all, are other questions.
@@ -133,7 +133,7 @@ pub(crate) fn share_ppm(node: &Located) -> Result<u32, ValueError> {
     if (1..1_000_000).contains(&ppm) {
         return Ok(ppm);
     }
-    Err(ValueError::expected("expected a share from 0.0001 % to 99.9999 %, such as \"2 %\" or 0.02"))
+    Err(ValueError::new("expected a share from 0.0001 % to 99.9999 %, such as \"2 %\" or 0.02"))
 }
 
 pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Located) -> Result<T, ValueError> {
@@ -167,10 +167,10 @@ fn unknown_name(node: &Located, unknown: &UnknownName, valid: &[&str]) -> ValueE
         return ValueError {
             title: Some(unknown.to_string()),
             help: None,
-            ..ValueError::expected(format!("write {new}"))
+            ..ValueError::new(format!("write {new}"))
         };
     }
-    let mut misfit = ValueError::expected(expected_one_of(node_text(node), valid));
+    let mut misfit = ValueError::new(expected_one_of(node_text(node), valid));
     if let TomlValue::Text(found) = &node.value {
         misfit.title = Some(format!("there is no {} `{found}`", unknown.set));
         misfit.help = stacklab_model::nearest(found, valid.iter().copied())
@@ -210,24 +210,25 @@ pub(crate) fn level(node: &Located) -> Result<String, ValueError> {
     match node.value {
         TomlValue::Integer(integer) => Ok(integer.to_string()),
         TomlValue::Boolean(boolean) => Ok(boolean.to_string()),
-        _ => text(node)
-            .map_err(|_| ValueError::expected("expected a level of the factor, such as \"ipv4\" or 128")),
+        _ => {
+            text(node).map_err(|_| ValueError::new("expected a level of the factor, such as \"ipv4\" or 128"))
+        }
     }
 }
 
 pub(crate) fn systems(node: &Located) -> Result<String, ValueError> {
-    let text = text(node).map_err(|_| ValueError::expected(format!("expected {SYSTEMS}")))?;
+    let text = text(node).map_err(|_| ValueError::new(format!("expected {SYSTEMS}")))?;
     match text.parse::<Systems>() {
         Ok(_) => Ok(text),
         Err(unknown) => Err(ValueError {
             title: Some(unknown.to_string()),
-            ..ValueError::expected("not a system that a host can run")
+            ..ValueError::new("not a system that a host can run")
         }),
     }
 }
 
 pub(crate) fn services(node: &Located) -> Result<String, ValueError> {
-    let expected = ValueError::expected(format!("expected {SERVICES}"));
+    let expected = ValueError::new(format!("expected {SERVICES}"));
     let text = text(node).map_err(|_| expected.clone())?;
     match text.parse::<Services>() {
         Ok(_) => Ok(text),
@@ -243,18 +244,18 @@ pub(crate) fn services(node: &Located) -> Result<String, ValueError> {
 
 /// An address of the family. A link-local one has the zone of its machine.
 pub(crate) fn address(node: &Located, family: Family) -> Result<ScopedAddr, ValueError> {
-    let expected = ValueError::expected(format!("expected an {family} address in quotes"));
+    let expected = ValueError::new(format!("expected an {family} address in quotes"));
     let TomlValue::Text(text) = &node.value else { return Err(expected) };
     let address = match text.parse::<ScopedAddr>() {
         Ok(address) => address,
-        Err(reason) if text.contains('%') => return Err(ValueError::expected(reason)),
+        Err(reason) if text.contains('%') => return Err(ValueError::new(reason)),
         Err(_) => return Err(expected),
     };
     if address.lacks_zone() {
         let wanted = format!("expected its interface on that machine behind it, as in \"{address}%eth0\"");
         return Err(ValueError {
             title: Some(format!("{address} is link-local")),
-            ..ValueError::expected(wanted)
+            ..ValueError::new(wanted)
         });
     }
     if Family::of(address.ip()) == family { Ok(address) } else { Err(expected) }

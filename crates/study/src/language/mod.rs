@@ -105,7 +105,7 @@ impl KeyDef {
     }
 
     /// Whether the key is known and out of place.
-    pub(crate) fn is_refused(&self) -> bool {
+    pub(crate) fn is_out_of_place(&self) -> bool {
         matches!(self.kind, Kind::Refused(_))
     }
 }

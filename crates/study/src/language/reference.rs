@@ -44,7 +44,7 @@ pub fn reference() -> String {
 
 /// The table of these keys, and those of the tables in it.
 fn tables(text: &mut String, path: &str, keys: &[KeyDef]) {
-    let known: Vec<&KeyDef> = keys.iter().filter(|key| !key.is_refused()).collect();
+    let known: Vec<&KeyDef> = keys.iter().filter(|key| !key.is_out_of_place()).collect();
     text.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
     for key in &known {
         let default = match key.presence {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn every_key_and_every_metric_is_in_the_reference() {
         fn visit(keys: &[KeyDef], text: &str) {
-            for key in keys.iter().filter(|key| !key.is_refused()) {
+            for key in keys.iter().filter(|key| !key.is_out_of_place()) {
                 assert!(
                     text.contains(&format!("| `{}` |", key.name)) && text.contains(&cell(&key.description())),
                     "{}",

@@ -23,7 +23,7 @@ pub fn json_schema() -> String {
 fn object(keys: &[KeyDef], whole: bool) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for key in keys.iter().filter(|key| !key.is_refused()) {
+    for key in keys.iter().filter(|key| !key.is_out_of_place()) {
         properties.insert(key.name.to_owned(), property(key, whole));
         if whole && matches!(key.presence, Presence::Required) {
             required.push(key.name);

@@ -110,11 +110,11 @@ const FIXED: usize = 3;
 
 /// The keys of `factors.wifi`: those of `testbed.wifi`, as lists.
 pub(crate) const VARIED: &[KeyDef] =
-    &varied::<{ WIFI.len() - FIXED }>(WIFI, FIXED, Kind::Table(VARIED_AGGREGATION));
-const VARIED_AGGREGATION: &[KeyDef] = &varied::<{ AGGREGATION.len() }>(AGGREGATION, 0, Kind::Table(&[]));
+    &vary_keys::<{ WIFI.len() - FIXED }>(WIFI, FIXED, Kind::Table(VARIED_AGGREGATION));
+const VARIED_AGGREGATION: &[KeyDef] = &vary_keys::<{ AGGREGATION.len() }>(AGGREGATION, 0, Kind::Table(&[]));
 
 /// The keys from a place on, as lists of their values; `table` is in the place of a table.
-const fn varied<const COUNT: usize>(keys: &'static [KeyDef], from: usize, table: Kind) -> [KeyDef; COUNT] {
+const fn vary_keys<const COUNT: usize>(keys: &'static [KeyDef], from: usize, table: Kind) -> [KeyDef; COUNT] {
     let mut varied = [keys[from]; COUNT];
     let mut place = 0;
     while place < COUNT {

@@ -41,7 +41,7 @@ fn refuse(levels: &mut Table, programs: &Location, problems: &mut Problems) {
         let entry = levels.0.remove(at);
         let title = format!("a study of programs has no factor `{name}`");
         let problem = Problem::at(&entry.name_place, title, "it is the programs' own");
-        problems.add(problem.related(programs, "the programs"));
+        problems.add(problem.with_related_place(programs, "the programs"));
     }
 }
 

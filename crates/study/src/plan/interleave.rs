@@ -31,7 +31,7 @@ pub(crate) fn schedule(of_study: ArmSchedule, factor: Factor) -> ArmSchedule {
 
 /// Whether all arms of interleaved trials have the same two hosts.
 pub(crate) fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
-    arms_of_one_testbed(compared(comparisons))
+    arms_of_one_testbed(find_interleaved_factor(comparisons))
 }
 
 /// Whether cells that differ in the factor alone can be measured at the same time between the same two hosts.
@@ -41,7 +41,7 @@ pub(crate) fn arms_of_one_testbed(factor: Factor) -> bool {
 
 /// The factor in which the cells differ that are measured next to each other: the first comparison's, or the family in
 /// a study without comparisons.
-pub(crate) fn compared(comparisons: &[ComparisonSpec]) -> Factor {
+pub(crate) fn find_interleaved_factor(comparisons: &[ComparisonSpec]) -> Factor {
     comparisons.first().map_or(Factor::Family, |comparison| comparison.factor)
 }
 
@@ -169,7 +169,7 @@ fn adjacent_by(study: &Study) -> Vec<Factor> {
             }
         }
     }
-    let first = compared(&study.comparisons);
+    let first = find_interleaved_factor(&study.comparisons);
     factors.into_iter().map(|factor| factor.unwrap_or(first)).collect()
 }
 

@@ -15,7 +15,7 @@ pub(super) fn rule(blocks: Node, problems: &mut Problems) -> Option<StoppingRule
     if min.value > max.value {
         let title = format!("`blocks.min` is {} and `blocks.max` is {}", min.value, max.value);
         let problem = min.problem(title, format!("expected at most {}", max.value));
-        problems.add(problem.related(&max.place, "or a larger one here"));
+        problems.add(problem.with_related_place(&max.place, "or a larger one here"));
     }
     Some(StoppingRule {
         min: min.value,
@@ -58,7 +58,7 @@ pub(super) fn schedule(
         if let Some(slice) = slice {
             let title = "`blocks.slice` is set, and the schedule is sequential";
             let problem = slice.problem(title, "expected no slice");
-            problems.add(problem.related(&arms.place, "or \"interleaved\" here"));
+            problems.add(problem.with_related_place(&arms.place, "or \"interleaved\" here"));
         }
         return ArmSchedule::Alone;
     }

@@ -22,7 +22,7 @@ pub(super) fn read(
         if let Some(earlier) = found.iter().find(|earlier| overlap(&earlier.value, &value)) {
             problems.add(
                 Problem::at(place, "this comparison duplicates another one", "again here")
-                    .related(&earlier.place, "first here")
+                    .with_related_place(&earlier.place, "first here")
                     .help("give them different `metrics`, or remove one"),
             );
         }
@@ -67,7 +67,7 @@ fn comparison(
         problems.add(
             candidate
                 .problem(title, "expected another level")
-                .related(&baseline.place, "the same as this")
+                .with_related_place(&baseline.place, "the same as this")
                 .help("to check a study against itself, compare two levels of factor replica"),
         );
         return None;
@@ -116,10 +116,10 @@ fn example(factor: Factor) -> &'static str {
 /// The metrics compared, all of which a probe must take; by default all taken that can be better or worse.
 fn metrics(list: Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
     if list.0.is_none() {
-        return taken.iter().copied().filter(|metric| metric.is_compared()).collect();
+        return taken.iter().copied().filter(|metric| metric.allows_comparison()).collect();
     }
     let asked = list.list(leaf::any_metric, problems);
-    for metric in asked.iter().filter(|metric| !metric.value.is_compared()) {
+    for metric in asked.iter().filter(|metric| !metric.value.allows_comparison()) {
         let why = match metric.value.is_property() {
             true => "it describes the path and has no verdict; the report shows it",
             false => "it is the error of a generator against the interface's counters, and has no verdict",

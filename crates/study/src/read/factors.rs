@@ -169,13 +169,13 @@ impl Setting {
     }
 
     /// Whether it has the same value in every cell that can have it.
-    pub(super) fn is_fixed(&self) -> bool {
+    pub(super) fn is_constant(&self) -> bool {
         self.levels.len() == 1
     }
 
     /// The cells that result from applying it to a cell. If a fixed setting does not apply, the cell stays unchanged.
     fn spread(&self, cell: Cell) -> Vec<Cell> {
-        if self.is_fixed() && !meets_need(&cell, self.factor, &self.levels[0].value) {
+        if self.is_constant() && !meets_requirement(&cell, self.factor, &self.levels[0].value) {
             return vec![cell];
         }
         let mut cells = Vec::new();
@@ -185,7 +185,7 @@ impl Setting {
                 Factor::Mechanism => {
                     level.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
                 }
-                Factor::Socket => meets_need(&cell, self.factor, level),
+                Factor::Socket => meets_requirement(&cell, self.factor, level),
                 _ => true,
             };
             let mut varied = cell.clone();
@@ -203,12 +203,12 @@ impl Setting {
     }
 }
 
-fn meets_need(cell: &Cell, factor: Factor, level: &str) -> bool {
-    need(factor, level).is_none_or(|(other, needed)| cell.level(other) == needed)
+fn meets_requirement(cell: &Cell, factor: Factor, level: &str) -> bool {
+    find_requirement(factor, level).is_none_or(|(other, needed)| cell.level(other) == needed)
 }
 
 /// What a factor's level requires of a cell: the level of another factor.
-pub(super) fn need(factor: Factor, level: &str) -> Option<(Factor, &'static str)> {
+pub(super) fn find_requirement(factor: Factor, level: &str) -> Option<(Factor, &'static str)> {
     match (factor, level) {
         (Factor::Io, "gso") => Some((Factor::Transport, Transport::Udp.name())),
         (Factor::Io, "zerocopy")

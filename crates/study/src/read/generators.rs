@@ -60,7 +60,7 @@ fn check_programs(factors: &Factors, problems: &mut Problems) {
     let title = "generator `stacklab` has no other programs";
     let mut problem = folder.problem(title, "folders are for programs such as iperf3");
     if let Some(own) = own {
-        problem = problem.related(&own.place, "together with this");
+        problem = problem.with_related_place(&own.place, "together with this");
     }
     problems.add(problem.help("set factors.generator = [\"iperf3\"], or leave programs out"));
 }
@@ -80,7 +80,7 @@ pub(super) fn check_namespaces<T>(
         problems.add(
             programs
                 .problem(title, "what it runs is installed on this machine, and not in that system")
-                .related(&level.place, "together with this")
+                .with_related_place(&level.place, "together with this")
                 .help("programs that are not stacklab's run in namespaces: leave them or the system out"),
         );
         return;
@@ -88,7 +88,8 @@ pub(super) fn check_namespaces<T>(
     if let Some(topology) = topology.filter(|topology| matches!(topology.value, Topology::Wifi(_))) {
         let title = format!("{what} cannot run on Wi-Fi");
         let label = "the network is inside a guest, where its program is not installed";
-        problems.add(programs.problem(title, label).related(&topology.place, "together with this"));
+        problems
+            .add(programs.problem(title, label).with_related_place(&topology.place, "together with this"));
     }
 }
 
@@ -101,7 +102,7 @@ fn check_traffic(generator: &At<Generator>, factors: &Factors, problems: &mut Pr
         problems.add(
             generator
                 .problem(title, "TCP joins what it writes")
-                .related(&size_of.place, "together with this and tcp")
+                .with_related_place(&size_of.place, "together with this and tcp")
                 .help("set factors.size_of = [\"write\"]"),
         );
     }
@@ -115,7 +116,7 @@ fn check_traffic(generator: &At<Generator>, factors: &Factors, problems: &mut Pr
         if let Some(level) = setting.levels.first().filter(|_| !known && !usual) {
             let title = format!("`{factor}` cannot be set with generator `{name}`");
             let problem = level.problem(title, "its command line has no such option here");
-            problems.add(problem.related(&generator.place, "the generator"));
+            problems.add(problem.with_related_place(&generator.place, "the generator"));
         }
     }
 }
@@ -153,7 +154,7 @@ fn check_probes(generator: &At<Generator>, node: Node, probes: &[ProbeSpec], pro
         {
             if let (Some(wrong), Some(place)) = (wrong, node.get(key).place()) {
                 let problem = Problem::at(place, wrong, expected);
-                problems.add(problem.related(&generator.place, "the generator"));
+                problems.add(problem.with_related_place(&generator.place, "the generator"));
             }
         }
     }

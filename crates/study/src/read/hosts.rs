@@ -56,7 +56,7 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
                 }
                 let title = format!("the {name} address of `{system}` is unknown");
                 let problem = level.problem(title, "which of its addresses is to be used?");
-                problems.add(problem.related(place, "needed for this").help(format!(
+                problems.add(problem.with_related_place(place, "needed for this").help(format!(
                     "add: [[host]] os = \"{system}\" and {name} = \"..\", or interface = \"..\""
                 )));
             }
@@ -66,10 +66,12 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
             let Some(varied) = factors.setting_levels(*factor).first() else { continue };
             let title = format!("`{factor}` can be set between namespaces only");
             let problem = varied.problem(title, "not possible here");
-            problems.add(problem.related(&level.place, "together with this system").help(match factor {
-                Factor::Services => "leave the factor out",
-                _ => "leave the factor out; testbed.mtu holds for every system",
-            }));
+            problems.add(problem.with_related_place(&level.place, "together with this system").help(
+                match factor {
+                    Factor::Services => "leave the factor out",
+                    _ => "leave the factor out; testbed.mtu holds for every system",
+                },
+            ));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Location, Problems};
 use crate::read::At;
-use crate::read::factors::{Factors, Setting, need};
+use crate::read::factors::{Factors, Setting, find_requirement};
 use stacklab_model::{
     Cell, ETHERNET_HEADER_BYTES, Factor, HEADER_BYTES, Mechanism, SizeOf, Transport, payload_of_frame,
 };
@@ -52,7 +52,7 @@ fn check_sizes(factors: &Factors, problems: &mut Problems) {
                 problems.add(
                     size_of
                         .problem(title, "TCP chooses its own segment sizes")
-                        .related(&transport.place, "together with this")
+                        .with_related_place(&transport.place, "together with this")
                         .help("use transport = [\"udp\"], or size_of = [\"payload\"]"),
                 );
                 continue;
@@ -119,12 +119,13 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
     let mut said = Vec::new();
     for level in &setting.levels {
         // Where the need is the factor's, one level says it for all.
-        let Some(need) = need(setting.factor, &level.value).filter(|need| !said.contains(need)) else {
+        let Some(need) = find_requirement(setting.factor, &level.value).filter(|need| !said.contains(need))
+        else {
             continue;
         };
         let (key, needed) = need;
         // A kind of socket has cells where it can.
-        let holds_where_it_can = setting.is_fixed() || setting.factor == Factor::Socket;
+        let holds_where_it_can = setting.is_constant() || setting.factor == Factor::Socket;
         let unmet = match key {
             Factor::Family => unmet(&factors.family, needed, holds_where_it_can),
             _ => unmet(&factors.transport, needed, holds_where_it_can),
@@ -139,9 +140,9 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
         let factor = setting.factor;
         problems.add(match holds_where_it_can {
             true => problem
-                .related(place, format!("the only {key}"))
+                .with_related_place(place, format!("the only {key}"))
                 .help(format!("add \"{needed}\" to factors.{key}, or leave factors.{factor} out")),
-            false => problem.related(place, "together with this").help(format!(
+            false => problem.with_related_place(place, "together with this").help(format!(
                 "leave this {key} out, or give factors.{factor} one level: then it holds wherever it can"
             )),
         });
@@ -177,7 +178,7 @@ fn check_segment_size(factors: &Factors, problems: &mut Problems) {
                 format!("expected at most {}, or size_of = [\"write\"]", least.value - TIMESTAMP_BYTES),
             );
             let options = format!("{TIMESTAMP_BYTES} bytes of it are TCP options");
-            problems.add(problem.related(&least.place, options));
+            problems.add(problem.with_related_place(&least.place, options));
         }
     }
 }

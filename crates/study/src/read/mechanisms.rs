@@ -53,7 +53,7 @@ fn check_ends(testbed: Node, problems: &mut Problems) {
                 format!("`testbed.{end}.{name}` makes this link narrower than the one between the routers");
             let mut problem = Problem::at(place, title, "less than the middle link's");
             if let Some(middle) = middle {
-                problem = problem.related(middle, "the middle link's");
+                problem = problem.with_related_place(middle, "the middle link's");
             }
             problems.add(problem.help(format!(
                 "the link between the routers is measured: it (testbed.{name}) must have the smallest"
@@ -89,7 +89,7 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
             let Some((system, why)) = refused else { continue };
             let problem = level.problem(format!("`{system}` cannot be {what}"), why);
             problems.add(
-                problem.related(&topology.place, "together with this").help(format!(
+                problem.with_related_place(&topology.place, "together with this").help(format!(
                     "leave it out; {others}uml, uml-NAME, linux-SERIES or disk:PATH, or a pair"
                 )),
             );
@@ -105,7 +105,7 @@ fn check_router_queue(testbed: Node, factors: &Factors, problems: &mut Problems)
         problems.add(
             level
                 .problem("only routers that are namespaces have such a thread", "needs namespaces")
-                .related(&guest.place, "a guest is a device with a queue of its kernel")
+                .with_related_place(&guest.place, "a guest is a device with a queue of its kernel")
                 .help("leave factors.router_queue out, or factors.router_os"),
         );
     }
@@ -114,7 +114,7 @@ fn check_router_queue(testbed: Node, factors: &Factors, problems: &mut Problems)
         problems.add(
             level
                 .problem("a router's thread needs links without offloads", "not possible with offloads")
-                .related(place, "a veth with TSO delivers past the thread")
+                .with_related_place(place, "a veth with TSO delivers past the thread")
                 .help("leave testbed.offloads out, or factors.router_queue"),
         );
     }
@@ -148,7 +148,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
             let title = format!("{by} is stateful: only the sender can open connections");
             problems.add(
                 back.problem(title, "begins at the receiver")
-                    .related(&level.place, "together with this")
+                    .with_related_place(&level.place, "together with this")
                     .help("leave this direction out, or use \"tayga\" in factors.translator"),
             );
         }
@@ -170,7 +170,7 @@ fn check_nat(factors: &Factors, problems: &mut Problems) {
             let title = format!("`{}` is stateful: only the sender can open connections", level.value);
             problems.add(
                 back.problem(title, "begins at the receiver")
-                    .related(&level.place, "together with this")
+                    .with_related_place(&level.place, "together with this")
                     .help("leave this direction out, or the mechanism"),
             );
             return;
@@ -243,7 +243,7 @@ fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Pr
             let Some(level) = meant else { continue };
             let title = format!("`{factor}` cannot be set behind routers");
             let problem = level.problem(title, "not possible here");
-            problems.add(problem.related(&topology.place, "together with this").help(match factor {
+            problems.add(problem.with_related_place(&topology.place, "together with this").help(match factor {
                 Factor::Mtu => {
                     "leave the factor out; testbed.mtu is the middle link's, testbed.sender_link.mtu and testbed.receiver_link.mtu the others'"
                 }
@@ -275,7 +275,7 @@ fn check_families(factors: &Factors, problems: &mut Problems) {
             problems.add(
                 level
                     .problem(title, "measures nothing")
-                    .related(&family.place, "the only family")
+                    .with_related_place(&family.place, "the only family")
                     .help("add the other family to factors.family, or leave this mechanism out"),
             );
         }
@@ -287,7 +287,7 @@ fn check_families(factors: &Factors, problems: &mut Problems) {
             problems.add(
                 family
                     .problem(title, "measures nothing")
-                    .related(&level.place, "this does not")
+                    .with_related_place(&level.place, "this does not")
                     .help("leave this family out, or add \"native\" to factors.mechanism"),
             );
         }

@@ -25,7 +25,7 @@ pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Pr
             let help = format!("add \"{needed}\" to factors.transport, or leave this probe out");
             problems.add(
                 Problem::at(&written.place, title, "measures nothing in this study")
-                    .related(&first.place, "the only transport")
+                    .with_related_place(&first.place, "the only transport")
                     .help(help),
             );
         }
@@ -97,7 +97,7 @@ fn check_kernel_pacing(spec: &ProbeSpec, node: Node, factors: &Factors, problems
         problems.add(
             level
                 .problem("there is no schedule for the kernel to keep", "needs probe.stream.message_rate")
-                .related(place, "this sends as fast as it can")
+                .with_related_place(place, "this sends as fast as it can")
                 .help("add message_rate to probe.stream, or leave factors.kernel_pacing out"),
         );
     }
@@ -118,7 +118,7 @@ pub(super) fn check_share(node: Node, study: &Study, problems: &mut Problems) {
         let title = "a share of the flood rate is that of the slowest arm, and the arms are not interleaved on one testbed";
         problems.add(
             Problem::at(place, title, "expected message_rate = messages per second, or \"link\"")
-                .related(key, "the share")
+                .with_related_place(key, "the share")
                 .help("or set blocks.schedule = \"interleaved\", and compare a factor whose arms one testbed can hold"),
         );
     }

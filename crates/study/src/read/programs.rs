@@ -109,7 +109,9 @@ fn check_probes(node: Node, probe: Node, problems: &mut Problems) {
     for other in Probe::ALL.iter().filter(|other| **other != Probe::Program) {
         if let Some(other) = probe.get(other.name()).place() {
             let title = "programs are measured by probe.program alone";
-            problems.add(Problem::at(other, title, "not possible here").related(place, "the programs"));
+            problems.add(
+                Problem::at(other, title, "not possible here").with_related_place(place, "the programs"),
+            );
         }
     }
 }
@@ -133,7 +135,7 @@ fn check_settings(program: &At<String>, factors: &Factors, problems: &mut Proble
         if let Some(level) = setting.levels.first().filter(|_| !is_known) {
             let title = format!("`{}` cannot be set for programs", setting.factor);
             let problem = level.problem(title, "expected factors of hosts and links alone");
-            problems.add(problem.related(&program.place, "the programs"));
+            problems.add(problem.with_related_place(&program.place, "the programs"));
         }
     }
 }

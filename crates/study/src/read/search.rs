@@ -60,7 +60,7 @@ pub(super) fn check(
                     "a search needs topology \"link\" or \"routed\"",
                     "not possible over Wi-Fi",
                 )
-                .related(&topology.place, "together with this")
+                .with_related_place(&topology.place, "together with this")
                 .help("leave probe.search out: probe.stream floods the radio channel"),
             );
         }
@@ -74,7 +74,7 @@ pub(super) fn check(
             problems.add(
                 level
                     .problem("a search has one direction", "both at once have two loads")
-                    .related(place, "together with this")
+                    .with_related_place(place, "together with this")
                     .help("leave this direction out, or probe.search"),
             );
             return;

@@ -55,7 +55,8 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     if let (Some(true), Some(place)) = (offloads.value(leaf::boolean, problems), offloads.place()) {
         let problem =
             level.problem("smoltcp takes no packets that are longer than the link's", "not with offloads");
-        problems.add(problem.related(place, "together with this").help("leave testbed.offloads out"));
+        problems
+            .add(problem.with_related_place(place, "together with this").help("leave testbed.offloads out"));
     }
     check_sizes(level, factors, problems);
 }
@@ -74,7 +75,7 @@ fn refuse<T>(
     problems: &mut Problems,
 ) {
     let problem = asked.problem(title.to_owned(), label.to_owned());
-    problems.add(problem.related(&level.place, "together with this system").help(help));
+    problems.add(problem.with_related_place(&level.place, "together with this system").help(help));
 }
 
 fn check_congestion_control(level: &At<String>, factors: &Factors, problems: &mut Problems) {

@@ -31,7 +31,7 @@ const UNSUPPORTED: [(Factor, &str); 6] = [
 ];
 
 pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], problems: &mut Problems) {
-    let Topology::Wifi(_) = topology.value else { return check_wired(testbed, all, problems) };
+    let Topology::Wifi(_) = topology.value else { return refuse_wifi_on_wire(testbed, all, problems) };
     if let Some(place) = testbed.get("rate").place() {
         let why = "channel_width, mcs and guard_interval of testbed.wifi set the rate of the channel";
         problems.add(refuse(topology, place, "testbed.rate", why));
@@ -68,17 +68,17 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
         wrong.extend(error.map(|error| describe_error(mcs, &error)));
     }
     for problem in wrong {
-        problems.add(problem.related(&topology.place, "together with this"));
+        problems.add(problem.with_related_place(&topology.place, "together with this"));
     }
 }
 
 fn refuse(topology: &At<Topology>, place: &Location, what: &str, why: &str) -> Problem {
     Problem::at(place, format!("`{what}` cannot be set on Wi-Fi"), why)
-        .related(&topology.place, "together with this")
+        .with_related_place(&topology.place, "together with this")
         .help("leave it out")
 }
 
-fn check_wired(testbed: Node, all: &[Factors], problems: &mut Problems) {
+fn refuse_wifi_on_wire(testbed: Node, all: &[Factors], problems: &mut Problems) {
     let factors = Factor::ALL.iter().filter(|factor| factor.is_of_wifi()).flat_map(|factor| {
         let levels = all.iter().filter_map(|factors| factors.setting_levels(*factor).first());
         levels.map(move |level| (format!("factors.{factor}"), &level.place))

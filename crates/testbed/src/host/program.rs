@@ -29,7 +29,7 @@ pub const AGENT: [&str; 2] = ["agent", "--stdio"];
 pub const LOADER: &str = "ld-linux-x86-64.so.2";
 
 /// The command of a program that a guest's image has in this folder, with its own loader and libraries.
-pub fn bundled(folder: &str, program: &str) -> io::Result<Command> {
+pub fn bundled_command(folder: &str, program: &str) -> io::Result<Command> {
     let own = Path::new("/").join(folder);
     let file = own.join(program);
     file.metadata().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
@@ -234,7 +234,7 @@ impl Tool {
     }
 
     /// What it has printed so far, at most `most` bytes.
-    pub fn printed(&self, most: usize) -> String {
+    pub fn printed_text(&self, most: usize) -> String {
         start_of(&self.printed, most)
     }
 

@@ -28,7 +28,7 @@ const TIMEOUT_SECONDS: i64 = 60;
 
 /// A socket of the calling thread's namespace, and requests that wait to be sent.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct RequestBatch {
     socket: OwnedFd,
     /// Requests, one after the other.
     waiting: Vec<u8>,
@@ -38,12 +38,12 @@ pub(crate) struct Batch {
     sequence: u32,
 }
 
-impl Batch {
+impl RequestBatch {
     pub(crate) fn open(protocol: SockProtocol) -> io::Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(TIMEOUT_SECONDS))?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        Ok(Batch { socket, waiting: Vec::with_capacity(MAX_CALL), last: 0, sequence: 0 })
+        Ok(RequestBatch { socket, waiting: Vec::with_capacity(MAX_CALL), last: 0, sequence: 0 })
     }
 
     /// Asks for a new entry by a request of this type. Sends what waits if there is enough of it. An error may be that

@@ -5,7 +5,7 @@ use crate::kernel::netlink::{add_device, interface, with_netlink};
 use crate::kernel::sys::{create_tun, open_tun};
 use crate::kernel::sysctl::{forward, silence_where_allowed};
 use crate::kernel::tc::htb;
-use crate::kernel::tc::part::Part;
+use crate::kernel::tc::part::QueuePart;
 use crate::kernel::tc::queue::{create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
@@ -84,7 +84,7 @@ pub fn kept_settings() -> Result<Vec<String>, TestbedError> {
     tried.map_err(|fault| TestbedError(fault.to_string()))
 }
 
-struct Probe {
+struct CapabilityProbe {
     name: &'static str,
     what_for: &'static str,
     remedy: &'static str,
@@ -100,26 +100,26 @@ const ENDS_V6: [Ipv6Addr; 2] =
 /// The ability of a router that changes addresses.
 pub const NAT: &str = "nat";
 
-const PROBES: [Probe; 11] = [
-    Probe {
+const PROBES: [CapabilityProbe; 11] = [
+    CapabilityProbe {
         name: "ipv6",
         what_for: "both families on every testbed",
         remedy: "boot without ipv6.disable=1",
         attempt: || silence_where_allowed().map(drop),
     },
-    Probe {
+    CapabilityProbe {
         name: "veth",
         what_for: "the link of every testbed",
         remedy: "sudo modprobe veth, or a kernel with CONFIG_VETH",
         attempt: || add_device(LinkVeth::new(INTERFACE, "st1").build(), "a veth interface"),
     },
-    Probe {
+    CapabilityProbe {
         name: "offload control",
         what_for: "packets on the link as they are in the kernel",
         remedy: "needs veth, and CAP_NET_ADMIN",
         attempt: || switch_off_all(INTERFACE),
     },
-    Probe {
+    CapabilityProbe {
         name: "tbf",
         what_for: "a link with a known rate",
         remedy: "sudo modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
@@ -128,46 +128,46 @@ const PROBES: [Probe; 11] = [
             add_queue_to_loopback("tbf", bucket.encode())
         },
     },
-    Probe {
+    CapabilityProbe {
         name: "htb",
         what_for: "several rates on one link",
         remedy: "sudo modprobe sch_htb, or a kernel with CONFIG_NET_SCH_HTB",
         attempt: || add_queue_to_loopback("htb", htb::discipline()),
     },
-    Probe {
+    CapabilityProbe {
         name: "netem",
         what_for: "a link with delay or loss",
         remedy: "sudo modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
         // struct tc_netem_qopt: latency, limit 1000, loss, gap, duplicate, jitter.
         attempt: || add_queue_to_loopback("netem", words([0, 1000, 0, 0, 0, 0])),
     },
-    Probe {
+    CapabilityProbe {
         name: FORWARDING,
         what_for: "routers between the hosts",
         remedy: "a container needs --security-opt unmask=ALL (podman) or --security-opt \
                  systempaths=unconfined (docker)",
         attempt: forward,
     },
-    Probe {
+    CapabilityProbe {
         name: TUN,
         what_for: "translators and user-space stacks",
         remedy: "sudo modprobe tun, or a kernel with CONFIG_TUN",
         attempt: || create_tun().map(drop).attempt("create a tun device"),
     },
-    Probe {
+    CapabilityProbe {
         name: "jool",
         what_for: "translators in the kernel, stateful NAT64",
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
                  stacklab image build uml-full (five minutes)",
         attempt: || jool_here().map(drop),
     },
-    Probe {
+    CapabilityProbe {
         name: NAT,
         what_for: "NAT44, NAT66, NPTv6, softwires and firewall rules",
         remedy: "sudo apt-get install --no-install-recommends nftables; or a kernel with CONFIG_NFT_NAT and CONFIG_NFT_MASQ",
         attempt: try_rules,
     },
-    Probe {
+    CapabilityProbe {
         name: "bridge",
         what_for: "several hosts on one link",
         remedy: "sudo modprobe bridge, or a kernel with CONFIG_BRIDGE",
@@ -233,7 +233,7 @@ fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
 }
 
 fn add_queue_to_loopback(kind: &'static str, options: Vec<u8>) -> Result<(), Fault> {
-    create("lo", vec![Part::discipline(kind, options, &format!("add a {kind} queue to"))])?;
+    create("lo", vec![QueuePart::discipline(kind, options, &format!("add a {kind} queue to"))])?;
     remove_root("lo")
 }
 

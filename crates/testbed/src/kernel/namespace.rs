@@ -1,7 +1,7 @@
 //! Runs code in a network namespace: on a separate thread that ends there, so no other thread leaves the machine's
 //! namespace; or as the whole process, before it starts another program there ([`join`]).
 
-use crate::kernel::sys::{Network, die_with_parent, signal_group};
+use crate::kernel::sys::{NetworkNamespace, die_with_parent, signal_group};
 use crate::{Attempt, Fault, Streams};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
@@ -148,8 +148,8 @@ impl Drop for Process {
 pub fn spawn_in_namespace(pid: u32, command: &mut Command, processors: &[usize]) -> Result<Process, Fault> {
     let program = command.get_program().to_string_lossy().into_owned();
     let network = match pid == std::process::id() {
-        true => Network::Own,
-        false => Network::Of(open_other(pid).attempt("open a host's network namespace")?),
+        true => NetworkNamespace::Own,
+        false => NetworkNamespace::Of(open_other(pid).attempt("open a host's network namespace")?),
     };
     die_with_parent(command, network, processors);
     Process::spawn(command).attempt(format!("start {program}"))

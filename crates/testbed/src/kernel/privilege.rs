@@ -33,7 +33,7 @@ pub fn enter() -> Result<Privilege, TestbedError> {
         Privilege::UserNamespace
     };
     // A capability alone is not enough: AppArmor and seccomp may still refuse.
-    in_new_namespace(|| ()).map_err(closed("make a network namespace"))?;
+    in_new_namespace(|| ()).map_err(describe_denial("make a network namespace"))?;
     Ok(privilege)
 }
 
@@ -82,19 +82,21 @@ fn enter_user_namespace() -> Result<(), TestbedError> {
     // Read them before entering the user namespace, where they are unmapped.
     let user = geteuid();
     let group = getegid();
-    unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from).map_err(closed("enter a user namespace"))?;
+    unshare(CloneFlags::CLONE_NEWUSER)
+        .map_err(io::Error::from)
+        .map_err(describe_denial("enter a user namespace"))?;
     // The order matters: without privilege, groups can be mapped only after setgroups is denied.
     for (file, text) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {user} 1")),
         ("/proc/self/gid_map", format!("0 {group} 1")),
     ] {
-        fs::write(file, text).map_err(closed("become root in a user namespace"))?;
+        fs::write(file, text).map_err(describe_denial("become root in a user namespace"))?;
     }
     Ok(())
 }
 
-fn closed(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
+fn describe_denial(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     move |reason| {
         let advice = advice(&reason, read_setting, has_filter(&own_status()));
         TestbedError(format!("cannot {attempted}: {reason}; {advice}"))

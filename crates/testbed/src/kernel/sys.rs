@@ -8,7 +8,7 @@ pub(crate) use network::{
     Capture, NoTun, create_lasting, create_named_tun, create_tun, features, open_tun, path_mtu,
     set_discovery, switch_off, switch_on,
 };
-pub(crate) use process::{Network, die_with_parent, limit};
+pub(crate) use process::{NetworkNamespace, die_with_parent, limit};
 pub use process::{
     keep_open, kill_group, lead_terminal, make_raw, mount_unseen, open_terminal, put_back, reserve_nothing,
     resize_terminal, run_first, signal_group, window_size,

@@ -36,13 +36,13 @@ impl Setting {
 }
 
 /// A setting that this process may not write, and the kernel's answer.
-struct Refusal {
+struct RefusedSetting {
     setting: Setting,
     reason: io::Error,
 }
 
 /// Makes these settings. Returns those that this process may not write.
-fn make(settings: Vec<Setting>) -> Result<Vec<Refusal>, Fault> {
+fn make(settings: Vec<Setting>) -> Result<Vec<RefusedSetting>, Fault> {
     let refused = write_each(settings)?;
     if refused.is_empty() {
         return Ok(refused);
@@ -52,13 +52,13 @@ fn make(settings: Vec<Setting>) -> Result<Vec<Refusal>, Fault> {
     with_own_proc(|| write_each(again)).unwrap_or(Ok(refused))
 }
 
-fn write_each(settings: Vec<Setting>) -> Result<Vec<Refusal>, Fault> {
+fn write_each(settings: Vec<Setting>) -> Result<Vec<RefusedSetting>, Fault> {
     let mut refused = Vec::new();
     for setting in settings {
         let Err(reason) = setting.write() else { continue };
         match reason.kind() {
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-                refused.push(Refusal { setting, reason });
+                refused.push(RefusedSetting { setting, reason });
             }
             _ => return Err(setting.fault(reason)),
         }
@@ -69,7 +69,7 @@ fn write_each(settings: Vec<Setting>) -> Result<Vec<Refusal>, Fault> {
 /// Makes these settings, or fails.
 fn require(settings: Vec<Setting>) -> Result<(), Fault> {
     match make(settings)?.pop() {
-        Some(Refusal { setting, reason }) => Err(setting.fault(reason)),
+        Some(RefusedSetting { setting, reason }) => Err(setting.fault(reason)),
         None => Ok(()),
     }
 }
@@ -126,7 +126,7 @@ pub fn silence() -> Result<(), Fault> {
 /// kernel's defaults. Interfaces must then have no link-local address, which would be announced.
 pub fn silence_where_allowed() -> Result<Vec<String>, Fault> {
     let mut kept = Vec::new();
-    for Refusal { setting, reason } in make(list_silencing())? {
+    for RefusedSetting { setting, reason } in make(list_silencing())? {
         let name = setting.path.rsplit('/').next().unwrap_or_default();
         if name == REQUIRED {
             return Err(setting.fault(reason));

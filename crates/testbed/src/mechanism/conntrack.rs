@@ -1,7 +1,7 @@
 //! Connection tracking on a router: a rule that needs it, and further connections, which no packet of a study belongs
 //! to. A counter proves that packets are tracked, and the kernel's own count that the connections are there.
 
-use crate::kernel::batch::Batch;
+use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::attribute;
 use crate::mechanism::nat::{add_rules, name_family, read_counter};
 use crate::mechanism::routes::octets;
@@ -95,7 +95,7 @@ fn read_setting(name: &str) -> Result<u64, Fault> {
 }
 
 fn add_connections(family: Family, connections: u32) -> Result<(), Fault> {
-    let mut batch = Batch::open(SockProtocol::NetlinkNetFilter).attempt("open a netlink socket")?;
+    let mut batch = RequestBatch::open(SockProtocol::NetlinkNetFilter).attempt("open a netlink socket")?;
     // No client has this number.
     let server = choose_address(family, u32::MAX >> 8);
     for number in 0..connections {

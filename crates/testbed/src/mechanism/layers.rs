@@ -217,7 +217,7 @@ mod tests {
     }
 
     /// The frame of a datagram on the link, according to a mechanism's definition.
-    fn made(headers: &[Header]) -> Vec<u8> {
+    fn build_frame(headers: &[Header]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (place, header) in headers.iter().enumerate() {
             let next = headers.get(place + 1);
@@ -266,11 +266,11 @@ mod tests {
                     assert!(!are_of(
                         *mechanism,
                         *family,
-                        &layers(&made(&[Header::ip(*family), Header::Udp]))
+                        &layers(&build_frame(&[Header::ip(*family), Header::Udp]))
                     ));
                     continue;
                 };
-                let found = layers(&made(&headers));
+                let found = layers(&build_frame(&headers));
                 assert!(are_of(*mechanism, *family, &found), "{mechanism} {family}: {found:?}");
                 let fewer = &found[..found.len() - 1];
                 assert!(!are_of(*mechanism, *family, fewer), "{mechanism} {family}: {fewer:?}");

@@ -1,7 +1,7 @@
 //! Further routes on a router, whose networks no packet of a study has: what passes is looked up among them. The
 //! kernel's own count proves that they are there.
 
-use crate::kernel::batch::Batch;
+use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::{attribute, number};
 use crate::kernel::netlink::index;
 use crate::mechanism::prefixes::list_prefixes;
@@ -54,7 +54,7 @@ fn check_count(before: u64, after: u64, asked: u32) -> Result<(), String> {
 
 fn add_routes(prefixes: &[(IpAddr, u8)], via: IpAddr) -> Result<(), Fault> {
     let device = index(INTERFACE)?;
-    let mut batch = Batch::open(SockProtocol::NetlinkRoute).attempt("open a netlink socket")?;
+    let mut batch = RequestBatch::open(SockProtocol::NetlinkRoute).attempt("open a netlink socket")?;
     for (address, length) in prefixes {
         let route = write_route(*address, *length, via, device);
         batch.create(NEW_ROUTE, &route).attempt(format!("add a route before {address}/{length}"))?;

@@ -11,7 +11,7 @@ use crate::kernel::namespace::in_new_namespace;
 use crate::kernel::netlink::{Route, raise};
 use crate::kernel::sys::create_lasting;
 use crate::mechanism::translates_at;
-use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, bundled, find, program_in_path};
+use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, bundled_command, find, program_in_path};
 use stacklab_model::{Family, Mechanism, Translation, Translator};
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
@@ -132,7 +132,7 @@ fn configure(program: &str, words: &[&str]) -> Result<(), Fault> {
 
 /// The program: from a guest's image, with the bundled libraries, or the system's program.
 fn jool_command(program: &str) -> io::Result<Command> {
-    if let Ok(command) = bundled(JOOL_FOLDER, program) {
+    if let Ok(command) = bundled_command(JOOL_FOLDER, program) {
         return Ok(command);
     }
     match program_in_path(program) {

@@ -323,7 +323,7 @@ mod tests {
     use rtnetlink::packet_route::link::{LinkAttribute, LinkInfo};
 
     /// The type of the near router's device, and its attributes as `number:bytes`.
-    fn described(mechanism: Mechanism) -> String {
+    fn describe_device(mechanism: Mechanism) -> String {
         let tunnel = mechanism.tunnel().unwrap();
         let ends = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));
         let message = device(TUNNEL, mechanism, tunnel, ends);
@@ -352,24 +352,30 @@ mod tests {
 
     #[test]
     fn devices_are_told_what_their_definitions_say() {
-        assert_eq!(described(Mechanism::SixInFour), "sit 2:c6120001 4:40 9:29 3:c6120002");
-        assert_eq!(described(Mechanism::SixToFour), "sit 2:c6120001 4:40 9:29");
+        assert_eq!(describe_device(Mechanism::SixInFour), "sit 2:c6120001 4:40 9:29 3:c6120002");
+        assert_eq!(describe_device(Mechanism::SixToFour), "sit 2:c6120001 4:40 9:29");
         let prefix = "20010002000000000000000000000000";
         let sixrd = format!("sit 2:c6120001 4:40 9:29 11:{prefix} 13:3000 12:c6120000 14:1000");
-        assert_eq!(described(Mechanism::SixRd), sixrd);
-        assert_eq!(described(Mechanism::Gre4), "gre 6:c6120001 8:40 7:c6120002");
+        assert_eq!(describe_device(Mechanism::SixRd), sixrd);
+        assert_eq!(describe_device(Mechanism::Gre4), "gre 6:c6120001 8:40 7:c6120002");
         let near = "200100020000ffff0000000000000001";
         let far = "200100020000ffff0000000000000002";
-        assert_eq!(described(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
-        assert_eq!(described(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
-        assert_eq!(described(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
-        assert_eq!(described(Mechanism::WireGuard6), "wireguard");
+        assert_eq!(describe_device(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
+        assert_eq!(
+            describe_device(Mechanism::FourInSix),
+            format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000")
+        );
+        assert_eq!(describe_device(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
+        assert_eq!(describe_device(Mechanism::WireGuard6), "wireguard");
         let vxlan4 = "vxlan 1:01000000 4:c6120001 2:c6120002 5:40 7:00 15:12b5";
-        assert_eq!(described(Mechanism::Vxlan4), vxlan4);
+        assert_eq!(describe_device(Mechanism::Vxlan4), vxlan4);
         let vxlan6 = format!("vxlan 1:01000000 17:{near} 16:{far} 5:40 7:00 15:12b5");
-        assert_eq!(described(Mechanism::Vxlan6), vxlan6);
-        assert_eq!(described(Mechanism::Gue4), "sit 2:c6120001 4:40 9:00 3:c6120002 15:0200 16:0200 18:17c0");
-        assert_eq!(described(Mechanism::Geneve4), "geneve 1:01000000 2:c6120002 3:40 5:17c1");
-        assert_eq!(described(Mechanism::Geneve6), format!("geneve 1:01000000 7:{far} 3:40 5:17c1"));
+        assert_eq!(describe_device(Mechanism::Vxlan6), vxlan6);
+        assert_eq!(
+            describe_device(Mechanism::Gue4),
+            "sit 2:c6120001 4:40 9:00 3:c6120002 15:0200 16:0200 18:17c0"
+        );
+        assert_eq!(describe_device(Mechanism::Geneve4), "geneve 1:01000000 2:c6120002 3:40 5:17c1");
+        assert_eq!(describe_device(Mechanism::Geneve6), format!("geneve 1:01000000 7:{far} 3:40 5:17c1"));
     }
 }

@@ -7,7 +7,7 @@ use crate::kernel::tc::queue::Queue;
 use crate::kernel::tc::tbf::Bucket;
 use crate::link::{MTU_LIMITS, configure_end};
 use crate::services::{ServiceEnds, Serving};
-use crate::testbed::network::{Link, Network};
+use crate::testbed::network::{HostChain, Link};
 use crate::{
     AtHost, Attachment, Attempt, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses,
 };
@@ -22,7 +22,7 @@ pub struct Testbed {
     link_config: LinkConfig,
     /// The services on the receiver. They are dropped before the hosts.
     serving: Option<Serving>,
-    network: Network<2>,
+    network: HostChain<2>,
     /// The switches for receive packet steering (RPS) to each host's own processors, if RPS is allowed.
     rps: Option<[Rps; 2]>,
     divided: bool,
@@ -76,7 +76,7 @@ impl Testbed {
         });
         let guests = [sender?, receiver?];
         let nodes = ROLES.map(|role| (role.into(), addresses(role)));
-        let mut network = Network::build(nodes, vec![link], link_config.offloads, program, args)?;
+        let mut network = HostChain::build(nodes, vec![link], link_config.offloads, program, args)?;
         // RPS needs privileges, and does not apply to guests. The testbed works without it.
         let rps = if plain { open_rps(&network) } else { None };
         for (place, role) in ROLES.into_iter().enumerate() {
@@ -216,7 +216,7 @@ impl Testbed {
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 /// Both ends' settings, if there are processors to divide and this process may change them.
-fn open_rps(network: &Network<2>) -> Option<[Rps; 2]> {
+fn open_rps(network: &HostChain<2>) -> Option<[Rps; 2]> {
     let [near, far] = network.processors.as_ref()?;
     let sender = network.hosts[0].inside(|| Rps::open(near)).ok()?;
     let receiver = network.hosts[1].inside(|| Rps::open(far)).ok()?;

@@ -31,7 +31,10 @@ impl Link {
         Link { interface: INTERFACE, mtu, queue, impairment: None, hardware }
     }
 
-    pub(crate) fn routed(links: &Links, link_config: &LinkConfig) -> Result<Vec<Self>, TestbedError> {
+    pub(crate) fn list_routed_links(
+        links: &Links,
+        link_config: &LinkConfig,
+    ) -> Result<Vec<Self>, TestbedError> {
         let interfaces = [INTERFACE, MIDDLE, INTERFACE];
         let links = interfaces.into_iter().zip(links.all()).zip(Node::ALL.windows(2));
         let links = links.map(|((interface, (_, own)), ends)| {
@@ -51,7 +54,7 @@ impl Link {
 
 /// Running hosts, connected by links. Dropping it kills their processes and removes everything.
 #[derive(Debug)]
-pub(crate) struct Network<const N: usize> {
+pub(crate) struct HostChain<const N: usize> {
     pub hosts: [Host; N],
     pub links: Vec<Link>,
     /// Whether each host's interface is a guest's and has no address.
@@ -63,7 +66,7 @@ pub(crate) struct Network<const N: usize> {
     offloads: bool,
 }
 
-impl<const N: usize> Network<N> {
+impl<const N: usize> HostChain<N> {
     /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
     /// are silent, shaped, not up, and without addresses. Hosts are in path order.
     pub(crate) fn build(
@@ -101,7 +104,7 @@ impl<const N: usize> Network<N> {
             }
         }
         let vacated = [false; N];
-        let network = Network { hosts, links, vacated, processors, keeps_path_mtus, offloads };
+        let network = HostChain { hosts, links, vacated, processors, keeps_path_mtus, offloads };
         network.at_link_ends(|link| {
             if !offloads {
                 switch_off_all(link.interface)?;

@@ -34,7 +34,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 const WORD: &[u8] = b"stacklab: is this carried?";
 const PORT: u16 = 47808;
 
-pub(crate) fn not_carried(mechanism: Mechanism, family: Family, reason: String) -> TestbedError {
+pub(crate) fn refuse_family(mechanism: Mechanism, family: Family, reason: String) -> TestbedError {
     TestbedError(format!("{mechanism} does not carry {family}: {reason}"))
 }
 
@@ -48,9 +48,9 @@ pub(crate) fn check_path(
 ) -> Result<PathCheck, TestbedError> {
     let [_, router1, ..] = hosts;
     let capture = router1.inside(|| Capture::open(index(MIDDLE)?).attempt(format!("listen to {MIDDLE}")))?;
-    let flow = Flow::open(hosts, mechanism, family, ends)?;
-    let (headers, frame) =
-        seen(&capture, mechanism, family).map_err(|reason| not_carried(mechanism, family, reason))?;
+    let flow = ConnectedSockets::open(hosts, mechanism, family, ends)?;
+    let (headers, frame) = find_matching_packet(&capture, mechanism, family)
+        .map_err(|reason| refuse_family(mechanism, family, reason))?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
     let black_hole = !mechanism.reports_path_mtu()
         && hosts[0].inside(|| vanishes(&flow.sender, mtu).attempt("send a packet that is too large"))?;
@@ -60,21 +60,21 @@ pub(crate) fn check_path(
 }
 
 /// Connected sockets, one at each end, to the peer address as translated for that end.
-struct Flow {
+struct ConnectedSockets {
     mechanism: Mechanism,
     family: Family,
     sender: UdpSocket,
     receiver: UdpSocket,
 }
 
-impl Flow {
+impl ConnectedSockets {
     fn open(
         hosts: &[Host; 4],
         mechanism: Mechanism,
         family: Family,
         ends: &PathEnds,
     ) -> Result<Self, TestbedError> {
-        let failed = |reason: String| not_carried(mechanism, family, reason);
+        let failed = |reason: String| refuse_family(mechanism, family, reason);
         let [from, _, _, at] = hosts;
         let sender = from.inside(|| socket(ends.sender, 0))?;
         let receiver = at.inside(|| socket(ends.receiver, PORT))?;
@@ -102,7 +102,7 @@ impl Flow {
             return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
         }
         at.inside(|| connect(&receiver, source))?;
-        Ok(Flow { mechanism, family, sender, receiver })
+        Ok(ConnectedSockets { mechanism, family, sender, receiver })
     }
 
     fn find_both(&self, path_mtus: [u32; 2]) -> Result<(), TestbedError> {
@@ -110,7 +110,7 @@ impl Flow {
             [(Node::Sender, &self.sender, &self.receiver), (Node::Receiver, &self.receiver, &self.sender)];
         for ((node, from, at), expected) in ways.into_iter().zip(path_mtus) {
             discover(from, at, expected).map_err(|reason| {
-                not_carried(self.mechanism, self.family, format!("from the {node}, {reason}"))
+                refuse_family(self.mechanism, self.family, format!("from the {node}, {reason}"))
             })?;
         }
         Ok(())
@@ -126,7 +126,7 @@ pub(crate) fn refresh_path_mtus(
 ) -> Result<(), TestbedError> {
     let family = check.family;
     let ends = ends(mechanism, family).expect("the family is carried");
-    let flow = Flow::open(hosts, mechanism, family, &ends)?;
+    let flow = ConnectedSockets::open(hosts, mechanism, family, &ends)?;
     for ((host, socket), mtu) in
         [(&hosts[0], &flow.sender), (&hosts[3], &flow.receiver)].into_iter().zip(mtus)
     {
@@ -170,7 +170,11 @@ fn headers(socket: &UdpSocket) -> u32 {
 }
 
 /// The first captured packet that matches the mechanism. On failure, the packets that were captured instead.
-fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<Layer>, Vec<u8>), String> {
+fn find_matching_packet(
+    capture: &Capture,
+    mechanism: Mechanism,
+    family: Family,
+) -> Result<(Vec<Layer>, Vec<u8>), String> {
     let mut others: Vec<String> = Vec::new();
     while let Some(frame) =
         capture.next(AGAIN).map_err(|error| format!("cannot listen to {MIDDLE}: {error}"))?
@@ -218,9 +222,9 @@ fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), Str
 }
 
 /// Packets that each interface along the path has received and sent.
-type Counted = Vec<(Node, &'static str, (u64, u64))>;
+type HopCounts = Vec<(Node, &'static str, (u64, u64))>;
 
-fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
+fn count(hosts: &[Host; 4]) -> Result<HopCounts, TestbedError> {
     let interfaces =
         [(0, INTERFACE), (1, INTERFACE), (1, MIDDLE), (2, MIDDLE), (2, INTERFACE), (3, INTERFACE)];
     let counted = interfaces.map(|(place, name)| {
@@ -230,7 +234,7 @@ fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
     counted.into_iter().collect()
 }
 
-fn name_last_hop(before: &Counted, after: &Counted) -> &'static str {
+fn name_last_hop(before: &HopCounts, after: &HopCounts) -> &'static str {
     let mut reached = 0;
     while reached < 6 && packets_pass(before, after, reached) {
         reached += 1;
@@ -247,7 +251,7 @@ fn name_last_hop(before: &Counted, after: &Counted) -> &'static str {
     ends[reached]
 }
 
-fn packets_pass(before: &Counted, after: &Counted, place: usize) -> bool {
+fn packets_pass(before: &HopCounts, after: &HopCounts, place: usize) -> bool {
     let (_, _, was) = before[place];
     let (_, _, is) = after[place];
     // At odd places packets arrive; at even places they leave.

@@ -7,8 +7,8 @@ use crate::mechanism::conntrack::count_connection_packets;
 use crate::mechanism::rules::count_packets;
 use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
-use crate::testbed::network::{Link, Network};
-use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
+use crate::testbed::network::{HostChain, Link};
+use crate::testbed::path_check::{check_path, refresh_path_mtus, refuse_family};
 use crate::testbed::routed_spec::RoutedSpec;
 use crate::{
     AtHost, Attachment, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router,
@@ -34,7 +34,7 @@ type Guests = [Option<Box<dyn Guest>>; 2];
 pub struct Routed {
     /// The mechanism on the middle link.
     pub mechanism: Mechanism,
-    network: Network<4>,
+    network: HostChain<4>,
     /// The results of the path checks when the testbed was built, one for each carried family.
     pub path_checks: Vec<PathCheck>,
     workdir: Workdir,
@@ -83,8 +83,8 @@ impl Routed {
             (Node::Router2, Site::Far.gateways(mechanism)),
             (Node::Receiver, Site::Far.client_addresses(mechanism)),
         ];
-        let chain = Link::routed(links, link_config)?;
-        let network = Network::build(nodes, chain, link_config.offloads, program, args)?;
+        let chain = Link::list_routed_links(links, link_config)?;
+        let network = HostChain::build(nodes, chain, link_config.offloads, program, args)?;
         network.raise()?;
         let lasting = network.keeps_path_mtus;
         let mut routed = Routed {
@@ -321,6 +321,6 @@ impl Routed {
     fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
         let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
         let said = last_words(&tayga_console(self.workdir.path()));
-        not_carried(self.mechanism, family, format!("{lost}{said}"))
+        refuse_family(self.mechanism, family, format!("{lost}{said}"))
     }
 }

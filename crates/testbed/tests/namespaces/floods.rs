@@ -1,6 +1,6 @@
 //! What passes a link as fast as it can: offloads, and the shaper that keeps a link's rate.
 
-use super::{PLAIN, TIMEOUT, bind, build, queue, sent, witness};
+use super::{PLAIN, TIMEOUT, bind, build, queue, read_sent_counts, witness};
 use stacklab_model::{Family, LinkConfig, Rate, Transport, wire_size};
 use stacklab_testbed::{Testbed, in_namespace};
 use std::fs;
@@ -16,9 +16,9 @@ fn offloads_are_off_only_where_the_bed_says_so() {
         let testbed = build(&LinkConfig { offloads, ..PLAIN });
         let sender = testbed.hosts()[0].pid();
         for family in Family::ALL {
-            let before = sent(sender);
+            let before = read_sent_counts(sender);
             tcp_flood(&testbed, *family, || thread::sleep(Duration::from_millis(100)));
-            let after = sent(sender);
+            let after = read_sent_counts(sender);
             let packets = after.0 - before.0;
             let bytes = after.1 - before.1;
             assert!(packets > 100, "{packets}");

@@ -185,7 +185,7 @@ fn bind(pid: u32, address: IpAddr) -> UdpSocket {
 }
 
 /// Packets and bytes an interface has sent.
-fn sent(pid: u32) -> (u64, u64) {
+fn read_sent_counts(pid: u32) -> (u64, u64) {
     let links = json(pid, &["ip", "-j", "-s", "link", "show", "dev", "st0"]);
     let counter = |name: &str| links[0]["stats64"]["tx"][name].as_u64().unwrap();
     (counter("packets"), counter("bytes"))
@@ -194,9 +194,9 @@ fn sent(pid: u32) -> (u64, u64) {
 #[test]
 fn a_new_link_is_silent() {
     let testbed = build(&PLAIN);
-    let before = testbed.hosts().each_ref().map(|host| sent(host.pid()));
+    let before = testbed.hosts().each_ref().map(|host| read_sent_counts(host.pid()));
     thread::sleep(Duration::from_millis(1500));
-    assert_eq!(testbed.hosts().each_ref().map(|host| sent(host.pid())), before);
+    assert_eq!(testbed.hosts().each_ref().map(|host| read_sent_counts(host.pid())), before);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn hold() -> PathBuf {
 }
 
 /// Starts a command that runs `hold`. Returns its privilege and the process IDs of its hosts.
-fn held(command: &mut Command) -> (Child, String, Vec<u32>) {
+fn spawn_hold(command: &mut Command) -> (Child, String, Vec<u32>) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -356,7 +356,7 @@ fn killed_leaves_nothing(mut child: Child, hosts: &[u32]) {
 
 #[test]
 fn a_parent_killed_hard_leaves_nothing() {
-    let (child, privilege, hosts) = held(&mut Command::new(hold()));
+    let (child, privilege, hosts) = spawn_hold(&mut Command::new(hold()));
     assert_eq!(privilege, "Root");
     killed_leaves_nothing(child, &hosts);
 }
@@ -368,7 +368,7 @@ fn an_ordinary_user_has_a_testbed_in_a_user_namespace() {
     let copy = directory.path().join("hold");
     fs::copy(hold(), &copy).unwrap();
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    let (child, privilege, hosts) = held(Command::new("setpriv").args(nobody).arg(&copy));
+    let (child, privilege, hosts) = spawn_hold(Command::new("setpriv").args(nobody).arg(&copy));
     assert_eq!(privilege, "UserNamespace");
     for pid in &hosts {
         assert!(queue(*pid, "st0").contains("rate 100Mbit"), "{}", queue(*pid, "st0"));

@@ -121,7 +121,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Done at once, or until it is collected, or on its own thread because it lasts as long as a trial.
-enum Work {
+enum RequestWork {
     Done(Answer),
     Listening(Answer),
     Lasting(LastingWork),
@@ -187,13 +187,13 @@ impl Agent {
         let request = self.permission.in_own_addresses(request.body);
         let permitted = self.permission.check(&request, self.activity.bits_per_second());
         match permitted.and_then(|()| self.perform(id, request)) {
-            Ok(Work::Done(done)) => answer(Ok(done)),
+            Ok(RequestWork::Done(done)) => answer(Ok(done)),
             Err(reason) => answer(Err(reason)),
-            Ok(Work::Listening(listening)) => {
+            Ok(RequestWork::Listening(listening)) => {
                 self.activity.begin(id, lasts, takes);
                 answer(Ok(listening))
             }
-            Ok(Work::Lasting(work)) => {
+            Ok(RequestWork::Lasting(work)) => {
                 self.activity.begin(id, lasts, takes);
                 self.spawn(id, work, responder)
             }

@@ -1,6 +1,6 @@
 //! What an agent does for each request that is permitted.
 
-use super::{Agent, MAX_RECEIVERS, Work};
+use super::{Agent, MAX_RECEIVERS, RequestWork};
 use crate::EngineError;
 use crate::engine::arms;
 use crate::engine::opening::{self, WaitingSender};
@@ -18,19 +18,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 impl Agent {
-    pub(super) fn perform(&mut self, id: u64, request: Request) -> Result<Work, String> {
+    pub(super) fn perform(&mut self, id: u64, request: Request) -> Result<RequestWork, String> {
         match request {
-            Request::Hello { oldest, newest } => agree_on_version(oldest, newest).map(Work::Done),
-            Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::collect())))),
-            Request::NoiseFloor => Ok(Work::Done(Answer::NoiseFloor(Box::new(facts::floor())))),
-            Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
+            Request::Hello { oldest, newest } => agree_on_version(oldest, newest).map(RequestWork::Done),
+            Request::Facts => Ok(RequestWork::Done(Answer::Facts(Box::new(facts::collect())))),
+            Request::NoiseFloor => Ok(RequestWork::Done(Answer::NoiseFloor(Box::new(facts::floor())))),
+            Request::Clock => Ok(RequestWork::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Count { interface } => {
-                Ok(Work::Done(Answer::Counted { counters: host::counters(&interface) }))
+                Ok(RequestWork::Done(Answer::Counted { counters: host::counters(&interface) }))
             }
             Request::WatchCpu => self.watch_cpu(),
             Request::CpuBetween { from_ns, to_ns } => {
                 let time = self.cpu_watch.take().and_then(|watch| watch.between(from_ns, to_ns));
-                Ok(Work::Done(Answer::Cpu { time }))
+                Ok(RequestWork::Done(Answer::Cpu { time }))
             }
             Request::Listen { .. } | Request::Wait { .. } | Request::Open { .. }
                 if self.receivers.len() + self.waiting.len() >= MAX_RECEIVERS =>
@@ -49,15 +49,15 @@ impl Agent {
             Request::Send(arm) => self.send(id, arm),
             Request::SendInTurns { arms, seed } => self.send_in_turns(arms, seed),
             Request::SendInSlots { arm, timetable } => self.send_in_slots(arm, timetable),
-            Request::Stop { send } => Ok(Work::Done(self.stop(send))),
+            Request::Stop { send } => Ok(RequestWork::Done(self.stop(send))),
             Request::Collect { listen } => self.collect(listen),
         }
     }
 
-    fn watch_cpu(&mut self) -> Result<Work, String> {
+    fn watch_cpu(&mut self) -> Result<RequestWork, String> {
         let watch = CpuWatch::begin().map_err(|error| format!("could not start a thread: {error}"))?;
         self.cpu_watch = Some(watch);
-        Ok(Work::Done(Answer::Watching))
+        Ok(RequestWork::Done(Answer::Watching))
     }
 
     /// The peers and ports that the permission names, if it has limits.
@@ -67,18 +67,23 @@ impl Agent {
     }
 
     /// Keeps a receiver until it is collected.
-    fn keep_receiver(&mut self, id: u64, receiver: Receiver) -> Work {
+    fn keep_receiver(&mut self, id: u64, receiver: Receiver) -> RequestWork {
         let address = receiver.address;
         self.receivers.insert(id, receiver);
-        Work::Listening(Answer::Listening { address })
+        RequestWork::Listening(Answer::Listening { address })
     }
 
-    fn wait_for_receiver(&mut self, id: u64, spec: TrialSpec, address: &ScopedAddr) -> Result<Work, String> {
+    fn wait_for_receiver(
+        &mut self,
+        id: u64,
+        spec: TrialSpec,
+        address: &ScopedAddr,
+    ) -> Result<RequestWork, String> {
         let (peers, ports) = self.doors();
         let waiting = WaitingSender::listen(spec, address, peers, &ports)?;
         let address = waiting.address;
         self.waiting.insert(id, waiting);
-        Ok(Work::Listening(Answer::Listening { address }))
+        Ok(RequestWork::Listening(Answer::Listening { address }))
     }
 
     /// The sender that waited for its receiver, if the request names one.
@@ -89,7 +94,7 @@ impl Agent {
         Ok(Some(waiting))
     }
 
-    fn send(&mut self, id: u64, arm: SendArm) -> Result<Work, String> {
+    fn send(&mut self, id: u64, arm: SendArm) -> Result<RequestWork, String> {
         let waiting = self.take_waiting(arm.waiting)?;
         let stop = Arc::new(AtomicBool::new(false));
         self.stops.retain(|_, stop| stop.strong_count() > 0);
@@ -109,19 +114,19 @@ impl Agent {
         Answer::Stopping
     }
 
-    fn send_in_turns(&mut self, arms: Vec<SendArm>, seed: u64) -> Result<Work, String> {
+    fn send_in_turns(&mut self, arms: Vec<SendArm>, seed: u64) -> Result<RequestWork, String> {
         let mut with_flows = Vec::new();
         for arm in arms {
             let waiting = self.take_waiting(arm.waiting)?;
             with_flows.push((arm, waiting));
         }
         let allowance = self.allowance.clone();
-        Ok(Work::Lasting(Box::new(move || {
+        Ok(RequestWork::Lasting(Box::new(move || {
             arms::send_in_turns(with_flows, seed, allowance.as_deref()).map(Answer::ArmsDone)
         })))
     }
 
-    fn send_in_slots(&mut self, arm: SendArm, timetable: Timetable) -> Result<Work, String> {
+    fn send_in_slots(&mut self, arm: SendArm, timetable: Timetable) -> Result<RequestWork, String> {
         let waiting = self.take_waiting(arm.waiting)?;
         let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
         let allowance = self.allowance.clone();
@@ -131,7 +136,7 @@ impl Agent {
         }))
     }
 
-    fn collect(&mut self, listen: u64) -> Result<Work, String> {
+    fn collect(&mut self, listen: u64) -> Result<RequestWork, String> {
         if self.waiting.remove(&listen).is_some() {
             self.activity.end(listen);
             return Err("ended a wait for a receiver".to_owned());
@@ -157,6 +162,6 @@ fn agree_on_version(oldest: u32, newest: u32) -> Result<Answer, String> {
 }
 
 /// Work that lasts as long as a trial, whose answer is a host's report.
-fn report_later(work: impl FnOnce() -> Result<HostReport, EngineError> + Send + 'static) -> Work {
-    Work::Lasting(Box::new(move || Ok(Answer::Done(Box::new(work()?)))))
+fn report_later(work: impl FnOnce() -> Result<HostReport, EngineError> + Send + 'static) -> RequestWork {
+    RequestWork::Lasting(Box::new(move || Ok(Answer::Done(Box::new(work()?)))))
 }

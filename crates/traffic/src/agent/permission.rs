@@ -354,7 +354,8 @@ impl Activity {
                 thread::sleep(POLL_INTERVAL);
                 // The coordinator has gone, and nothing is under way.
                 let Some(state) = state.upgrade() else { return };
-                if let Some(reason) = Activity(state).passed(Instant::now(), longest, SLACK, idle) {
+                if let Some(reason) = Activity(state).find_passed_limit(Instant::now(), longest, SLACK, idle)
+                {
                     return end(reason);
                 }
             }
@@ -362,7 +363,7 @@ impl Activity {
     }
 
     /// The limit that has passed at a time.
-    fn passed(
+    fn find_passed_limit(
         &self,
         now: Instant,
         longest: Duration,

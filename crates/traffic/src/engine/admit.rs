@@ -5,7 +5,7 @@ use crate::engine::flows::{self, is_nothing};
 use crate::engine::header::Header;
 use crate::engine::mapped;
 use crate::engine::peers::Peers;
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::engine::socket_options;
 use crate::sys::{self, Interest, PollEntry, Socket};
 use crate::{Attempt, EngineError};
@@ -37,13 +37,13 @@ pub(crate) struct Listener<'a> {
 impl Listener<'_> {
     /// The sender's connections, or socket, and the number of strays; none if the trial ended before. Flows of
     /// datagrams share the socket, which then has no peer.
-    pub(crate) fn admit(self) -> Result<(Vec<Channel>, u64), EngineError> {
+    pub(crate) fn admit(self) -> Result<(Vec<MessageSocket>, u64), EngineError> {
         let attempt = || format!("accept {} on {}", self.spec.transport, self.address);
         match self.spec.transport {
             Transport::Tcp => self.connections(attempt),
             Transport::Udp => {
                 let (socket, strays) = self.first_datagram().attempt(attempt)?;
-                let channel = socket.map(|socket| Channel::new(self.spec, socket)).transpose()?;
+                let channel = socket.map(|socket| MessageSocket::new(self.spec, socket)).transpose()?;
                 Ok((channel.into_iter().collect(), strays))
             }
         }
@@ -55,14 +55,14 @@ impl Listener<'_> {
         let mut ends = None;
         loop {
             // Read first: whatever arrived before the end can still be accepted afterwards.
-            let over = has_ended(ended, &mut ends);
+            let over = check_for_end(ended, &mut ends);
             let from = match sys::peek_sender(socket) {
                 Ok(sender) => mapped::from_socket(&sender),
-                Err(error) if is_nothing(&error) && over != Ended::Not => return Ok((None, strays)),
+                Err(error) if is_nothing(&error) && over != TrialEnd::Not => return Ok((None, strays)),
                 Err(error) if is_nothing(&error) => continue,
                 Err(error) => return Err(error),
             };
-            let seen = if is_peer(peers, from) { peeked(socket)? } else { None };
+            let seen = if is_peer(peers, from) { peek_header(socket)? } else { None };
             if seen.is_some_and(|seen| Header::read(&seen, spec.token).is_some()) {
                 let socket = socket.try_clone()?;
                 let from = from.ok_or_else(|| io::Error::other("the sender has no IP address"))?;
@@ -73,14 +73,14 @@ impl Listener<'_> {
             }
             sys::receive_now(socket, &mut [0])?;
             strays += 1;
-            if over == Ended::ForLong {
+            if over == TrialEnd::ForLong {
                 return Ok((None, strays));
             }
         }
     }
 
     /// The connections of all flows, each of which began with a header of this trial.
-    fn connections(self, attempt: impl Fn() -> String) -> Result<(Vec<Channel>, u64), EngineError> {
+    fn connections(self, attempt: impl Fn() -> String) -> Result<(Vec<MessageSocket>, u64), EngineError> {
         let found = Vec::new();
         let unknown = VecDeque::new();
         let mut door = Door { listener: self, found, unknown, strays: 0, unprepared: None };
@@ -88,19 +88,21 @@ impl Listener<'_> {
         let mut ends = None;
         while door.found.len() < flows {
             // Read first: whatever arrived before the end can still be accepted afterwards.
-            let over = has_ended(self.ended, &mut ends);
+            let over = check_for_end(self.ended, &mut ends);
             door.accept().attempt(&attempt)?;
             let all = door.unknown.iter().map(|channel| &channel.socket).chain([self.socket]);
             let mut ready: Vec<PollEntry> =
                 all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
             sys::poll_sockets(&mut ready, sys::RECEIVE_TICK).attempt(&attempt)?;
-            if over == Ended::ForLong || over == Ended::JustNow && !ready.iter().any(PollEntry::is_ready) {
+            if over == TrialEnd::ForLong
+                || over == TrialEnd::JustNow && !ready.iter().any(PollEntry::is_ready)
+            {
                 if let Some(error) = door.unprepared {
                     return Err(error);
                 }
                 break;
             }
-            if door.identify(&ready, over == Ended::Not).attempt(&attempt)? {
+            if door.identify(&ready, over == TrialEnd::Not).attempt(&attempt)? {
                 // What has begun to speak is ready all the time.
                 sys::sleep(POLL_INTERVAL);
             }
@@ -111,7 +113,7 @@ impl Listener<'_> {
         drop(unknown);
         if found.len() == flows {
             flows::admit_all(&found).attempt(&attempt)?;
-            found.iter_mut().for_each(Channel::opened);
+            found.iter_mut().for_each(MessageSocket::begin_trial);
         }
         Ok((found, strays))
     }
@@ -119,18 +121,18 @@ impl Listener<'_> {
 
 /// Whether a trial has ended, and whether long ago: later strays do not keep a receiver alive.
 #[derive(PartialEq)]
-enum Ended {
+enum TrialEnd {
     Not,
     JustNow,
     ForLong,
 }
 
-fn has_ended(ended: &AtomicBool, since: &mut Option<Instant>) -> Ended {
+fn check_for_end(ended: &AtomicBool, since: &mut Option<Instant>) -> TrialEnd {
     if !ended.load(Ordering::Relaxed) {
-        return Ended::Not;
+        return TrialEnd::Not;
     }
     let since = since.get_or_insert_with(Instant::now);
-    if since.elapsed() > LONG { Ended::ForLong } else { Ended::JustNow }
+    if since.elapsed() > LONG { TrialEnd::ForLong } else { TrialEnd::JustNow }
 }
 
 pub(crate) fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
@@ -144,7 +146,7 @@ fn cut_short(error: io::Error) -> io::Result<usize> {
 }
 
 /// The first bytes that wait at a socket; `None` if it has ended.
-pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn peek_header(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     let mut room = [0; HEADER_BYTES as usize];
     match sys::peek(socket, &mut room).or_else(|error| cut_short(error).map(|_| room.len()))? {
         0 => Ok(None),
@@ -155,9 +157,9 @@ pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
 struct Door<'a> {
     listener: Listener<'a>,
     /// Those that began with a header of the trial.
-    found: Vec<Channel>,
+    found: Vec<MessageSocket>,
     /// Those that have not shown whose they are, the oldest first.
-    unknown: VecDeque<Channel>,
+    unknown: VecDeque<MessageSocket>,
     strays: u64,
     unprepared: Option<EngineError>,
 }
@@ -180,7 +182,7 @@ impl Door<'_> {
             match sys::accept(socket) {
                 Ok((_, from)) if !is_peer(peers, from) => self.strays += 1,
                 // Prepared at once: its first message has the kernel's stamp.
-                Ok((connection, _)) => match Channel::new(spec, connection) {
+                Ok((connection, _)) => match MessageSocket::new(spec, connection) {
                     Ok(channel) => self.unknown.push_back(channel),
                     // A stray may be gone again. If it was the sender's, the trial ends, and this is why.
                     Err(error) => {
@@ -207,7 +209,7 @@ impl Door<'_> {
                 self.unknown.push_back(channel);
                 continue;
             }
-            match peeked(&channel.socket) {
+            match peek_header(&channel.socket) {
                 Ok(Some(seen))
                     if Header::read(&seen, spec.token).is_some()
                         && self.found.len() < spec.flows as usize =>
@@ -358,8 +360,8 @@ mod tests {
     fn endless_strays_keep_no_receiver() {
         let yes = AtomicBool::new(true);
         let mut long_ago = Instant::now().checked_sub(2 * LONG);
-        assert!(has_ended(&yes, &mut None) == Ended::JustNow);
-        assert!(has_ended(&yes, &mut long_ago) == Ended::ForLong);
+        assert!(check_for_end(&yes, &mut None) == TrialEnd::JustNow);
+        assert!(check_for_end(&yes, &mut long_ago) == TrialEnd::ForLong);
         let spec = spec(Transport::Udp, 1);
         let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
         let address = receiver.address;

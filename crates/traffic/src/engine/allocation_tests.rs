@@ -7,7 +7,7 @@ use crate::engine::receive_loop::receive;
 use crate::engine::receiver::Reflect;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
-use crate::engine::socket::{self, Channel};
+use crate::engine::socket::{self, MessageSocket};
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
 use crate::fixtures;
@@ -28,16 +28,16 @@ fn count_allocations(spec: &TrialSpec) -> [u64; 2] {
         socket.listen(64).unwrap();
     }
     let to = socket.local_addr().unwrap().as_socket().unwrap();
-    let sending: Vec<Channel> = (0..spec.flows)
-        .map(|_| Channel::connect(spec, address, to, socket::CONNECT_LIMIT).unwrap())
+    let sending: Vec<MessageSocket> = (0..spec.flows)
+        .map(|_| MessageSocket::connect(spec, address, to, socket::CONNECT_LIMIT).unwrap())
         .collect();
-    let receiving: Vec<Channel> = match spec.transport {
+    let receiving: Vec<MessageSocket> = match spec.transport {
         Transport::Tcp => (0..spec.flows).map(|_| accept(spec, &socket)).collect(),
         Transport::Udp => {
             if spec.flows == 1 {
                 socket.connect(&sending[0].socket.local_addr().unwrap()).unwrap();
             }
-            vec![Channel::new(spec, socket).unwrap()]
+            vec![MessageSocket::new(spec, socket).unwrap()]
         }
     };
     let ended = AtomicBool::new(false);
@@ -49,11 +49,11 @@ fn count_allocations(spec: &TrialSpec) -> [u64; 2] {
     })
 }
 
-fn accept(spec: &TrialSpec, socket: &Socket) -> Channel {
-    Channel::new(spec, sys::accept(socket).unwrap().0).unwrap()
+fn accept(spec: &TrialSpec, socket: &Socket) -> MessageSocket {
+    MessageSocket::new(spec, sys::accept(socket).unwrap().0).unwrap()
 }
 
-fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> u64 {
+fn receiver_asks(spec: &TrialSpec, channels: &[MessageSocket], ended: &AtomicBool) -> u64 {
     let shared = SharedState::new(ended);
     let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize).with_cpu_time(spec.cpu_scope);
     let mut reflect = Reflect::new(spec, &channels[0], ended);
@@ -71,7 +71,7 @@ fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> 
     asked
 }
 
-fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
+fn sender_asks(spec: &TrialSpec, channels: &[MessageSocket]) -> u64 {
     let ended = AtomicBool::new(false);
     let shared = SharedState::new(&ended);
     let mut answers = ArrivalCounter::new(spec, &shared, 1);

@@ -1,7 +1,7 @@
 //! The connect probe: TCP connections opened one after another.
 
 use crate::engine::admit::{Listener, is_peer};
-use crate::engine::own_socket::{self, unreached};
+use crate::engine::own_socket::{self, add_connection_hint};
 use crate::engine::pacer::Pacer;
 use crate::engine::{mapped, socket_options};
 use crate::host::cpu::CpuWindow;
@@ -80,7 +80,7 @@ fn open_phase(
                 continue;
             }
             connected => connected
-                .map_err(|error| unreached(error, to))
+                .map_err(|error| add_connection_hint(error, to))
                 .attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?,
         };
         times.record(connected);
@@ -96,7 +96,7 @@ fn time_connect(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result
     socket.set_linger(Some(Duration::ZERO))?;
     socket.set_write_timeout(Some(CONNECT_LIMIT))?;
     if spec.tuning.nodelay.is_some() {
-        socket_options::set_connected(socket, spec)?;
+        socket_options::set_after_connect(socket, spec)?;
     }
     let address = socket_options::destination(socket, spec, to)?;
     let start = sys::now_ns();

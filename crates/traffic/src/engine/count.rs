@@ -44,9 +44,9 @@ pub(crate) struct ArrivalCounter<'a> {
     shared: &'a SharedState<'a>,
     received: Received,
     /// Flows seen by this thread, by number.
-    flows: Vec<Option<Flow>>,
+    flows: Vec<Option<CountedFlow>>,
     /// Preallocated state for flows not seen yet.
-    unheard: Vec<Flow>,
+    unheard: Vec<CountedFlow>,
     all_flows: u32,
     /// Flows that this thread receives.
     awaited_flows: usize,
@@ -76,7 +76,7 @@ pub(crate) struct ArrivalCounter<'a> {
     timed: bool,
 }
 
-struct Flow {
+struct CountedFlow {
     window: SequenceWindow,
     variation: Variation,
     measured: u64,
@@ -88,9 +88,9 @@ struct Flow {
     complete: bool,
 }
 
-impl Flow {
+impl CountedFlow {
     fn new(flows: u32) -> Self {
-        Flow {
+        CountedFlow {
             window: SequenceWindow::new(flows),
             variation: Variation::default(),
             measured: 0,
@@ -109,7 +109,7 @@ fn waiting_counter(spec: &TrialSpec) -> Option<WaitingCounter> {
 }
 
 #[derive(Default)]
-pub(crate) struct Counted {
+pub(crate) struct ArrivalCounts {
     pub received: Received,
     pub delays: Option<Delays>,
     pub series: Vec<IntervalRow>,
@@ -128,7 +128,7 @@ impl<'a> ArrivalCounter<'a> {
             shared,
             received: Received::default(),
             flows: (0..spec.flows).map(|_| None).collect(),
-            unheard: (0..awaited_flows).map(|_| Flow::new(spec.flows)).collect(),
+            unheard: (0..awaited_flows).map(|_| CountedFlow::new(spec.flows)).collect(),
             all_flows: spec.flows,
             awaited_flows,
             marked: 0,
@@ -164,10 +164,10 @@ impl<'a> ArrivalCounter<'a> {
     }
 
     /// Whether the last awaited reply has arrived; if not, it counts as infinite in its slice of the measured part.
-    pub(crate) fn was_answered(&mut self, phase: Phase, slice: u32) -> bool {
+    pub(crate) fn settle_answer(&mut self, phase: Phase, slice: u32) -> bool {
         let answered = self.answer.is_none();
         if let Some(slices) = self.slices.as_mut().filter(|_| !answered && phase == Phase::Measured) {
-            slices.unanswered(slice);
+            slices.count_unanswered_message(slice);
         }
         answered
     }
@@ -209,7 +209,7 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
-    pub(crate) fn finish(self) -> Counted {
+    pub(crate) fn finish(self) -> ArrivalCounts {
         let ArrivalCounter {
             mut received, delays, series, slices, waiting, cpu, flows, clock_offset_ns, ..
         } = self;
@@ -218,7 +218,7 @@ impl<'a> ArrivalCounter<'a> {
         }
         received.waiting = waiting.as_ref().map(WaitingCounter::count);
         received.cut_bytes = flows.iter().flatten().map(|flow| flow.partial).sum();
-        Counted {
+        ArrivalCounts {
             received,
             delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
             series: series.finish(),
@@ -233,13 +233,13 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
-    fn flow(&mut self, place: usize) -> Option<&mut Flow> {
+    fn flow(&mut self, place: usize) -> Option<&mut CountedFlow> {
         let slot = self.flows.get_mut(place)?;
         let unheard = &mut self.unheard;
-        Some(slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows))))
+        Some(slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| CountedFlow::new(self.all_flows))))
     }
 
-    fn arrived(&mut self, now: Nanos) {
+    fn note_arrival(&mut self, now: Nanos) {
         self.last_arrival_ns = self.last_arrival_ns.max(now);
         if self.arrivals == 0 {
             self.first_arrival_ns = now;
@@ -247,7 +247,7 @@ impl<'a> ArrivalCounter<'a> {
         self.arrivals += 1;
     }
 
-    fn exchanged(&mut self, sent_ns: Nanos, reflected_ns: Nanos, returned_ns: Nanos) {
+    fn record_exchange(&mut self, sent_ns: Nanos, reflected_ns: Nanos, returned_ns: Nanos) {
         let exchange = Exchange { sent_ns, reflected_ns, returned_ns };
         let least = &mut self.received.least_round_trip;
         if least.is_none_or(|least| exchange.round_trip_ns() < least.round_trip_ns()) {
@@ -266,7 +266,7 @@ impl<'a> ArrivalCounter<'a> {
         let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    fn measured(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
+    fn count_measured_message(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
         self.begin(now);
         let ArrivalCounter { flows, received, .. } = self;
         let Some(flow) = &mut flows[place] else { return };
@@ -314,15 +314,15 @@ impl Sink for ArrivalCounter<'_> {
             return Ok(ControlFlow::Continue(()));
         }
         let place = usize::from(header.flow);
-        self.arrived(now);
+        self.note_arrival(now);
         let Some(flow) = self.flow(place) else { return Ok(self.stray()) };
         match header.phase {
             Phase::Warmup => self.received.warmup += 1,
             Phase::Measured => {
                 if self.answers {
-                    self.exchanged(header.sent_ns, Header::reflected_ns(message), now);
+                    self.record_exchange(header.sent_ns, Header::reflected_ns(message), now);
                 }
-                self.measured(place, header, message.len() as u64, now);
+                self.count_measured_message(place, header, message.len() as u64, now);
             }
             Phase::End if flow.expected.is_none() => {
                 flow.expected = Some(header.sequence);
@@ -354,7 +354,7 @@ impl Sink for ArrivalCounter<'_> {
         if header.phase != Phase::Measured || usize::from(header.flow) >= self.flows.len() {
             return;
         }
-        self.arrived(now);
+        self.note_arrival(now);
         if !self.whole {
             self.begin(now);
         }

@@ -1,13 +1,13 @@
 //! The flows of a trial on the sending host: sends by the probe, ends the flows, and reports.
 
 use crate::engine::allowance::Allowance;
-use crate::engine::count::{ArrivalCounter, Counted, SharedState};
+use crate::engine::count::{ArrivalCounter, ArrivalCounts, SharedState};
 use crate::engine::own_socket;
 use crate::engine::pacer::PacingError;
 use crate::engine::phases::{Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
-use crate::engine::socket::{Channel, tcp_total};
+use crate::engine::socket::{MessageSocket, tcp_total};
 use crate::engine::stamps::{InterfaceRtt, StampClock};
 use crate::engine::threads;
 use crate::engine::turns::Turn;
@@ -31,7 +31,7 @@ pub(super) struct FlowSender<'a> {
     pub spec: &'a TrialSpec,
     pub from: SocketAddr,
     pub to: SocketAddr,
-    pub channels: &'a [Channel],
+    pub channels: &'a [MessageSocket],
     /// The flows of each sending thread.
     pub groups: &'a [Range<usize>],
     /// As in [`crate::engine::sender::Run`].
@@ -99,7 +99,7 @@ impl FlowSender<'_> {
         sending.phases(turn, |phase, slice, sequence| {
             answers.await_answer(phase, sequence, sys::now_ns());
             receive(&mut rx, spec.message_bytes as usize, spec.token, answers)?;
-            let answered = answers.was_answered(phase, slice);
+            let answered = answers.settle_answer(phase, slice);
             match interface_rtt {
                 Some(trips) => trips.note(phase, answered.then(|| rx.recv_meta())),
                 None => Ok(()),
@@ -178,7 +178,7 @@ impl FlowSender<'_> {
             counters.0.insert("socket.zerocopy".to_owned(), sent);
             counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
         }
-        let Counted { received, delays, series, slices: answered, .. } = seen.answers.finish();
+        let ArrivalCounts { received, delays, series, slices: answered, .. } = seen.answers.finish();
         let cpu = if spec.schedule.is_alone() {
             finished.cpu.finish()
         } else {
@@ -229,7 +229,7 @@ impl FlowSender<'_> {
 
 /// Waits until the receiver has closed, or for UDP the send queue is empty, or the trial has ended. Returns the bytes
 /// of a connection that have not arrived then, which are discarded.
-fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u32> {
+fn drain(channel: &MessageSocket, transport: Transport, until: Nanos) -> io::Result<u32> {
     if transport == Transport::Udp {
         wait_until_empty(channel, until)?;
         return Ok(0);
@@ -251,7 +251,7 @@ fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u3
 }
 
 /// Mean of the smoothed round-trip time in microseconds, sampled until the trial has ended.
-fn sample_srtt(channel: &Channel, ended: &AtomicBool) -> Option<f64> {
+fn sample_srtt(channel: &MessageSocket, ended: &AtomicBool) -> Option<f64> {
     let mut sum = 0;
     let mut samples = 0;
     while !ended.load(Ordering::Relaxed) {

@@ -6,7 +6,7 @@
 
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::header::{Header, Phase};
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::{Attempt, EngineError, sys};
 use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
 use std::io;
@@ -22,11 +22,11 @@ pub(crate) fn connect_all(
     spec: &TrialSpec,
     from: SocketAddr,
     to: SocketAddr,
-) -> Result<Vec<Channel>, EngineError> {
+) -> Result<Vec<MessageSocket>, EngineError> {
     let end = Instant::now() + OPEN_LIMIT;
     let mut channels = Vec::new();
     for _ in 0..spec.flows {
-        channels.push(Channel::connect(spec, from, to, end.saturating_duration_since(Instant::now()))?);
+        channels.push(MessageSocket::connect(spec, from, to, end.saturating_duration_since(Instant::now()))?);
     }
     if spec.transport == Transport::Tcp {
         announce(spec, &mut channels, end)
@@ -44,7 +44,7 @@ pub(crate) fn await_opening(spec: &TrialSpec, allowance: &Allowance, stop: Optio
 }
 
 /// Says on each flow whose it is, and waits until the receiver has admitted all.
-fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Result<()> {
+fn announce(spec: &TrialSpec, channels: &mut [MessageSocket], end: Instant) -> io::Result<()> {
     for (flow, channel) in channels.iter().enumerate() {
         // A new connection has room for it.
         sys::send(&channel.socket, &bare_header(spec.token, flow as u16, Phase::Warmup), sys::SEND_PLAIN)?;
@@ -67,7 +67,7 @@ fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Res
                 Err(error) => return Err(error),
             }
         }
-        channel.opened();
+        channel.begin_trial();
     }
     Ok(())
 }
@@ -84,6 +84,6 @@ pub(crate) fn is_nothing(error: &io::Error) -> bool {
 }
 
 /// Informs the sender that all of its flows are read from now on.
-pub(crate) fn admit_all(channels: &[Channel]) -> io::Result<()> {
+pub(crate) fn admit_all(channels: &[MessageSocket]) -> io::Result<()> {
     channels.iter().try_for_each(|channel| sys::send(&channel.socket, &[1], sys::SEND_PLAIN).map(drop))
 }

@@ -84,14 +84,14 @@ impl Header {
     }
 
     /// Writes the reflector's receive time into a message.
-    pub fn write_reflected(message: &mut [u8], received_ns: u64) {
+    pub fn write_reflection_time(message: &mut [u8], received_ns: u64) {
         message[24..32].copy_from_slice(&received_ns.to_be_bytes());
     }
 }
 
 /// What a datagram of another program says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Numbered {
+pub struct ForeignHeader {
     /// Sequence number, from 0.
     pub sequence: u64,
     /// Send time, nanoseconds of the sender's clock.
@@ -106,9 +106,9 @@ pub enum ForeignFormat {
     /// Datagrams with a header.
     Datagrams {
         /// Writes the header to the front of a message.
-        write: fn(Numbered, &mut [u8]),
+        write: fn(ForeignHeader, &mut [u8]),
         /// Reads the header; `None` for a message that has none.
-        read: fn(&[u8]) -> Option<Numbered>,
+        read: fn(&[u8]) -> Option<ForeignHeader>,
     },
 }
 
@@ -116,22 +116,22 @@ impl ForeignFormat {
     /// Writes what the format holds of a header.
     pub fn write(self, header: &Header, message: &mut [u8]) {
         if let ForeignFormat::Datagrams { write, .. } = self {
-            write(Numbered { sequence: header.sequence, sent_ns: header.sent_ns }, message);
+            write(ForeignHeader { sequence: header.sequence, sent_ns: header.sent_ns }, message);
         }
     }
 
     /// What the format holds, as a header; `None` for a stray.
     pub fn read(self, message: &[u8], token: u32) -> Option<Header> {
         let numbered = match self {
-            ForeignFormat::Bytes => Numbered { sequence: 0, sent_ns: 0 },
+            ForeignFormat::Bytes => ForeignHeader { sequence: 0, sent_ns: 0 },
             ForeignFormat::Datagrams { read, .. } => read(message)?,
         };
-        let Numbered { sequence, sent_ns } = numbered;
+        let ForeignHeader { sequence, sent_ns } = numbered;
         Some(Header { token, phase: Phase::Measured, sequence, sent_ns, ..Header::default() })
     }
 
     /// Whether messages have no ends.
-    pub fn is_unframed(self) -> bool {
+    pub fn lacks_message_ends(self) -> bool {
         matches!(self, ForeignFormat::Bytes)
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         let mut message = [0xff; 64];
         header.write(&mut message);
         assert_eq!(Header::reflected_ns(&message), 0);
-        Header::write_reflected(&mut message, 5);
+        Header::write_reflection_time(&mut message, 5);
         assert_eq!(Header::reflected_ns(&message), 5);
         assert_eq!(Header::read(&message, 7), Some(header));
         let measured = Header { phase: Phase::Measured, markers_left: 0, slice: 255, ..header };

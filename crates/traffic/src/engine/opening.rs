@@ -2,7 +2,7 @@
 //! translation. The sender waits for an opening message on each flow, which has the trial's token, and answers those of
 //! datagrams; so the firewalls of both hosts know the flow before the first message of the trial.
 
-use crate::engine::admit::{Listener, is_peer, peeked};
+use crate::engine::admit::{Listener, is_peer, peek_header};
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::flows::{self, bare_header, connect_all, is_nothing};
 use crate::engine::header::{Header, Phase};
@@ -10,7 +10,7 @@ use crate::engine::mapped;
 use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receiver::{Receiver, take};
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::engine::socket_options;
 use crate::engine::stamps::StampClock;
 use crate::engine::threads::Ender;
@@ -41,7 +41,7 @@ pub(crate) struct WaitingSender {
     pub address: SocketAddr,
     spec: TrialSpec,
     ender: Ender,
-    thread: JoinHandle<Result<Vec<Option<Channel>>, EngineError>>,
+    thread: JoinHandle<Result<Vec<Option<MessageSocket>>, EngineError>>,
 }
 
 impl WaitingSender {
@@ -78,7 +78,7 @@ impl WaitingSender {
     }
 
     /// The flows. Datagrams of one that was not opened go to `to`, and are probably lost: that is what is measured.
-    pub(crate) fn flows(self, to: SocketAddr) -> Result<Vec<Channel>, EngineError> {
+    pub(crate) fn flows(self, to: SocketAddr) -> Result<Vec<MessageSocket>, EngineError> {
         let WaitingSender { address, spec, ender, thread } = self;
         let began = Instant::now();
         while !thread.is_finished() && began.elapsed() < OPEN_LIMIT {
@@ -88,7 +88,7 @@ impl WaitingSender {
         let opened = thread.join().map_err(|_| io::Error::other("the thread ended early"));
         let opened = opened.attempt(|| format!("wait for the receiver on {address}"))??;
         if spec.transport == Transport::Tcp {
-            let opened: Vec<Channel> = opened.into_iter().flatten().collect();
+            let opened: Vec<MessageSocket> = opened.into_iter().flatten().collect();
             if opened.len() < spec.flows as usize {
                 let hint = own_socket::firewall_hint(spec.transport, address.port());
                 let opened = opened.len();
@@ -110,7 +110,7 @@ impl WaitingSender {
     }
 }
 
-fn connections(listener: Listener<'_>) -> Result<Vec<Option<Channel>>, EngineError> {
+fn connections(listener: Listener<'_>) -> Result<Vec<Option<MessageSocket>>, EngineError> {
     let (channels, _) = listener.admit()?;
     for channel in &channels {
         socket_options::set_pacing(&channel.socket, listener.spec)
@@ -120,9 +120,9 @@ fn connections(listener: Listener<'_>) -> Result<Vec<Option<Channel>>, EngineErr
 }
 
 /// The flows whose opening datagrams came, by number.
-fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
+fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<MessageSocket>>> {
     let Listener { spec, peers, socket, address, ended } = listener;
-    let mut flows: Vec<Option<Channel>> = (0..spec.flows).map(|_| None).collect();
+    let mut flows: Vec<Option<MessageSocket>> = (0..spec.flows).map(|_| None).collect();
     // Each flow has a socket at this port.
     socket.set_reuse_address(true)?;
     while !ended.load(Ordering::Relaxed) && flows.iter().any(Option::is_none) {
@@ -151,7 +151,7 @@ fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
 }
 
 /// A socket at the sender's port, connected to the receiver's of one flow.
-fn connect(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
+fn connect(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<MessageSocket> {
     let socket = own_socket::bind(spec, own, true)?;
     let to = match (own, to) {
         // A link-local receiver is in the zone of this address.
@@ -162,7 +162,7 @@ fn connect(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Chan
         _ => to,
     };
     socket.connect(&socket_options::destination(&socket, spec, to)?)?;
-    Channel::new(spec, socket).map_err(|error| error.source)
+    MessageSocket::new(spec, socket).map_err(|error| error.source)
 }
 
 /// A receiver that opens the flows from an address to a sender that waits for them.
@@ -198,11 +198,11 @@ pub(crate) fn receiver(
 /// strays.
 fn until_answer(
     spec: &TrialSpec,
-    channels: &[Channel],
+    channels: &[MessageSocket],
     ended: &AtomicBool,
     allowance: Option<&Allowance>,
 ) -> io::Result<u64> {
-    let mut waiting: Vec<(u16, &Channel)> = (0..).zip(channels).collect();
+    let mut waiting: Vec<(u16, &MessageSocket)> = (0..).zip(channels).collect();
     let mut strays = 0;
     let mut sent = None::<Instant>;
     while !waiting.is_empty() && !ended.load(Ordering::Relaxed) {
@@ -224,7 +224,7 @@ fn until_answer(
         sys::poll_sockets(&mut ready, sys::RECEIVE_TICK)?;
         let looked: Vec<_> = waiting.drain(..).zip(ready).collect();
         for ((flow, channel), entry) in looked {
-            let seen = if entry.is_ready() { peeked(&channel.socket).ok().flatten() } else { None };
+            let seen = if entry.is_ready() { peek_header(&channel.socket).ok().flatten() } else { None };
             match seen.map(|seen| Header::read(&seen, spec.token).map(|header| header.phase)) {
                 // A message: the sender has begun.
                 Some(Some(Phase::Warmup | Phase::Measured | Phase::End)) => return Ok(strays),

@@ -70,7 +70,7 @@ pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
 }
 
 /// Adds to the error of a connection what may be in its way.
-pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
+pub(crate) fn add_connection_hint(error: io::Error, to: SocketAddr) -> io::Error {
     use io::ErrorKind::*;
     // How Linux says that the limit of a blocking call has passed.
     const EINPROGRESS: i32 = 115;
@@ -119,7 +119,7 @@ pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpo
     let (transport, local) = identify(socket).attempt(|| "look at the trial's own socket".to_owned())?;
     let family = Family::of(local.ip());
     let connected = socket.peer_addr().ok().and_then(|address| mapped::from_socket(&address));
-    let nobody = SocketAddr::new(family.unspecified(), 0);
+    let nobody = SocketAddr::new(family.unspecified_address(), 0);
     let interface = interface_of(local)?;
     Ok(Endpoint {
         family,

@@ -138,7 +138,7 @@ impl<'a> Pacer<'a> {
         Pacer { stop, ..self }
     }
 
-    fn is_stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
@@ -163,15 +163,15 @@ impl<'a> Pacer<'a> {
             // The phase lasts until its end, though nothing is due until then.
             let due = if left == 0 { due } else { due.max(self.not_before_ns) };
             // Who may be stopped sleeps no longer than it takes to notice, and does not spin for it.
-            while self.stop.is_some() && now + 2 * STOP_LOOK_NS < due && !self.is_stopped() {
+            while self.stop.is_some() && now + 2 * STOP_LOOK_NS < due && !self.should_stop() {
                 sys::sleep(Duration::from_nanos(STOP_LOOK_NS));
                 now = sys::now_ns();
             }
-            if !self.is_stopped() && !matches!((self.length, left), (Length::Packets(_), 0)) {
+            if !self.should_stop() && !matches!((self.length, left), (Length::Packets(_), 0)) {
                 now = wait_until(due, now, self.only_processor);
             }
         }
-        if left == 0 || is_late || self.is_stopped() {
+        if left == 0 || is_late || self.should_stop() {
             return None;
         }
         let messages = if scheduled { 1 } else { most.min(usize::try_from(left).unwrap_or(usize::MAX)) };
@@ -180,7 +180,7 @@ impl<'a> Pacer<'a> {
 
     /// Behind schedule, the next gaps shrink to no less than half, so the sender catches up without a burst; or the
     /// rest of a schedule that moves is later by the same time. What is late by less than half a gap does not add up.
-    pub(crate) fn sent(&mut self, slot: SendSlot) {
+    pub(crate) fn record_send(&mut self, slot: SendSlot) {
         if let Some(pacing_error) = &mut self.pacing_error {
             let late = slot.now - slot.due;
             pacing_error.delays.record(late);
@@ -223,7 +223,7 @@ mod tests {
         while let Some(slot) = pacer.next_slot(sequence, 64) {
             assert_eq!((slot.due, slot.messages), (start + sequence * 100_000, 1));
             assert!(slot.now >= slot.due);
-            pacer.sent(slot);
+            pacer.record_send(slot);
             sequence += 1;
         }
         assert_eq!(sequence, 200);
@@ -244,7 +244,7 @@ mod tests {
             assert!(slot.now >= earliest, "a gap of {} ns", slot.now - last);
             overslept.push(slot.now - earliest);
             last = slot.now;
-            pacer.sent(slot);
+            pacer.record_send(slot);
             sequence += 1;
             if sequence % 2 == 0 {
                 let begins_ns = sys::now_ns();
@@ -269,7 +269,7 @@ mod tests {
         let mut sent_ns = Vec::new();
         while let Some(slot) = pacer.next_slot(sent_ns.len() as u64, 1) {
             sent_ns.push(slot.now);
-            pacer.sent(slot);
+            pacer.record_send(slot);
             if sent_ns.len() == 10 {
                 // A stop of the sender's thread.
                 std::thread::sleep(Duration::from_millis(20));

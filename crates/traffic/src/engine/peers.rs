@@ -148,7 +148,7 @@ mod tests {
         network.parse().unwrap()
     }
 
-    fn parse_scoped(text: &str) -> ScopedAddr {
+    fn parse_scoped_address(text: &str) -> ScopedAddr {
         text.parse().unwrap()
     }
 
@@ -167,13 +167,13 @@ mod tests {
 
     #[test]
     fn link_local_address_is_a_peer_in_its_zone_only() {
-        let addresses = ["fe80::1%3", "fe80::2", "10.9.0.2"].map(parse_scoped).to_vec();
+        let addresses = ["fe80::1%3", "fe80::2", "10.9.0.2"].map(parse_scoped_address).to_vec();
         let peers = Peers { addresses, networks: vec!["::/0".parse().unwrap()] };
         for own in ["fe80::1%3", "10.9.0.2", "2001:db8::9"] {
-            assert!(peers.hold(&parse_scoped(own)), "{own}");
+            assert!(peers.hold(&parse_scoped_address(own)), "{own}");
         }
         for other in ["fe80::1", "fe80::1%4", "fe80::2", "fe80::2%3", "fe80::9%3", "10.9.0.3"] {
-            assert!(!peers.hold(&parse_scoped(other)), "{other}");
+            assert!(!peers.hold(&parse_scoped_address(other)), "{other}");
         }
     }
 

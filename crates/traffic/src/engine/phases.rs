@@ -8,7 +8,7 @@ use crate::engine::allowance::{Allowance, MAX_OVERHEAD, overhead_bytes};
 use crate::engine::header::{Header, Phase, end_markers};
 use crate::engine::pacer::PacingError;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::engine::turns::Turn;
 use crate::engine::tx::{FlowEnd, TxBatch};
 use crate::host::cpu::CpuWindow;
@@ -73,7 +73,7 @@ pub(crate) struct Sending<'a> {
     tx: TxBatch<'a>,
     done: Finished,
     run_delay: RunDelay,
-    channels: &'a [Channel],
+    channels: &'a [MessageSocket],
     allowance: Option<&'a Allowance>,
     stop: Option<&'a AtomicBool>,
     /// Round trips that each slice of an echo has at the least: those that fit into its length.
@@ -82,11 +82,15 @@ pub(crate) struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     /// For a group of the flows, which the calling thread sends.
-    pub(crate) fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
+    pub(crate) fn new(
+        spec: &'a TrialSpec,
+        channels: &'a [MessageSocket],
+        group: Range<usize>,
+    ) -> io::Result<Self> {
         let all = channels.len() as u64;
         let pacing = match spec.probe.pacing {
             // Send whenever the kernel has room: the kernel keeps the schedule.
-            _ if spec.kernel_paced().is_some() => Pacing::Flood,
+            _ if spec.kernel_pacing_rate().is_some() => Pacing::Flood,
             Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
             Pacing::Shifted(per_second) => Pacing::Shifted(per_second * group.len() as f64 / all as f64),
             pacing => pacing,
@@ -101,8 +105,8 @@ impl<'a> Sending<'a> {
             spec,
             pacing,
             offset_ns,
-            warmup: share_length(count_paced(spec, Length::Time(spec.probe.warmup_ns)), &group, all),
-            length: share_length(count_paced(spec, spec.probe.length), &group, all),
+            warmup: share_length(count_paced_messages(spec, Length::Time(spec.probe.warmup_ns)), &group, all),
+            length: share_length(count_paced_messages(spec, spec.probe.length), &group, all),
             tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
             done: Finished {
                 sent: Sent::default(),
@@ -249,8 +253,8 @@ fn no_flood_rate() -> io::Error {
 }
 
 /// A message count, if the kernel paces: accepted messages leave later, so send calls do not show when a phase ends.
-fn count_paced(spec: &TrialSpec, length: Length) -> Length {
-    match (spec.kernel_paced(), length) {
+fn count_paced_messages(spec: &TrialSpec, length: Length) -> Length {
+    match (spec.kernel_pacing_rate(), length) {
         (Some(per_second), Length::Time(ns)) => {
             Length::Packets((per_second * ns as f64 / 1e9).round() as u64)
         }
@@ -266,7 +270,7 @@ fn share_length(length: Length, group: &Range<usize>, all: u64) -> Length {
 }
 
 /// Waits until all has left a socket, or for TCP is acknowledged. Returns whether that was before `until`.
-pub(crate) fn wait_until_empty(channel: &Channel, until: Nanos) -> io::Result<bool> {
+pub(crate) fn wait_until_empty(channel: &MessageSocket, until: Nanos) -> io::Result<bool> {
     while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
         if sys::now_ns() > until {
             return Ok(false);

@@ -2,14 +2,14 @@
 
 use crate::engine::admit::Listener;
 use crate::engine::connect;
-use crate::engine::count::{ArrivalCounter, Counted, SharedState};
+use crate::engine::count::{ArrivalCounter, ArrivalCounts, SharedState};
 use crate::engine::header::{Header, Phase};
 use crate::engine::mapped;
 use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receive_loop::{Sink, receive, stop_if};
 use crate::engine::rx::RxBatch;
-use crate::engine::socket::{Channel, tcp_total};
+use crate::engine::socket::{MessageSocket, tcp_total};
 use crate::engine::stamps::StampClock;
 use crate::engine::threads::{self, Ender};
 use crate::host::cpu::{self, CpuWindow};
@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 /// Result of a receiver thread: its report, and the sockets, which stay open until it is collected.
-pub(super) type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
+pub(super) type Attended = Result<(HostReport, Vec<MessageSocket>), EngineError>;
 
 pub(crate) struct Receiver {
     pub address: SocketAddr,
@@ -104,7 +104,7 @@ fn attend(listener: Listener<'_>, before: &Counters, clock: StampClock) -> Atten
 /// Receives the trial on its flows. Datagrams of several flows from a sender that opened them share one socket.
 pub(super) fn take(
     spec: &TrialSpec,
-    channels: Vec<Channel>,
+    channels: Vec<MessageSocket>,
     strays: u64,
     memory: SocketMemory,
     before: &Counters,
@@ -125,11 +125,11 @@ pub(super) fn take(
         let mut rx = RxBatch::new(&channels, clock).attempt(attempt)?;
         receive(&mut rx, size, spec.token, &mut reflect).attempt(attempt)?;
         sent = reflect.sent;
-        Counted { received: reflect.received, cpu: reflect.cpu.finish(), ..Counted::default() }
+        ArrivalCounts { received: reflect.received, cpu: reflect.cpu.finish(), ..ArrivalCounts::default() }
     } else {
         count(spec, &channels, clock, ended).attempt(attempt)?
     };
-    let Counted { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
+    let ArrivalCounts { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
     let cpu = if !spec.schedule.is_alone() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
     let arrived = if first.stamped { Point::Kernel } else { Point::Call };
     let offset_ns = spec.clock_offset_ns;
@@ -166,10 +166,10 @@ pub(super) fn take(
 /// Counts the arrivals of all flows. Each thread counts its own sockets; datagrams of all flows may share one.
 fn count(
     spec: &TrialSpec,
-    channels: &[Channel],
+    channels: &[MessageSocket],
     clock: StampClock,
     ended: &AtomicBool,
-) -> io::Result<Counted> {
+) -> io::Result<ArrivalCounts> {
     let size = spec.message_bytes as usize;
     let shared = SharedState::new(ended);
     let groups = threads::groups(channels.len());
@@ -200,7 +200,7 @@ fn side(endpoint: Endpoint, before: &Counters, sockets: &[&Socket]) -> HostRepor
 
 /// Sends every message back once, with the time of its arrival written into it.
 pub(super) struct Reflect<'a> {
-    channel: &'a Channel,
+    channel: &'a MessageSocket,
     /// Set by whoever knows that the sender has ended.
     ended: &'a AtomicBool,
     pub received: Received,
@@ -212,7 +212,7 @@ pub(super) struct Reflect<'a> {
 }
 
 impl<'a> Reflect<'a> {
-    pub(super) fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
+    pub(super) fn new(spec: &TrialSpec, channel: &'a MessageSocket, ended: &'a AtomicBool) -> Self {
         let received = Received::default();
         let sent = Sent::default();
         let seen = SequenceWindow::new(1);
@@ -235,7 +235,7 @@ impl Sink for Reflect<'_> {
                 Arrival::First | Arrival::BeyondWindow => {}
             }
         }
-        Header::write_reflected(message, now);
+        Header::write_reflection_time(message, now);
         match self.channel.send(message) {
             Ok(refused) => self.sent.refused += refused,
             // The sender needs no reply to its last marker, and may have closed.

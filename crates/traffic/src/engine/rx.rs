@@ -1,7 +1,7 @@
 //! Receive buffers: messages from the kernel.
 
 use crate::engine::header::ForeignFormat;
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::engine::stamps::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
 use stacklab_model::{Io, Transport};
@@ -27,7 +27,7 @@ pub(crate) enum RxStatus {
 }
 
 pub(crate) struct RxBatch<'a> {
-    channels: &'a [Channel],
+    channels: &'a [MessageSocket],
     arrivals: Arrivals,
 }
 
@@ -76,7 +76,7 @@ struct Datagrams {
 
 impl<'a> RxBatch<'a> {
     /// For the channels of one trial. The clock was read before anything could arrive.
-    pub(crate) fn new(channels: &'a [Channel], clock: StampClock) -> io::Result<Self> {
+    pub(crate) fn new(channels: &'a [MessageSocket], clock: StampClock) -> io::Result<Self> {
         let channel = &channels[0];
         let size = channel.message_bytes;
         let arrivals = match channel.transport {
@@ -100,7 +100,7 @@ impl<'a> RxBatch<'a> {
                     coalesces: channel.coalesces,
                     coalescer: Coalescer::default(),
                     meta: RecvMeta::default(),
-                    ready: watched(channels)?,
+                    ready: watch_channels(channels)?,
                 })
             }
         };
@@ -128,7 +128,7 @@ impl<'a> RxBatch<'a> {
     pub(crate) fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
         match &mut self.arrivals {
             Arrivals::Streams(streams) => match self.channels[0].foreign {
-                Some(format) if format.is_unframed() => streams.rest(),
+                Some(format) if format.lacks_message_ends() => streams.rest(),
                 _ => streams.next(self.channels[0].message_bytes),
             },
             Arrivals::Datagrams(datagrams) => datagrams.next(),
@@ -171,7 +171,7 @@ impl<'a> RxBatch<'a> {
 }
 
 impl Streams {
-    fn new(channels: &[Channel], size: usize, clock: StampClock) -> io::Result<Self> {
+    fn new(channels: &[MessageSocket], size: usize, clock: StampClock) -> io::Result<Self> {
         let several = channels.len() > 1;
         Ok(Streams {
             buffer: vec![0; STREAM_BUFFER.max(2 * size)].into_boxed_slice(),
@@ -182,7 +182,7 @@ impl Streams {
             rest_room: vec![0; if several { channels.len() * size } else { 0 }].into_boxed_slice(),
             open: channels.len(),
             out_of_order: 0,
-            ready: watched(channels)?,
+            ready: watch_channels(channels)?,
             received_ns: 0,
             received: 0,
             clock,
@@ -190,12 +190,13 @@ impl Streams {
         })
     }
 
-    fn fill(&mut self, channels: &[Channel]) -> io::Result<RxStatus> {
+    fn fill(&mut self, channels: &[MessageSocket]) -> io::Result<RxStatus> {
         if let Some(ready) = &mut self.ready {
             let Some(next) = ready.next(RECEIVE_TICK)? else { return Ok(RxStatus::Timeout) };
             self.bring(next, channels[0].message_bytes);
         }
-        let Channel { socket, poll_ns, message_bytes, coalesces, stamped, .. } = &channels[self.current];
+        let MessageSocket { socket, poll_ns, message_bytes, coalesces, stamped, .. } =
+            &channels[self.current];
         if *coalesces && self.ready.is_none() {
             self.coalescer.rest(std::mem::take(&mut self.received), LITTLE, MUCH);
         }
@@ -265,13 +266,13 @@ impl Streams {
 }
 
 impl Datagrams {
-    fn fill(&mut self, channels: &[Channel]) -> io::Result<RxStatus> {
+    fn fill(&mut self, channels: &[MessageSocket]) -> io::Result<RxStatus> {
         let next = match &mut self.ready {
             Some(ready) => ready.next(RECEIVE_TICK)?,
             None => Some(0),
         };
         let Some(next) = next else { return Ok(RxStatus::Timeout) };
-        let Channel { socket, poll_ns, .. } = &channels[next];
+        let MessageSocket { socket, poll_ns, .. } = &channels[next];
         let waits = self.ready.is_none();
         if self.coalesces && waits {
             let most = self.batch.count();
@@ -309,7 +310,7 @@ impl Datagrams {
     }
 }
 
-fn watched(channels: &[Channel]) -> io::Result<Option<Ready>> {
+fn watch_channels(channels: &[MessageSocket]) -> io::Result<Option<Ready>> {
     let sockets = channels.iter().map(|channel| &channel.socket);
     (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Readable)).transpose()
 }

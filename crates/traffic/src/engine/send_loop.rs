@@ -110,7 +110,7 @@ pub(crate) fn send(
         report.refused += taken.refused;
         report.messages += taken.messages as u64;
         if taken.messages > 0 {
-            pacer.sent(slot);
+            pacer.record_send(slot);
             sent(send_phase.sent_before + report.messages - 1)?;
         }
     }

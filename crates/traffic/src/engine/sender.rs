@@ -5,7 +5,7 @@ use crate::engine::flow_sender::{FlowSender, HostBefore};
 use crate::engine::flows::{self, connect_all};
 use crate::engine::opening::WaitingSender;
 use crate::engine::own_socket;
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::engine::turns::Turn;
 use crate::engine::{connect, threads};
 use crate::host::{self, SocketMemory, zone};
@@ -79,11 +79,11 @@ pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineEr
     let all = 0..channels.len();
     let groups = if turn.is_some() { vec![all] } else { threads::groups(channels.len()) };
     if groups.iter().any(|group| group.len() > 1) {
-        channels.iter_mut().for_each(Channel::without_zerocopy);
+        channels.iter_mut().for_each(MessageSocket::without_zerocopy);
     }
     let channels = channels;
     let flows = FlowSender { spec, from, to, channels: &channels, groups: &groups, stop, allowance };
-    guarded(spec, &channels, to, || flows.run(before, turn))
+    guard_against_black_hole(spec, &channels, to, || flows.run(before, turn))
 }
 
 /// How often a sender looks whether anything was acknowledged.
@@ -93,9 +93,9 @@ const MAX_LOOKS: u32 = 8;
 
 /// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended: in a path MTU
 /// black hole they open, because small packets arrive, and no large one does (RFC 2923, section 2.1).
-fn guarded<T>(
+fn guard_against_black_hole<T>(
     spec: &TrialSpec,
-    channels: &[Channel],
+    channels: &[MessageSocket],
     to: SocketAddr,
     send: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {

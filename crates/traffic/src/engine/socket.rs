@@ -20,7 +20,7 @@ const MAX_GSO_BYTES: usize = 65_000;
 const WAITING_ROOM: usize = 8 << 20;
 
 /// A connected socket that carries messages of one size.
-pub(crate) struct Channel {
+pub(crate) struct MessageSocket {
     pub socket: Socket,
     pub transport: Transport,
     pub message_bytes: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Channel {
     opening: TcpInfo,
 }
 
-impl Channel {
+impl MessageSocket {
     /// Connects to the receiver within this time. `from` has port 0.
     pub(crate) fn connect(
         spec: &TrialSpec,
@@ -57,16 +57,16 @@ impl Channel {
         let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)
             .and_then(|at| {
-                socket.connect_timeout(&at, limit).map_err(|error| own_socket::unreached(error, to))
+                socket.connect_timeout(&at, limit).map_err(|error| own_socket::add_connection_hint(error, to))
             })
             .and_then(|()| socket_options::set_pacing(&socket, spec))
             .attempt(|| format!("connect {} from {} to {to}", spec.transport, ScopedAddr::from(from)))?;
-        Channel::new(spec, socket)
+        MessageSocket::new(spec, socket)
     }
 
     pub(crate) fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
         let message_bytes = spec.message_bytes as usize;
-        let mut channel = Channel {
+        let mut channel = MessageSocket {
             socket,
             transport: spec.transport,
             message_bytes,
@@ -97,7 +97,7 @@ impl Channel {
         let mtu = sys::path_mtu(socket, spec.family).map_or(usize::MAX, |mtu| mtu as usize);
         self.packet_bytes = mtu.saturating_sub(headers);
         if spec.transport == Transport::Tcp {
-            socket_options::set_connected(socket, spec)?;
+            socket_options::set_after_connect(socket, spec)?;
             if spec.size_of == SizeOf::Payload {
                 self.flags = sys::SEND_EOR;
             }
@@ -155,7 +155,7 @@ impl Channel {
     }
 
     /// The trial begins: what the kernel has counted until now is not part of it.
-    pub(crate) fn opened(&mut self) {
+    pub(crate) fn begin_trial(&mut self) {
         self.opening = sys::tcp_info(&self.socket).unwrap_or_default();
     }
 
@@ -325,7 +325,7 @@ fn counters(info: &mut TcpInfo) -> [&mut Option<u64>; 5] {
 }
 
 /// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
-pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
+pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a MessageSocket>) -> Option<TcpInfo> {
     let mut channels = channels.into_iter();
     let mut total = read_tcp_info(channels.next()?)?;
     for channel in channels {
@@ -339,7 +339,7 @@ pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> 
     Some(total)
 }
 
-fn read_tcp_info(channel: &Channel) -> Option<TcpInfo> {
+fn read_tcp_info(channel: &MessageSocket) -> Option<TcpInfo> {
     match channel.transport {
         Transport::Tcp => channel.tcp_info().ok(),
         Transport::Udp => None,

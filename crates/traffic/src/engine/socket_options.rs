@@ -31,7 +31,7 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         busy_poll_us,
         kernel_pacing: _,
     } = &*spec.tuning;
-    let set = |option, name: &str, value: &dyn Display| sys::set(socket, option).named(name, value);
+    let set = |option, name: &str, value: &dyn Display| sys::set(socket, option).name_option(name, value);
     if PRIVILEGED.load(Ordering::Relaxed) {
         if let Some(bytes) = send_buffer {
             set(SocketOption::SendBuffer(*bytes as usize), "SO_SNDBUF", bytes)?;
@@ -41,10 +41,10 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         }
     } else {
         if let Some(bytes) = send_buffer {
-            socket.set_send_buffer_size(*bytes as usize).named("SO_SNDBUF", bytes)?;
+            socket.set_send_buffer_size(*bytes as usize).name_option("SO_SNDBUF", bytes)?;
         }
         if let Some(bytes) = receive_buffer {
-            socket.set_recv_buffer_size(*bytes as usize).named("SO_RCVBUF", bytes)?;
+            socket.set_recv_buffer_size(*bytes as usize).name_option("SO_RCVBUF", bytes)?;
         }
     }
     if spec.transport == Transport::Tcp && spec.size_of != SizeOf::Write {
@@ -75,9 +75,9 @@ pub(crate) fn shares_segments(spec: &TrialSpec) -> bool {
     joinable && spec.is_flood() && spec.io == Io::Sendmmsg && spec.tuning.nodelay.is_none()
 }
 
-pub(crate) fn set_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
+pub(crate) fn set_after_connect(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let nodelay = spec.tuning.nodelay.unwrap_or(!shares_segments(spec));
-    socket.set_tcp_nodelay(nodelay).named("TCP_NODELAY", &nodelay)
+    socket.set_tcp_nodelay(nodelay).name_option("TCP_NODELAY", &nodelay)
 }
 
 /// Sets SO_MAX_PACING_RATE on a sender's TCP socket, if the kernel paces.
@@ -86,12 +86,12 @@ pub(crate) fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     // Queued data was written before its scheduled time: keep the queue as short as possible.
     let waiting = 2 * spec.message_bytes as usize;
     sys::set(socket, SocketOption::Pacing { bytes_per_second, waiting })
-        .named("SO_MAX_PACING_RATE", &bytes_per_second)
+        .name_option("SO_MAX_PACING_RATE", &bytes_per_second)
 }
 
 /// Pacing rate of each flow, payload bytes per second.
 pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
-    let messages = spec.kernel_paced()? / f64::from(spec.flows);
+    let messages = spec.kernel_pacing_rate()? / f64::from(spec.flows);
     Some((messages * f64::from(spec.message_bytes)).round().max(1.0) as u64)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()>
     let Some(label) = label(spec) else { return Ok(()) };
     match sys::set(socket, SocketOption::ReflectFlowLabel) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        reflected => reflected.named("the flow label", &label),
+        reflected => reflected.name_option("the flow label", &label),
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()>
 pub(crate) fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<SockAddr> {
     let to = mapped::to_socket(spec, to);
     let (SocketAddr::V6(mut to), Some(label)) = (to, label(spec)) else { return Ok(to.into()) };
-    sys::set(socket, SocketOption::FlowLabel(*to.ip(), label)).named("the flow label", &label)?;
+    sys::set(socket, SocketOption::FlowLabel(*to.ip(), label)).name_option("the flow label", &label)?;
     // The standard library passes the field unchanged to the kernel, which expects network byte order.
     to.set_flowinfo(label.to_be());
     Ok(to.into())
@@ -135,11 +135,11 @@ fn to_bytes(size: io::Result<usize>) -> Option<u32> {
 }
 
 trait Named<T> {
-    fn named(self, option: &str, value: &dyn Display) -> io::Result<T>;
+    fn name_option(self, option: &str, value: &dyn Display) -> io::Result<T>;
 }
 
 impl<T> Named<T> for io::Result<T> {
-    fn named(self, option: &str, value: &dyn Display) -> io::Result<T> {
+    fn name_option(self, option: &str, value: &dyn Display) -> io::Result<T> {
         self.map_err(|error| io::Error::new(error.kind(), format!("{option} cannot be {value}: {error}")))
     }
 }

@@ -2,7 +2,7 @@
 //! sender's interface, from a message's transmit timestamp to the receive timestamp of its reply.
 
 use crate::engine::header::Phase;
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::stats::flow::FlowDelays;
 use crate::sys::{self, Nanos, RealtimeOffset, RecvMeta, Socket, SocketOption, TxTimestamp};
 use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
@@ -53,7 +53,7 @@ impl StampClock {
     fn read_by(&mut self, read_ns: Nanos, offset: &mut impl FnMut() -> RealtimeOffset) {
         let mut now = offset();
         let known = self.realtime;
-        if was_interrupted(now, known.bound_ns) {
+        if is_inexact(now, known.bound_ns) {
             now = exact(offset);
         }
         let apart_ns = now.offset_ns.abs_diff(known.offset_ns).saturating_sub(now.bound_ns + known.bound_ns);
@@ -72,7 +72,7 @@ impl StampClock {
     }
 
     /// Whether the realtime clock was set between the last two readings, if only to and fro.
-    pub(crate) fn moved(&self) -> bool {
+    pub(crate) fn saw_clock_step(&self) -> bool {
         self.moved
     }
 
@@ -80,13 +80,13 @@ impl StampClock {
     /// exact reading was possible since the clock was set.
     pub(crate) fn arrival(&self, stamp_ns: Nanos) -> Nanos {
         let arrived_ns = (stamp_ns as i64 - self.realtime.offset_ns).max(0) as Nanos;
-        let is_unknown = self.was_set || was_interrupted(self.realtime, self.least_bound_ns);
+        let is_unknown = self.was_set || is_inexact(self.realtime, self.least_bound_ns);
         if is_unknown || arrived_ns < self.since_ns { self.read_ns } else { self.read_ns.min(arrived_ns) }
     }
 }
 
 /// Whether a reading is much less exact than another one with this error.
-fn was_interrupted(reading: RealtimeOffset, bound_ns: u64) -> bool {
+fn is_inexact(reading: RealtimeOffset, bound_ns: u64) -> bool {
     reading.bound_ns > INTERRUPTED * bound_ns + INTERRUPTED_NS
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct InterfaceRtt<'a> {
 
 impl<'a> InterfaceRtt<'a> {
     /// `None` if no metric needs them, since each message then costs a call more, or if this host has none.
-    pub(crate) fn watch(spec: &TrialSpec, channel: &'a Channel) -> Option<Self> {
+    pub(crate) fn watch(spec: &TrialSpec, channel: &'a MessageSocket) -> Option<Self> {
         let asked = [Metric::RttInterface, Metric::RttInterfaceP99]
             .iter()
             .any(|metric| spec.probe.metrics.contains(metric));
@@ -139,7 +139,7 @@ impl<'a> InterfaceRtt<'a> {
     pub(crate) fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
         let socket = self.socket;
         self.clock.read(sys::now_ns());
-        let answer = answer.filter(|_| !self.clock.moved()).unwrap_or_default();
+        let answer = answer.filter(|_| !self.clock.saw_clock_step()).unwrap_or_default();
         self.pair(phase, answer, || sys::read_tx_timestamp(socket, LIMIT))
     }
 
@@ -232,7 +232,7 @@ mod tests {
             for stamp_ns in [stamp(15_000), stamp(15_000 + hours * HOUR_NS)] {
                 clock = begin();
                 clock.read_by(20_000, &mut || read_as(OFFSET_NS + hours * HOUR_NS));
-                assert!(clock.moved());
+                assert!(clock.saw_clock_step());
                 assert_eq!(clock.arrival(stamp_ns), 20_000);
             }
             // The next ones are of the new time, but for one that has waited since.
@@ -262,7 +262,7 @@ mod tests {
         let mut readings =
             std::iter::once(interrupted).chain(std::iter::repeat_with(|| read_as(OFFSET_NS - 300_000)));
         clock.read_by(500_000, &mut || readings.next().unwrap());
-        assert!(clock.moved());
+        assert!(clock.saw_clock_step());
         assert_eq!(clock.arrival(stamp(450_000 - 300_000)), 450_000);
     }
 

@@ -40,13 +40,13 @@ struct TurnState {
 }
 
 pub(crate) struct Turn<'a> {
-    order: Order<'a>,
+    order: TurnSignal<'a>,
     rounds: u64,
     complete: bool,
 }
 
 /// What tells an arm that its turn has come.
-enum Order<'a> {
+enum TurnSignal<'a> {
     Passed { turns: &'a Turns, arm: usize },
     Slots(Timetable),
 }
@@ -58,10 +58,10 @@ impl Turns {
 
     /// The place of an arm, counted from 0. Each arm has one.
     pub(crate) fn of(&self, arm: usize) -> Turn<'_> {
-        Turn::new(Order::Passed { turns: self, arm })
+        Turn::new(TurnSignal::Passed { turns: self, arm })
     }
 
-    fn locked(&self) -> MutexGuard<'_, TurnState> {
+    fn lock_state(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,7 +117,7 @@ fn begins_ns(timetable: &Timetable, round: u64) -> Nanos {
 }
 
 impl<'a> Turn<'a> {
-    fn new(order: Order<'a>) -> Self {
+    fn new(order: TurnSignal<'a>) -> Self {
         Turn { order, rounds: 0, complete: false }
     }
 
@@ -128,14 +128,14 @@ impl<'a> Turn<'a> {
             let reason = format!("arm {arm} of {arms}: 1 to {most} are possible, counted from 0");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
-        Ok(Turn::new(Order::Slots(timetable)))
+        Ok(Turn::new(TurnSignal::Slots(timetable)))
     }
 
     /// Waits for this arm's turn. Returns whether there is time for a slice: not in a slot that came too late.
     pub(crate) fn wait(&mut self) -> io::Result<bool> {
         let (turns, arm) = match &self.order {
-            Order::Passed { turns, arm } => (turns, *arm),
-            Order::Slots(timetable) => {
+            TurnSignal::Passed { turns, arm } => (turns, *arm),
+            TurnSignal::Slots(timetable) => {
                 let begins_ns = begins_ns(timetable, self.rounds);
                 sys::sleep(Duration::from_nanos(begins_ns.saturating_sub(sys::now_ns())));
                 let late_ns = sys::now_ns().saturating_sub(begins_ns);
@@ -144,7 +144,7 @@ impl<'a> Turn<'a> {
         };
         let place = position(arm, turns.arms, self.rounds, turns.seed);
         let own = self.rounds * turns.arms as u64 + place as u64;
-        let mut state = turns.locked();
+        let mut state = turns.lock_state();
         while state.ended < own && !state.broken {
             state = turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -153,14 +153,14 @@ impl<'a> Turn<'a> {
 
     /// Whether a slice may last longer than planned. A time slot ends, and the next one is another sender's.
     pub(crate) fn may_extend(&self) -> bool {
-        matches!(self.order, Order::Passed { .. })
+        matches!(self.order, TurnSignal::Passed { .. })
     }
 
     /// Whether this round is the last, for arms that send for `whole_ns` each: if emptying the paths takes longer than
     /// the slices, a trial has fewer rounds instead of lasting longer. The first arm of a round decides.
     pub(crate) fn is_last_round(&self, whole_ns: Nanos) -> bool {
-        let Order::Passed { turns, .. } = &self.order else { return false };
-        let mut state = turns.locked();
+        let TurnSignal::Passed { turns, .. } = &self.order else { return false };
+        let mut state = turns.lock_state();
         let now = sys::now_ns();
         let began = *state.began_ns.get_or_insert(now);
         let times = ArmSchedule::MAX_EMPTYING.saturating_mul(turns.arms as u64);
@@ -174,23 +174,23 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn pass(&mut self) {
         self.rounds += 1;
-        if let Order::Passed { turns, .. } = &self.order {
-            turns.locked().ended += 1;
+        if let TurnSignal::Passed { turns, .. } = &self.order {
+            turns.lock_state().ended += 1;
             turns.changed.notify_all();
         }
     }
 
     /// What the arms of one sender tell each other; `None` in time slots.
-    fn shared(&self) -> Option<MutexGuard<'_, TurnState>> {
+    fn lock_turns(&self) -> Option<MutexGuard<'_, TurnState>> {
         match &self.order {
-            Order::Passed { turns, .. } => Some(turns.locked()),
-            Order::Slots(_) => None,
+            TurnSignal::Passed { turns, .. } => Some(turns.lock_state()),
+            TurnSignal::Slots(_) => None,
         }
     }
 
     /// Tells how long a slice of this arm must be, at the least. All arms of a sender say so in the first round.
     pub(crate) fn propose(&self, slice_ns: Nanos) {
-        if let Some(mut state) = self.shared() {
+        if let Some(mut state) = self.lock_turns() {
             state.slice_ns = state.slice_ns.max(slice_ns);
         }
     }
@@ -198,21 +198,21 @@ impl<'a> Turn<'a> {
     /// The timetable's, or the longest that an arm proposed, known from the second round on.
     pub(crate) fn slice_ns(&self) -> Nanos {
         match &self.order {
-            Order::Passed { turns, .. } => turns.locked().slice_ns,
-            Order::Slots(timetable) => timetable.slice_ns,
+            TurnSignal::Passed { turns, .. } => turns.lock_state().slice_ns,
+            TurnSignal::Slots(timetable) => timetable.slice_ns,
         }
     }
 
     /// Tells the rate of this arm's flood, messages per second, in the first round.
-    pub(crate) fn flooded(&self, per_second: f64) {
-        if let Some(mut state) = self.shared() {
+    pub(crate) fn tell_flood_rate(&self, per_second: f64) {
+        if let Some(mut state) = self.lock_turns() {
             state.flood_rate = Some(state.flood_rate.map_or(per_second, |rate| rate.min(per_second)));
         }
     }
 
     /// Known from the second round on; `None` in time slots.
     pub(crate) fn flood_rate(&self) -> Option<f64> {
-        self.shared()?.flood_rate
+        self.lock_turns()?.flood_rate
     }
 
     pub(crate) fn complete(mut self) {
@@ -222,8 +222,8 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if let (Order::Passed { turns, .. }, false) = (&self.order, self.complete) {
-            turns.locked().broken = true;
+        if let (TurnSignal::Passed { turns, .. }, false) = (&self.order, self.complete) {
+            turns.lock_state().broken = true;
             turns.changed.notify_all();
         }
     }

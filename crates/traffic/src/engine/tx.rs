@@ -2,7 +2,7 @@
 
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::header::Header;
-use crate::engine::socket::{Channel, Taken};
+use crate::engine::socket::{MessageSocket, Taken};
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, Socket};
 use stacklab_model::{Io, Pacing};
 use std::io;
@@ -16,7 +16,7 @@ const ZEROCOPY_ROOMS: usize = 8;
 const MIN_WAIT_NS: Nanos = 1_000_000;
 
 pub(crate) struct TxBatch<'a> {
-    flows: Vec<Flow<'a>>,
+    flows: Vec<TxFlow<'a>>,
     first: u16,
     rooms: Vec<Batch>,
     room: usize,
@@ -36,8 +36,8 @@ pub(crate) struct TxBatch<'a> {
 /// Writes the header of another protocol than the probe's own.
 pub(crate) type HeaderWriter<'a> = &'a dyn Fn(&Header, &mut [u8]);
 
-struct Flow<'a> {
-    channel: &'a Channel,
+struct TxFlow<'a> {
+    channel: &'a MessageSocket,
     messages: u64,
     /// A partly sent message: its header and how many bytes remain.
     rest: Option<(Header, usize)>,
@@ -55,7 +55,7 @@ pub(crate) struct FlowEnd {
 impl<'a> TxBatch<'a> {
     /// Buffers for the channels of one trial, from flow `first` on. Several flows share one and cannot use
     /// MSG_ZEROCOPY.
-    pub(crate) fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
+    pub(crate) fn new(channels: &'a [MessageSocket], first: u16) -> io::Result<Self> {
         let channel = &channels[0];
         let count = if channel.io == Io::Zerocopy { ZEROCOPY_ROOMS } else { 1 };
         let rooms = (0..count).map(|_| room(channel.at_once, channel.message_bytes)).collect();
@@ -63,7 +63,7 @@ impl<'a> TxBatch<'a> {
         Ok(TxBatch {
             flows: channels
                 .iter()
-                .map(|channel| Flow { channel, messages: 0, rest: None, marker_bytes: 0 })
+                .map(|channel| TxFlow { channel, messages: 0, rest: None, marker_bytes: 0 })
                 .collect(),
             first,
             rooms,
@@ -133,7 +133,7 @@ impl<'a> TxBatch<'a> {
 
     /// Writes the header of message number `place` after a flow's next message into its buffer.
     pub(crate) fn write(&mut self, flow: usize, place: usize, header: Header) {
-        let header = self.numbered(flow, place, header);
+        let header = self.number_header(flow, place, header);
         let message = self.rooms[self.room].slot(place);
         match self.writer {
             Some(write) => write(&header, message),
@@ -141,14 +141,14 @@ impl<'a> TxBatch<'a> {
         }
     }
 
-    fn numbered(&self, flow: usize, place: usize, header: Header) -> Header {
+    fn number_header(&self, flow: usize, place: usize, header: Header) -> Header {
         let sequence = self.flows[flow].messages + place as u64;
         Header { flow: self.first + flow as u16, sequence, ..header }
     }
 
     /// Sends the first `count` messages on a flow; with several flows, as far as the socket buffer has room.
     pub(crate) fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<Taken> {
-        let header = self.numbered(flow, 0, header);
+        let header = self.number_header(flow, 0, header);
         let taken = match &mut self.ready {
             Some(ready) => {
                 let room = &mut self.rooms[0];
@@ -170,7 +170,7 @@ impl<'a> TxBatch<'a> {
                 let room = &mut self.rooms[self.room];
                 let taken = self.flows[0].channel.send_all(room, count, self.until_ns)?;
                 if let Some(zerocopy) = &mut self.zerocopy {
-                    zerocopy.sent(self.room, taken.calls);
+                    zerocopy.note_sends(self.room, taken.calls);
                     self.room = (self.room + 1) % self.rooms.len();
                 }
                 if taken.left > 0 {
@@ -180,7 +180,7 @@ impl<'a> TxBatch<'a> {
                 taken
             }
         };
-        let Flow { channel, messages, .. } = &mut self.flows[flow];
+        let TxFlow { channel, messages, .. } = &mut self.flows[flow];
         *messages += taken.messages as u64;
         if let Some(allowance) = self.allowance {
             allowance.spend((taken.messages * channel.message_bytes) as u64);
@@ -190,7 +190,7 @@ impl<'a> TxBatch<'a> {
 
     /// Sends the rest of a flow's message as far as there is room in time, by copying. Returns whether all was sent.
     fn send_rest(&mut self, flow: usize) -> io::Result<bool> {
-        let Flow { channel, rest, .. } = &mut self.flows[flow];
+        let TxFlow { channel, rest, .. } = &mut self.flows[flow];
         let Some((header, bytes)) = *rest else { return Ok(true) };
         let message = self.rooms[self.room].slot(0);
         channel.write(&header, message);
@@ -260,7 +260,7 @@ impl<'a> TxBatch<'a> {
             flow.marker_bytes = if taken.messages > 0 { message.len() - taken.left } else { 0 };
             sent += u64::from(flow.marker_bytes == message.len());
             if let Some(zerocopy) = &mut self.zerocopy {
-                zerocopy.sent(self.room, taken.calls);
+                zerocopy.note_sends(self.room, taken.calls);
                 self.room = (self.room + 1) % self.rooms.len();
             }
         }
@@ -293,7 +293,7 @@ fn room(count: usize, bytes: usize) -> Batch {
     batch
 }
 
-impl Flow<'_> {
+impl TxFlow<'_> {
     /// Sends what fits of the rest of a message, from the first buffer. Returns whether nothing of it is left.
     fn send_rest_now(&mut self, room: &mut Batch) -> io::Result<bool> {
         let Some((header, bytes)) = self.rest else { return Ok(true) };
@@ -307,7 +307,7 @@ impl Flow<'_> {
 
     /// Sends what fits in the socket buffer. Returns what was sent, and whether there is still room.
     fn send_now(&mut self, room: &mut Batch, count: usize, header: Header) -> io::Result<(Taken, bool)> {
-        let Channel { socket, message_bytes, flags, .. } = self.channel;
+        let MessageSocket { socket, message_bytes, flags, .. } = self.channel;
         let mut taken = Taken::default();
         if self.rest.is_some() {
             if !self.send_rest_now(room)? {
@@ -359,7 +359,7 @@ impl Zerocopy {
         Zerocopy { sent: 0, done: 0, copied: 0, needed: vec![0; rooms] }
     }
 
-    pub(crate) fn sent(&mut self, room: usize, sends: usize) {
+    pub(crate) fn note_sends(&mut self, room: usize, sends: usize) {
         self.sent += sends as u64;
         self.needed[room] = self.sent;
     }

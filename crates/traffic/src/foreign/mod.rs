@@ -7,7 +7,7 @@ use crate::engine::phases::wait_until_empty;
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
-use crate::engine::socket::{CONNECT_LIMIT, Channel, tcp_total};
+use crate::engine::socket::{CONNECT_LIMIT, MessageSocket, tcp_total};
 use crate::engine::socket_options;
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 mod counts;
 
-pub use crate::engine::header::{ForeignFormat, Numbered};
+pub use crate::engine::header::{ForeignFormat, ForeignHeader};
 pub use crate::engine::socket_options::renounce_privileges;
 use counts::Tally;
 pub use counts::{Counted, ReceivedCounts, SentCounts, Way};
@@ -50,7 +50,7 @@ pub fn now_ns() -> u64 {
 
 /// A stream in another program's format. Its trial is of one flow: pacing and length are the stream's own.
 pub struct Stream {
-    channel: Channel,
+    channel: MessageSocket,
     spec: TrialSpec,
     /// Read before anything could arrive: what waits until it is received has its own arrival time.
     clock: StampClock,
@@ -69,13 +69,13 @@ impl Stream {
     ) -> Result<Self, EngineError> {
         let (from, to) = zone::ends(from, to).attempt(|| format!("connect {from} to {to}"))?;
         let clock = StampClock::new();
-        let mut channel = Channel::connect(spec, from, to, CONNECT_LIMIT)?;
+        let mut channel = MessageSocket::connect(spec, from, to, CONNECT_LIMIT)?;
         channel.foreign = Some(format);
         Ok(Stream { channel, spec: spec.clone(), clock })
     }
 
     /// Takes a socket that a peer connected, and sets its options but the segment size, which was agreed on then.
-    pub fn accepted(
+    pub fn from_accepted_socket(
         spec: &TrialSpec,
         format: ForeignFormat,
         socket: socket2::Socket,
@@ -84,7 +84,7 @@ impl Stream {
         let mut spec = spec.clone();
         (spec.tuning.mss, spec.tuning.flow_label) = (None, None);
         socket_options::set(&socket, &spec).attempt(|| "set the options of a stream's socket".to_owned())?;
-        let mut channel = Channel::new(&spec, socket)?;
+        let mut channel = MessageSocket::new(&spec, socket)?;
         channel.foreign = Some(format);
         Ok(Stream { channel, spec, clock: StampClock::new() })
     }
@@ -278,7 +278,7 @@ impl OwnHost {
         for (_, counted) in own() {
             match counted {
                 Counted::Sent(counts) => add_sent(&mut report.sent, counts, message_bytes),
-                Counted::Received(counts) => add_received(&mut report.received, counts, message_bytes),
+                Counted::Received(counts) => add_received_counts(&mut report.received, counts, message_bytes),
             }
         }
         if own().count() > 1 {
@@ -302,7 +302,7 @@ fn add_sent(sent: &mut Sent, counts: &SentCounts, message_bytes: u32) {
     sent.last_ns = sent.last_ns.max(counts.last_ns);
 }
 
-fn add_received(received: &mut Received, counts: &ReceivedCounts, message_bytes: u32) {
+fn add_received_counts(received: &mut Received, counts: &ReceivedCounts, message_bytes: u32) {
     // Of a stream of bytes, what would be messages of the sender.
     let messages = |bytes: u64| bytes / u64::from(message_bytes.max(1));
     received.warmup += messages(counts.omitted_bytes);
@@ -335,7 +335,7 @@ mod tests {
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         let format = ForeignFormat::Datagrams {
             write: |_, _| (),
-            read: |message| Some(Numbered { sequence: message[0].into(), sent_ns: 0 }),
+            read: |message| Some(ForeignHeader { sequence: message[0].into(), sent_ns: 0 }),
         };
         let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
         let own = ScopedAddr::from(Family::Ipv4.loopback());

@@ -39,7 +39,7 @@ fn abilities() -> BTreeMap<String, String> {
 }
 
 /// Two sockets of this host; the second waits for a second at most.
-fn connected(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
+fn connect_loopback(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
     let ends = loopback(transport, family)?;
     ends[1].set_read_timeout(Some(Duration::from_secs(1)))?;
     Ok(ends)
@@ -48,7 +48,7 @@ fn connected(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
 /// Whether messages sent with MSG_EOR leave in separate segments and TCP_INFO counts these segments.
 fn segment_framing(family: Family) -> io::Result<()> {
     const MESSAGES: u64 = 5;
-    let [sender, receiver] = connected(Transport::Tcp, family)?;
+    let [sender, receiver] = connect_loopback(Transport::Tcp, family)?;
     for _ in 0..MESSAGES {
         sender.send_with_flags(&[1; 64], sys::SEND_EOR)?;
     }
@@ -75,7 +75,7 @@ fn kernel_pacing() -> io::Result<()> {
     const BYTES: usize = 1000;
     // Forty messages in twenty milliseconds; the first ten of a connection are not paced.
     const RATE: u64 = 2_000_000;
-    let [sender, receiver] = connected(Transport::Tcp, Family::Ipv4)?;
+    let [sender, receiver] = connect_loopback(Transport::Tcp, Family::Ipv4)?;
     sys::set(&sender, SocketOption::Pacing { bytes_per_second: RATE, waiting: 2 * BYTES })?;
     let start = sys::now_ns();
     for _ in 0..MESSAGES {
@@ -93,7 +93,7 @@ fn kernel_pacing() -> io::Result<()> {
 }
 
 fn transmit_stamps() -> io::Result<()> {
-    let [sender, receiver] = connected(Transport::Udp, Family::Ipv4)?;
+    let [sender, receiver] = connect_loopback(Transport::Udp, Family::Ipv4)?;
     sys::set(&sender, SocketOption::TxTimestamps)?;
     let before = sys::now_ns() as i64 + sys::realtime_offset().offset_ns;
     sender.send(&[1; 64])?;

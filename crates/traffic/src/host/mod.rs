@@ -73,7 +73,7 @@ const MAX_ROWS: usize = 4096;
 ///
 /// The kernel counts this memory per protocol for the whole machine, across network namespaces, and for both families
 /// together (/proc/net/sockstat; sockstat6 has no such count).
-pub(crate) struct SocketMemory(Option<(Sender<()>, JoinHandle<Rows>)>);
+pub(crate) struct SocketMemory(Option<(Sender<()>, JoinHandle<MemorySamples>)>);
 
 impl SocketMemory {
     /// Starts sampling if the trial asks for the figure. It ends also when this is dropped.
@@ -93,8 +93,8 @@ impl SocketMemory {
     }
 }
 
-fn sample(stopped: &Receiver<()>) -> Rows {
-    let mut rows = Rows::default();
+fn sample(stopped: &Receiver<()>) -> MemorySamples {
+    let mut rows = MemorySamples::default();
     while let Some(bytes) = sys::socket_memory_bytes() {
         rows.add(sys::now_ns(), bytes);
         if stopped.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
@@ -106,7 +106,7 @@ fn sample(stopped: &Receiver<()>) -> Rows {
 
 /// Samples in order of time. Each row is the maximum over a time span, so the number of rows is bounded.
 #[derive(Default)]
-struct Rows(Vec<MemorySample>);
+struct MemorySamples(Vec<MemorySample>);
 
 #[derive(Clone, Copy)]
 struct MemorySample {
@@ -115,7 +115,7 @@ struct MemorySample {
     bytes: u64,
 }
 
-impl Rows {
+impl MemorySamples {
     fn add(&mut self, at: Nanos, bytes: u64) {
         if self.0.len() == MAX_ROWS {
             self.0 = self.0.chunks(2).map(join_samples).collect();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_the_windows_and_not_the_warm_ups() {
-        let mut rows = Rows::default();
+        let mut rows = MemorySamples::default();
         for (at, bytes) in [(10, 900), (20, 5), (30, 7), (40, 800)] {
             rows.add(at, bytes);
         }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_long_trial_keeps_few_rows_and_its_peak() {
-        let mut rows = Rows::default();
+        let mut rows = MemorySamples::default();
         for at in 0..100_000 {
             rows.add(at, if at == 77_777 { 1000 } else { at % 10 });
         }

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use stacklab_model::Family;
 
-    fn scoped(text: &str) -> ScopedAddr {
+    fn parse_scoped_address(text: &str) -> ScopedAddr {
         text.parse().unwrap()
     }
 
@@ -231,8 +231,14 @@ mod tests {
             };
             assert_eq!((found.scope_id(), found.port()), (index, 80));
         }
-        assert_eq!(socket_addr(&scoped("2001:db8::1"), 80).unwrap(), "[2001:db8::1]:80".parse().unwrap());
-        assert_eq!(socket_addr(&scoped("192.0.2.1"), 80).unwrap(), "192.0.2.1:80".parse().unwrap());
+        assert_eq!(
+            socket_addr(&parse_scoped_address("2001:db8::1"), 80).unwrap(),
+            "[2001:db8::1]:80".parse().unwrap()
+        );
+        assert_eq!(
+            socket_addr(&parse_scoped_address("192.0.2.1"), 80).unwrap(),
+            "192.0.2.1:80".parse().unwrap()
+        );
         for unknown in ["no-such", "4294967295"] {
             let refused = written_here(&format!("fe80::1%{unknown}")).unwrap_err();
             let said = format!("fe80::1%{unknown}: this host has no interface {unknown}; it has {name}");
@@ -245,7 +251,7 @@ mod tests {
     #[test]
     fn both_ends_of_a_path_are_in_one_zone() {
         let (index, name) = sys::interface_indices().unwrap().remove(0);
-        let own = scoped(&format!("fe80::1%{name}"));
+        let own = parse_scoped_address(&format!("fe80::1%{name}"));
         let other = SocketAddrV6::new("fe80::2".parse().unwrap(), 80, 0, index);
         for said in [0, index] {
             let mut to = other;
@@ -255,16 +261,16 @@ mod tests {
         let mut elsewhere = other;
         elsewhere.set_scope_id(index + 1);
         assert!(ends(&own, elsewhere.into()).is_err());
-        let global = ends(&scoped("2001:db8::1"), other.into()).unwrap_err().to_string();
+        let global = ends(&parse_scoped_address("2001:db8::1"), other.into()).unwrap_err().to_string();
         assert!(global.contains("2001:db8::1 is not in that of fe80::2"), "{global}");
-        let plain = ends(&scoped("192.0.2.1"), "192.0.2.2:80".parse().unwrap()).unwrap();
+        let plain = ends(&parse_scoped_address("192.0.2.1"), "192.0.2.2:80".parse().unwrap()).unwrap();
         assert_eq!(plain, ("192.0.2.1:0".parse().unwrap(), "192.0.2.2:80".parse().unwrap()));
     }
 
     #[test]
     fn loopback_has_all_addresses_of_its_network() {
-        let own = scoped("127.0.0.1");
-        let other = scoped("127.1.2.3");
+        let own = parse_scoped_address("127.0.0.1");
+        let other = parse_scoped_address("127.1.2.3");
         let route = route_to(&own, Some(&other)).unwrap();
         assert_eq!((route.address, &route.interface), (other, &route_to(&own, None).unwrap().interface));
         let nowhere = own_socket::interface_of("192.0.2.7:0".parse().unwrap()).unwrap_err().to_string();

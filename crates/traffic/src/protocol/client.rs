@@ -159,7 +159,7 @@ impl AgentClient {
                     "version {version} of the protocol, and {asked}: is it faulty or hostile?"
                 )))
             }
-            _ => Err(self.confused("say hello")),
+            _ => Err(self.describe_wrong_answer("say hello")),
         }
     }
 
@@ -170,7 +170,7 @@ impl AgentClient {
                 self.processors = Some(facts.cores);
                 Ok(*facts)
             }
-            _ => Err(self.confused("tell its facts")),
+            _ => Err(self.describe_wrong_answer("tell its facts")),
         }
     }
 
@@ -179,7 +179,7 @@ impl AgentClient {
     pub fn noise_floor(&mut self) -> Result<NoiseFloor, AgentError> {
         match self.ask(Request::NoiseFloor, "measure its noise floor", NOISE_FLOOR_LIMIT)? {
             (_, Answer::NoiseFloor(floor)) => Ok(*floor),
-            _ => Err(self.confused("measure its noise floor")),
+            _ => Err(self.describe_wrong_answer("measure its noise floor")),
         }
     }
 
@@ -190,7 +190,7 @@ impl AgentClient {
             let sent_ns = sys::now_ns();
             let (_, Answer::Clock { now_ns }) = self.ask(Request::Clock, "tell the time", FACTS_LIMIT)?
             else {
-                return Err(self.confused("tell the time"));
+                return Err(self.describe_wrong_answer("tell the time"));
             };
             exchanges.push(Exchange { sent_ns, reflected_ns: now_ns, returned_ns: sys::now_ns() });
         }
@@ -279,7 +279,7 @@ impl AgentClient {
                     // What the agent cannot parse has no id for its answer.
                     _ if answer.id == 0 => {
                         let Answer::Failed { reason } = answer.body else {
-                            return Err(self.confused(&pending.asked));
+                            return Err(self.describe_wrong_answer(&pending.asked));
                         };
                         return Err(AgentError::Failed { host: self.host.clone(), reason });
                     }
@@ -306,7 +306,7 @@ impl AgentClient {
     }
 
     /// The error for an answer whose kind does not match the request.
-    pub fn confused(&self, asked: &str) -> AgentError {
+    pub fn describe_wrong_answer(&self, asked: &str) -> AgentError {
         self.faulty(format!("an unexpected answer to `{asked}`: is it another version of stacklab?"))
     }
 

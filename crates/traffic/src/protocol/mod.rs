@@ -226,9 +226,9 @@ mod tests {
     static NEVER: AtomicBool = AtomicBool::new(false);
 
     /// A stream that ends with an error.
-    struct Ends(&'static str);
+    struct FailingStream(&'static str);
 
-    impl Read for Ends {
+    impl Read for FailingStream {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::other(self.0))
         }
@@ -243,7 +243,7 @@ mod tests {
                 "is down; the end of its console output:\n    panic",
             ),
         ] {
-            let mut client = AgentClient::new("far", Ends(reason), io::sink(), &NEVER);
+            let mut client = AgentClient::new("far", FailingStream(reason), io::sink(), &NEVER);
             let error = client.hello().unwrap_err().to_string();
             assert!(error.starts_with("far disconnected") && error.ends_with(end), "{error}");
         }

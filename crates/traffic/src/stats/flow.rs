@@ -188,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    fn recorded(delays: &[u64]) -> Option<Delays> {
+    fn record_delays(delays: &[u64]) -> Option<Delays> {
         let mut recorder = DelayRecorder::new();
         let mut flow = Variation::default();
         delays.iter().for_each(|delay| recorder.record(*delay, &mut flow));
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn jitter_is_mean_absolute_variation_as_in_rfc_5481() {
         // Delays 20 10 20 25 20 (lossless): variations 10 10 5 5.
-        let delays = recorded(&[20, 10, 20, 25, 20]).unwrap();
+        let delays = record_delays(&[20, 10, 20, 25, 20]).unwrap();
         assert_eq!(delays.jitter_ns, Some(7.5));
         assert_eq!(delays.mean_ns, 19.0);
         assert_eq!(delays.buckets.0, [(10, 1), (20, 3), (25, 1)]);
@@ -208,14 +208,14 @@ mod tests {
 
     #[test]
     fn rfc_3550_jitter_moves_by_a_sixteenth() {
-        let delays = recorded(&[0, 160, 160]).unwrap();
+        let delays = record_delays(&[0, 160, 160]).unwrap();
         assert_eq!(delays.jitter_rfc3550_ns, Some(10.0 - 10.0 / 16.0));
     }
 
     #[test]
     fn one_delay_has_no_jitter_and_none_has_no_delays() {
-        assert_eq!(recorded(&[5]).unwrap().jitter_ns, None);
-        assert_eq!(recorded(&[]), None);
+        assert_eq!(record_delays(&[5]).unwrap().jitter_ns, None);
+        assert_eq!(record_delays(&[]), None);
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn values_keep_three_significant_digits() {
-        let delays = recorded(&[1_234_567]).unwrap();
+        let delays = record_delays(&[1_234_567]).unwrap();
         let value = delays.buckets.0[0].0;
         assert!(value.abs_diff(1_234_567) <= 1_235, "{value}");
     }

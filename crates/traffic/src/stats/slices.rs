@@ -67,7 +67,7 @@ impl SliceCounter {
     }
 
     /// Counts a message of the slice with this number whose answer never came.
-    pub(crate) fn unanswered(&mut self, round: u32) {
+    pub(crate) fn count_unanswered_message(&mut self, round: u32) {
         let round = round as usize;
         if self.open(round) && round + 1 == self.rows.len() {
             self.delay(UNANSWERED);
@@ -194,11 +194,11 @@ mod tests {
                 counter.record(round as u8, 0, 1000 * u64::from(round) + place as u64, Some(*delay));
             }
             for _ in 0..unanswered {
-                counter.unanswered(round);
+                counter.count_unanswered_message(round);
             }
         }
         // Too late for a row of its own: nothing of it is known any more.
-        counter.unanswered(2);
+        counter.count_unanswered_message(2);
         let rows = counter.finish();
         let medians: Vec<_> = rows.iter().map(|row| row.delay_ns).collect();
         assert_eq!(medians, [Some(20), Some(30), None, None, Some(30)]);

@@ -56,7 +56,7 @@ fn steps_share_a_trials_time_and_name_a_frozen_host() {
     let taken = time.began.elapsed();
     assert!((Duration::from_millis(200)..Duration::from_secs(20)).contains(&taken), "{taken:?}");
     // Nothing is left for what would come next.
-    assert_eq!(time.left(), Duration::ZERO);
+    assert_eq!(time.remaining_time(), Duration::ZERO);
     let pending = sender.start(Request::Facts, "send").unwrap();
     // A patient one is waited for longer.
     let mut patient = frozen("the patient");
@@ -64,7 +64,7 @@ fn steps_share_a_trials_time_and_name_a_frozen_host() {
     patient.be_patient(10);
     assert!(patient.ask(Request::Facts, "wait", Duration::from_millis(20)).is_err());
     assert!(began.elapsed() >= Duration::from_millis(200));
-    assert!(Time { patience: 1_000_000, ..time }.left() > Duration::from_millis(190));
+    assert!(Time { patience: 1_000_000, ..time }.remaining_time() > Duration::from_millis(190));
     let error = finish(&mut sender, pending, "send", time).unwrap_err();
     assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the sender"), "{error:?}");
 }

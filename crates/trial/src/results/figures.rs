@@ -2,10 +2,10 @@
 //! reason why these reports lack them.
 
 use super::measures::{
-    arrivals, buffer_delay, busy_over, divided, efficiency, gigabits, jain, milliseconds, of_answers,
+    arrivals, buffer_delay, busy_over, efficiency, find_cpu_part, gigabits, jain, milliseconds, of_answers,
     of_window, own_user, percentile, rate, retransmits, softirq, srtt, transfer_time_ratio, variation,
 };
-use super::{interleaved, missing, not_sampled};
+use super::{describe_missing_sample, interleaved, missing};
 use crate::path::Path;
 use stacklab_model::{ArmSchedule, CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
@@ -91,7 +91,7 @@ impl TrialReports<'_> {
     fn one_way_value(&self, metric: Metric) -> Option<Value> {
         use Metric::*;
         if metric.is_one_way_delay() && !knows_arrival_times(self.spec) {
-            return Some(not_sampled(metric));
+            return Some(describe_missing_sample(metric));
         }
         let delays = self.receiver.delays.as_ref();
         let value = match metric {
@@ -134,10 +134,10 @@ impl TrialReports<'_> {
         let value = match metric {
             CpuSender => of_window(sender, CpuTime::busy_ns),
             CpuReceiver => of_window(receiver, CpuTime::busy_ns),
-            SenderCpuSystem => divided(sender, CpuTime::kernel_ns),
-            ReceiverCpuSystem => divided(receiver, CpuTime::kernel_ns),
-            CpuSenderUser => divided(sender, |time| time.user_ns),
-            CpuReceiverUser => divided(receiver, |time| time.user_ns),
+            SenderCpuSystem => find_cpu_part(sender, CpuTime::kernel_ns),
+            ReceiverCpuSystem => find_cpu_part(receiver, CpuTime::kernel_ns),
+            CpuSenderUser => find_cpu_part(sender, |time| time.user_ns),
+            CpuReceiverUser => find_cpu_part(receiver, |time| time.user_ns),
             CpuSenderSoftirq => softirq(sender),
             CpuReceiverSoftirq => softirq(receiver),
             CpuGeneratorSender => own_user(sender),
@@ -178,7 +178,7 @@ impl TrialReports<'_> {
         use Metric::*;
         let errors = &self.sender.pacing_error;
         let value = match metric {
-            PacingError | PacingErrorP99 if self.spec.kernel_paced().is_some() => {
+            PacingError | PacingErrorP99 if self.spec.kernel_pacing_rate().is_some() => {
                 missing("with kernel pacing, the send times are unknown")
             }
             PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99 if errors.is_none() => {
@@ -241,7 +241,11 @@ impl TrialReports<'_> {
 
     /// A metric that is sampled on request: `reason` says why there is nothing although the study names it.
     fn explain_missing(&self, metric: Metric, reason: &str) -> Value {
-        if self.spec.probe.metrics.contains(&metric) { missing(reason) } else { not_sampled(metric) }
+        if self.spec.probe.metrics.contains(&metric) {
+            missing(reason)
+        } else {
+            describe_missing_sample(metric)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Joint figures of the arms of an interleaved trial: locations from their slices, and the packets of all.
 
-use crate::results::locations::{TRIMMED, TRIMMED_OF_TCP_STREAM, explain_too_few_round_trips, located};
+use crate::results::locations::{TRIMMED, TRIMMED_OF_TCP_STREAM, estimate_arms, explain_too_few_round_trips};
 use crate::validate::{self, ArmReports};
 use stacklab_model::{Ends, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
@@ -56,13 +56,13 @@ pub fn locate_arms(arms: &[ArmSlices<'_>]) -> Vec<BTreeMap<Metric, Value>> {
         arms.iter().any(|(spec, _)| spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream);
     let trimmed = if is_tcp_stream { TRIMMED_OF_TCP_STREAM } else { TRIMMED };
     // Lost messages cut slices short, too, and half of them may be missing.
-    let too_few_round_trips = if are_answered(arms) { explain_too_few_round_trips(&weights) } else { None };
+    let too_few_round_trips = if have_answers(arms) { explain_too_few_round_trips(&weights) } else { None };
     for metric in Metric::ALL.iter().copied() {
         let columns: Option<Vec<Vec<Option<f64>>>> = arms.iter().map(|arm| column(metric, *arm)).collect();
         let Some(columns) = columns else { continue };
         let located = match &too_few_round_trips {
             Some(reason) if metric == Metric::Rtt => vec![Some(Value::Missing(reason.clone())); arms.len()],
-            _ => located(metric, &columns, &weights, trimmed),
+            _ => estimate_arms(metric, &columns, &weights, trimmed),
         };
         for (arm, figure) in all.iter_mut().zip(located) {
             arm.extend(figure.map(|figure| (metric, figure)));
@@ -72,7 +72,7 @@ pub fn locate_arms(arms: &[ArmSlices<'_>]) -> Vec<BTreeMap<Metric, Value>> {
 }
 
 /// Whether all messages but one in a hundred had an answer.
-fn are_answered(arms: &[ArmSlices<'_>]) -> bool {
+fn have_answers(arms: &[ArmSlices<'_>]) -> bool {
     arms.iter().all(|(_, Ends { sender, .. })| 100 * sender.received.measured >= 99 * sender.sent.measured)
 }
 

@@ -36,7 +36,7 @@ pub fn locate_loads(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
     for arm in 0..arms {
         columns.push(rounds.iter().map(|loads| Some(loads[arm])).collect());
     }
-    let located = located(Metric::LoadAtLoss, &columns, &vec![1.0; rounds.len()], TRIMMED);
+    let located = estimate_arms(Metric::LoadAtLoss, &columns, &vec![1.0; rounds.len()], TRIMMED);
     located.into_iter().map(|value| value?.measured()).collect()
 }
 
@@ -47,7 +47,7 @@ pub fn locate_loads(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
 ///
 /// A slice whose figure is infinite or zero, because half of its answers or all of its messages never came, is worse
 /// than any other. The trimmed mean leaves out as many at each end; an arm with more of them has no finite figure.
-pub(super) fn located(
+pub(super) fn estimate_arms(
     metric: Metric,
     columns: &[Vec<Option<f64>>],
     weights: &[f64],
@@ -247,7 +247,7 @@ mod tests {
         for share in [0.0, 0.3, 0.5] {
             let (columns, weights) = busy(share);
             assert_eq!(explain_too_few_round_trips(&weights), None);
-            let found = located(Metric::Rtt, &columns, &weights, TRIMMED);
+            let found = estimate_arms(Metric::Rtt, &columns, &weights, TRIMMED);
             let found: Vec<f64> =
                 found.iter().map(|value| value.as_ref().unwrap().measured().unwrap()).collect();
             assert!(

@@ -1,7 +1,7 @@
 //! How each kind of figure follows from what hosts report: rates, losses, delays, CPU time, and TCP's (RFC 6349).
 
 use crate::path::Path;
-use crate::results::{missing, not_sampled};
+use crate::results::{describe_missing_sample, missing};
 use crate::validate::MAX_PROCESSORS;
 use stacklab_model::{
     CpuScope, CpuTime, Delays, Drops, Family, HostReport, MAX_NUMBER, Metric, Pacing, Probe, Rate, Received,
@@ -112,7 +112,7 @@ pub(super) fn percentile(delays: &Option<Delays>, p: f64) -> Value {
 
 pub(super) fn srtt(sender: &HostReport) -> Value {
     let mean_us = sender.tcp.as_ref().and_then(|tcp| tcp.srtt_mean_us);
-    mean_us.map_or_else(|| not_sampled(Metric::TcpSrtt), |us| Value::Measured(us / 1e3))
+    mean_us.map_or_else(|| describe_missing_sample(Metric::TcpSrtt), |us| Value::Measured(us / 1e3))
 }
 
 pub(super) fn retransmits(sender: &HostReport) -> Value {
@@ -148,7 +148,7 @@ pub(super) fn efficiency(sender: &HostReport) -> Value {
 pub(super) fn buffer_delay(sender: &HostReport) -> Value {
     let tcp = sender.tcp.as_ref();
     match (tcp.and_then(|tcp| tcp.srtt_mean_us), tcp.and_then(|tcp| tcp.min_rtt_us)) {
-        (None, _) => not_sampled(Metric::BufferDelay),
+        (None, _) => describe_missing_sample(Metric::BufferDelay),
         (_, None) => missing("the stack's TCP_INFO has no least round trip"),
         (Some(mean), Some(least)) => {
             let percent = delay_percent(mean, least as f64);
@@ -214,7 +214,7 @@ pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Va
 }
 
 /// A CPU time component; missing for a guest counted from outside, where kernel and programs cannot be distinguished.
-pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
+pub(super) fn find_cpu_part(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     match time {
         Some(time) if time.scope == CpuScope::Outside => missing(
             "the guest is measured from outside, which does not separate its kernel from its programs",
@@ -235,13 +235,13 @@ pub(super) fn softirq(time: Option<&CpuTime>) -> Value {
         Some(time) if time.scope == CpuScope::Threads => {
             missing("a thread's CPU time has interrupts in its kernel time")
         }
-        time => divided(time, |time| time.softirq_ns),
+        time => find_cpu_part(time, |time| time.softirq_ns),
     }
 }
 
 pub(super) fn own_user(time: Option<&CpuTime>) -> Value {
     match time {
-        Some(time) if time.scope == CpuScope::Threads => divided(Some(time), |time| time.own_user_ns),
+        Some(time) if time.scope == CpuScope::Threads => find_cpu_part(Some(time), |time| time.own_user_ns),
         time => of_window(time, |time| time.own_user_ns),
     }
 }

@@ -39,7 +39,7 @@ fn missing(reason: &str) -> Value {
 }
 
 /// The value of a metric that is sampled only on request.
-fn not_sampled(metric: Metric) -> Value {
+fn describe_missing_sample(metric: Metric) -> Value {
     Value::Missing(format!("not sampled: name {metric} among the probe's metrics"))
 }
 

@@ -20,11 +20,11 @@ const LONG_NS: u64 = 250_000_000;
 const MIN_MTU: u32 = 1280;
 
 /// Whether it applies, its code, its text and its advice.
-type Row = (bool, &'static str, String, &'static str);
+type WarningRow = (bool, &'static str, String, &'static str);
 
 /// Warnings about a run's figures.
 pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = resized(spec, [sender, receiver]).into_iter().collect();
+    let mut warnings: Vec<Warning> = warn_of_resized_buffers(spec, [sender, receiver]).into_iter().collect();
     // Where nothing arrived, nothing moved.
     let arrived = receiver.received.measured > 0;
     warnings.extend(standstill(spec, sender, receiver).filter(|_| arrived));
@@ -38,7 +38,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
     warnings
 }
 
-fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> [Row; 5] {
+fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> [WarningRow; 5] {
     let sent = &sender.sent;
     let echoes = spec.probe.probe.echoes();
     let received = if echoes { &sender.received } else { &receiver.received };
@@ -84,12 +84,12 @@ fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> 
     ]
 }
 
-fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [Row; 6] {
+fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [WarningRow; 6] {
     let tcp = spec.transport == Transport::Tcp;
     let segments = spec.size_of == SizeOf::Payload;
     let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
     let counts_packets = receiver.counters.get("interface.rx_packets") > 0;
-    let below = unfilled(spec, path, sender);
+    let below = find_unfilled_rate(spec, path, sender);
     let slots = sender.slices.len();
     let least = ArmSchedule::MIN_SLICES;
     let left_out = sender.slices.iter().filter(|slice| slice.messages == 0).count();
@@ -155,7 +155,7 @@ fn is_coarse(sender: &HostReport) -> bool {
 }
 
 /// The rate of a link that a flood of datagrams, which alone fills one, did not fill.
-fn unfilled(spec: &TrialSpec, path: &Path, sender: &HostReport) -> Option<Rate> {
+fn find_unfilled_rate(spec: &TrialSpec, path: &Path, sender: &HostReport) -> Option<Rate> {
     let is_flood = spec.probe.pacing == Pacing::Flood && spec.probe.probe == Probe::Stream;
     let rate = path.rate.filter(|_| spec.transport == Transport::Udp && is_flood)?;
     let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
@@ -177,7 +177,7 @@ fn of_found_path(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &
         text: format!("the {end}'s address is translated on the way: {} -> {}", from.ip(), to.ip()),
         advice: "figures include the translator; measure from a host behind it to leave it out".to_owned(),
     });
-    translated.chain(nothing_arrived(spec, path, sender, receiver)).collect()
+    translated.chain(warn_of_no_arrival(spec, path, sender, receiver)).collect()
 }
 
 /// The ends whose address the other one sees differently, each with the address before and behind the translator.
@@ -189,7 +189,7 @@ fn translations(sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str
 }
 
 /// Where all datagrams were lost: what may have dropped them.
-fn nothing_arrived(
+fn warn_of_no_arrival(
     spec: &TrialSpec,
     path: &Path,
     sender: &HostReport,
@@ -237,7 +237,7 @@ fn warn_of_no_answer(spec: &TrialSpec, sender: &HostReport, receiver: &HostRepor
 
 /// Buffers that differ from the requested size. Linux doubles the requested size for its own bookkeeping, limited to
 /// the machine's maximum (which root may exceed) and to a minimum of a packet or two.
-fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
+fn warn_of_resized_buffers(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
     let mut found = Vec::new();
     for side in host_reports {
         let asked = &spec.tuning;

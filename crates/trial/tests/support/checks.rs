@@ -1,6 +1,6 @@
 //! Requirements on an agent, on any system.
 
-use super::{End, client, spec};
+use super::{CoordinatorEnd, client, spec};
 use stacklab_model::{Family, HostFacts, HostReport, Pacing, Probe, Transport, TrialSpec};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::protocol::{Answer, Numbered, Request, SendArm, VERSIONS};
@@ -34,7 +34,7 @@ pub(crate) fn facts(agent: &mut AgentClient) -> HostFacts {
 }
 
 /// One agent runs two sends and two receives at once, and still answers other requests.
-pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
+pub(crate) fn does_several_things_at_once(open: impl Fn() -> CoordinatorEnd) {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             let (mut agent, _hang_up) = client("both", open());
@@ -73,7 +73,7 @@ pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
 }
 
 /// A duplicate request is done once. A failure or an unknown request is answered with its own id.
-pub(crate) fn does_once_what_is_asked_twice(end: End) {
+pub(crate) fn does_once_what_is_asked_twice(end: CoordinatorEnd) {
     let mut stream = LineStream { requests: end.requests, answers: BufReader::new(end.answers).lines() };
     let spec = Box::new(spec(Family::Ipv6, Transport::Udp, Probe::Stream, Pacing::Schedule(500.0), 200));
     stream.ask(9, &Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 });
@@ -130,7 +130,7 @@ impl LineStream {
 }
 
 /// When an agent is gone, every request in progress reports that.
-pub(crate) fn is_known_as_gone(end: End) {
+pub(crate) fn is_known_as_gone(end: CoordinatorEnd) {
     let (mut agent, hang_up) = client("away", end);
     let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 20);
     let (listen, _) = listen(&mut agent, &spec);

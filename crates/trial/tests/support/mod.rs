@@ -16,7 +16,7 @@ use std::thread;
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The coordinator's end of an agent's byte stream.
-pub(crate) struct End {
+pub(crate) struct CoordinatorEnd {
     /// The agent's answers.
     pub answers: Box<dyn Read + Send>,
     /// Requests to the agent.
@@ -26,13 +26,13 @@ pub(crate) struct End {
 }
 
 /// An agent on a thread of the test.
-pub(crate) fn thread_agent() -> End {
+pub(crate) fn thread_agent() -> CoordinatorEnd {
     let (near, far) = UnixStream::pair().unwrap();
     let output = far.try_clone().unwrap();
     thread::spawn(move || serve(BufReader::new(far), output, Permission::default(), |_| {}));
     let answers = near.try_clone().unwrap();
     let requests = near.try_clone().unwrap();
-    End {
+    CoordinatorEnd {
         answers: Box::new(answers),
         requests: Box::new(requests),
         hang_up: Box::new(move || near.shutdown(Shutdown::Both).unwrap()),
@@ -40,7 +40,7 @@ pub(crate) fn thread_agent() -> End {
 }
 
 /// A client that has said hello to the agent, and a function that ends that agent.
-pub(crate) fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
+pub(crate) fn client(host: &str, end: CoordinatorEnd) -> (AgentClient, Box<dyn FnOnce()>) {
     let mut client = AgentClient::new(host, end.answers, end.requests, &NEVER_INTERRUPTED);
     client.hello().unwrap();
     (client, end.hang_up)

@@ -36,7 +36,7 @@ fn random(seed: u64, contender: usize) -> SplitMix64 {
 struct Beginning {
     contender: usize,
     frames: Vec<Waiting>,
-    exchange: wifi::Exchange,
+    exchange: wifi::FrameExchange,
     receiver: Receiver,
 }
 
@@ -85,7 +85,7 @@ impl Medium {
         }
         let of_node = frame.transmitter.0 * AccessCategory::ALL.len();
         let contender = &mut self.contenders[of_node + frame.category as usize];
-        if contender.occupied(now_ns) >= self.settings.queue_frames {
+        if contender.count_frames(now_ns) >= self.settings.queue_frames {
             self.nodes[frame.transmitter.0].queue_drops += 1;
             return Err(QueueFull);
         }
@@ -120,8 +120,8 @@ impl Medium {
 
     /// The use of the channel in windows, each from and until a time, since it began or was seeded last. Events until
     /// their ends have been polled.
-    pub(crate) fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
-        self.log.used(windows, self.waits_since_ns())
+    pub(crate) fn find_use(&self, windows: &[[u64; 2]]) -> ChannelUse {
+        self.log.find_use(windows, self.waits_since_ns())
     }
 
     fn waits_since_ns(&self) -> Option<u64> {
@@ -232,7 +232,7 @@ impl Medium {
                 Reception::GivenUp => node.given_up += 1,
                 Reception::Retried => {
                     node.retries += 1;
-                    again.push(waiting.sent());
+                    again.push(waiting.add_attempt());
                 }
             }
             sent.push(SentFrame { id: waiting.frame.id, bytes: waiting.frame.bytes, attempt, outcome });

@@ -44,7 +44,7 @@ impl Contender {
         self.random = random;
     }
 
-    pub(crate) fn occupied(&self, now_ns: u64) -> usize {
+    pub(crate) fn count_frames(&self, now_ns: u64) -> usize {
         let (frames, until_ns) = self.in_flight;
         self.queue.len() + if now_ns < until_ns { frames } else { 0 }
     }

@@ -6,7 +6,7 @@ use stacklab_model::wifi::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 const MAX_ROWS: usize = 16_384;
 
 #[derive(Debug, Clone)]
-struct Row {
+struct ExchangeRow {
     begin_ns: u64,
     end_ns: u64,
     /// For how long a frame had waited when it began.
@@ -20,7 +20,7 @@ struct Row {
 pub(crate) struct AirtimeLog {
     /// When the channel became idle for the first time.
     since_ns: u64,
-    rows: Vec<Row>,
+    rows: Vec<ExchangeRow>,
     /// Exchanges in a row, and in the last one.
     each: usize,
     last: usize,
@@ -46,7 +46,7 @@ impl AirtimeLog {
         self.nodes.resize(nodes.len(), NodeAirtime::default());
         let moved = nodes.iter().zip(&self.nodes).map(|(now, before)| *now - *before).collect();
         self.nodes.copy_from_slice(nodes);
-        let row = Row { begin_ns, end_ns, contention_ns, airtime, nodes: moved };
+        let row = ExchangeRow { begin_ns, end_ns, contention_ns, airtime, nodes: moved };
         match self.rows.last_mut() {
             Some(last) if self.last < self.each => {
                 last.join(row);
@@ -63,7 +63,7 @@ impl AirtimeLog {
     }
 
     fn halve(&mut self) {
-        let mut joined: Vec<Row> = Vec::with_capacity(MAX_ROWS);
+        let mut joined: Vec<ExchangeRow> = Vec::with_capacity(MAX_ROWS);
         for (number, row) in self.rows.drain(..).enumerate() {
             match joined.last_mut() {
                 Some(last) if number % 2 == 1 => last.join(row),
@@ -75,7 +75,7 @@ impl AirtimeLog {
     }
 
     /// The use of the channel in windows. A frame waits since then, if one does.
-    pub(crate) fn used(&self, windows: &[[u64; 2]], waits_since_ns: Option<u64>) -> ChannelUse {
+    pub(crate) fn find_use(&self, windows: &[[u64; 2]], waits_since_ns: Option<u64>) -> ChannelUse {
         let nodes = vec![NodeAirtime::default(); self.nodes.len()];
         let mut used = ChannelUse { airtime: Airtime::default(), nodes, intervals: Vec::new() };
         for [from_ns, to_ns] in windows {
@@ -88,7 +88,8 @@ impl AirtimeLog {
         let begun = self.rows.partition_point(|row| row.begin_ns < from_ns);
         let before = begun.checked_sub(1).map_or(from_ns, |last| self.rows[last].end_ns);
         let mut at_ns = from_ns.max(before);
-        let of_window: Vec<&Row> = self.rows[begun..].iter().take_while(|row| row.begin_ns < to_ns).collect();
+        let of_window: Vec<&ExchangeRow> =
+            self.rows[begun..].iter().take_while(|row| row.begin_ns < to_ns).collect();
         if used.intervals.is_empty() {
             let first = of_window.iter().take(ChannelUse::MAX_INTERVALS);
             used.intervals = first.map(|row| row.interval(from_ns)).collect();
@@ -107,8 +108,8 @@ impl AirtimeLog {
     }
 }
 
-impl Row {
-    fn join(&mut self, next: Row) {
+impl ExchangeRow {
+    fn join(&mut self, next: ExchangeRow) {
         self.airtime += gap([self.end_ns, next.begin_ns], next.begin_ns - next.contention_ns);
         self.airtime += next.airtime;
         self.end_ns = next.end_ns;
@@ -159,18 +160,18 @@ mod tests {
     fn an_exchange_is_in_the_window_in_which_it_begins() {
         let log = log(10);
         // From within the first to within the third: the second and the third in full, and the gaps before them.
-        let used = log.used(&[[7000, 27_000]], None);
+        let used = log.find_use(&[[7000, 27_000]], None);
         let expected = Airtime { data_ns: 10_000, idle_ns: 6000, contention_ns: 4000, ..Airtime::default() };
         assert_eq!((used.airtime, used.nodes[0].transmissions), (expected, 2));
         let begins: Vec<_> = used.intervals.iter().map(|interval| interval.begin_ns).collect();
         assert_eq!(begins, [9000, 19_000]);
         assert_eq!(used.intervals[0].nodes_ns, [5000]);
         // Within one exchange there is no time that is not its own.
-        assert_eq!(log.used(&[[7000, 9000]], None).airtime.elapsed_ns(), 0);
+        assert_eq!(log.find_use(&[[7000, 9000]], None).airtime.elapsed_ns(), 0);
         // A window may end while a frame waits, and behind the last exchange.
-        let waits = log.used(&[[11_000, 15_000]], None).airtime;
+        let waits = log.find_use(&[[11_000, 15_000]], None).airtime;
         assert_eq!((waits.idle_ns, waits.contention_ns), (3000, 1000));
-        let behind = log.used(&[[101_000, 110_000]], Some(107_000)).airtime;
+        let behind = log.find_use(&[[101_000, 110_000]], Some(107_000)).airtime;
         assert_eq!((behind.idle_ns, behind.contention_ns, behind.busy_ns()), (6000, 3000, 0));
     }
 
@@ -179,9 +180,9 @@ mod tests {
         let log = log(1000);
         let edges: Vec<u64> = (0..=100).map(|number| 1000 + number * number * 1000).collect();
         let windows: Vec<[u64; 2]> = edges.windows(2).map(|pair| [pair[0], pair[1]]).collect();
-        let all = log.used(&windows, None);
+        let all = log.find_use(&windows, None);
         assert_eq!(all.airtime.elapsed_ns(), 10_001_000 - 1000);
-        assert_eq!(all.airtime, log.used(&[[0, 10_001_000]], None).airtime);
+        assert_eq!(all.airtime, log.find_use(&[[0, 10_001_000]], None).airtime);
         assert_eq!((all.nodes[0].transmissions, all.intervals.len()), (1000, 1));
     }
 
@@ -191,7 +192,7 @@ mod tests {
         let log = log(count);
         assert!(log.rows.len() <= MAX_ROWS && log.rows.len() > MAX_ROWS / 2, "{}", log.rows.len());
         let end_ns = 1000 + count * 10_000;
-        let used = log.used(&[[0, end_ns]], None);
+        let used = log.find_use(&[[0, end_ns]], None);
         assert_eq!(used.airtime.elapsed_ns(), end_ns - 1000);
         assert_eq!((used.airtime.data_ns, used.airtime.contention_ns), (count * 5000, count * 2000));
         assert_eq!(used.nodes[0].transmissions, count);

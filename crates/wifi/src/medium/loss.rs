@@ -21,7 +21,7 @@ pub(crate) fn frame_error(
             (bits, (numerator, denominator))
         }
     };
-    let bit_error = coded(uncoded(bits, 10f64.powf(snr_db / 10.0)), code_rate);
+    let bit_error = find_decoded_error_rate(find_raw_error_rate(bits, 10f64.powf(snr_db / 10.0)), code_rate);
     1.0 - (1.0 - bit_error).powf(8.0 * f64::from(bytes))
 }
 
@@ -42,7 +42,7 @@ fn legacy(rate: LegacyRate) -> (u64, (u64, u64)) {
 }
 
 /// The bit error rate of BPSK (1 bit), QPSK (2), 16-QAM (4) and 64-QAM (6) without a code.
-fn uncoded(bits: u64, snr: f64) -> f64 {
+fn find_raw_error_rate(bits: u64, snr: f64) -> f64 {
     if bits == 1 {
         return 0.5 * erfc(snr.sqrt());
     }
@@ -52,7 +52,7 @@ fn uncoded(bits: u64, snr: f64) -> f64 {
 
 /// The bit error rate behind the decoder: the first terms of the code's weight spectrum (D. Haccoun and G. Begin,
 /// High-rate punctured convolutional codes, IEEE Trans. Commun. 37(11), 1989).
-fn coded(bit_error: f64, code_rate: (u64, u64)) -> f64 {
+fn find_decoded_error_rate(bit_error: f64, code_rate: (u64, u64)) -> f64 {
     // Free distance, step of the distance, and the weights of information bits.
     let (distance, step, weights): (i32, i32, &[f64]) = match code_rate {
         (1, 2) => (10, 2, &[36.0, 211.0, 1404.0, 11_633.0]),

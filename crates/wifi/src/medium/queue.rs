@@ -1,7 +1,7 @@
 //! The queue of one node and access category.
 
 use crate::medium::{Frame, FrameKind, Receiver};
-use stacklab_model::wifi::{Aggregate, Exchange, Radio};
+use stacklab_model::wifi::{Aggregate, FrameExchange, Radio};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Frames that a compressed BlockAck can acknowledge, from the first that is missing.
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// The same frame, sent once more.
-    pub(crate) fn sent(self) -> Self {
+    pub(crate) fn add_attempt(self) -> Self {
         Waiting { attempts: self.attempts + 1, ..self }
     }
 
@@ -54,11 +54,11 @@ impl Queue {
     }
 
     /// Takes the frames of the next PPDU: the first, and those that can be joined with it. None if it is empty.
-    pub(crate) fn take(&mut self, radio: &Radio) -> Option<(Vec<Waiting>, Exchange)> {
+    pub(crate) fn take(&mut self, radio: &Radio) -> Option<(Vec<Waiting>, FrameExchange)> {
         let first = *self.frames.front()?;
         let mut aggregate = Aggregate::new(radio);
         let taken = match (first.frame.receiver, first.frame.kind) {
-            (Receiver::Node(_), FrameKind::Aggregated { .. }) => self.take_joined(first, &mut aggregate),
+            (Receiver::Node(_), FrameKind::Aggregated { .. }) => self.take_same_flow(first, &mut aggregate),
             _ => {
                 aggregate.push(first.frame.bytes);
                 self.frames.drain(..1).collect()
@@ -73,7 +73,7 @@ impl Queue {
         Some((taken, exchange))
     }
 
-    fn take_joined(&mut self, first: Waiting, aggregate: &mut Aggregate<'_>) -> Vec<Waiting> {
+    fn take_same_flow(&mut self, first: Waiting, aggregate: &mut Aggregate<'_>) -> Vec<Waiting> {
         let mut taken = Vec::new();
         let mut left = VecDeque::with_capacity(self.frames.len());
         let mut full = false;
@@ -123,7 +123,7 @@ mod tests {
         queue
     }
 
-    fn taken(queue: &mut Queue) -> Vec<u64> {
+    fn take_ids(queue: &mut Queue) -> Vec<u64> {
         let radio = Radio::new(RadioSettings::default()).unwrap();
         let (frames, _) = queue.take(&radio).unwrap();
         frames.iter().map(|waiting| waiting.frame.id.0).collect()
@@ -142,10 +142,10 @@ mod tests {
             (Receiver::Group, AGGREGATED),
             (TO_2, AGGREGATED),
         ]);
-        assert_eq!(taken(&mut queue), [0, 3]);
-        assert_eq!(taken(&mut queue), [1, 7]);
+        assert_eq!(take_ids(&mut queue), [0, 3]);
+        assert_eq!(take_ids(&mut queue), [1, 7]);
         for alone in [2, 4, 5, 6] {
-            assert_eq!(taken(&mut queue), [alone]);
+            assert_eq!(take_ids(&mut queue), [alone]);
         }
         assert!(queue.is_empty());
     }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(frames.len(), 43);
         // The first is lost, the other 42 are not: 21 more are in the window of 64.
         queue.put_back(frames[..1].to_vec());
-        let next = taken(&mut queue);
+        let next = take_ids(&mut queue);
         assert_eq!((next.len(), next[0], next[1], next[21]), (22, 0, 43, 63));
         assert_eq!(queue.len(), 120 - 64);
     }

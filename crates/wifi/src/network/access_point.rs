@@ -1,6 +1,6 @@
 //! The access point: hostapd.
 
-use crate::{Control, Daemon, SSID, WifiSpec};
+use crate::{ControlSocket, Daemon, SSID, WifiSpec};
 use stacklab_model::wifi::{Attachment, Guard, LegacyRate, Width};
 use stacklab_testbed::{Attempt, BRIDGE, Fault, INTERFACE};
 use std::io;
@@ -13,7 +13,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn start(pid: u32, spec: &WifiSpec, folder: &Path) -> Result<Daemon, Fault> {
     let mut daemon = Daemon::start("hostapd", pid, folder, &config(spec, folder), [])?;
-    let mut control = Control::open(folder, INTERFACE, || daemon.check())?;
+    let mut control = ControlSocket::open(folder, INTERFACE, || daemon.check())?;
     let start = Instant::now();
     loop {
         daemon.check().attempt("keep the access point running")?;

@@ -33,10 +33,11 @@ pub(super) fn check(
     };
     medium.keep();
     let arrived = carry(ends, family)?;
-    let frames = medium.kept();
+    let frames = medium.take_kept_frames();
     if !arrived {
-        let ended =
-            medium.ended().map_or_else(String::new, |reason| format!("; the medium has ended: {reason}"));
+        let ended = medium
+            .find_end_reason()
+            .map_or_else(String::new, |reason| format!("; the medium has ended: {reason}"));
         let reason = format!(
             "nothing arrived within {} s; the medium counted {:?}{ended}",
             TIMEOUT.as_secs(),
@@ -46,7 +47,7 @@ pub(super) fn check(
     }
     let packet = family.header_bytes() as usize + UDP_HEADER + PAYLOAD;
     let [sender, receiver] = [Role::Sender, Role::Receiver].map(hardware_address);
-    let planned = planned(spec, packet);
+    let planned = plan_frame(spec, packet);
     let to_receiver = match spec.settings.receiver {
         Attachment::Station => {
             let hop = Hop { from: BSSID, to: receiver, name: "from the access point" };
@@ -88,7 +89,7 @@ fn describe(frame: CarriedFrame) -> String {
     format!("{} bytes, {not}encrypted", frame.bytes)
 }
 
-fn planned(spec: &WifiSpec, packet: usize) -> CarriedFrame {
+fn plan_frame(spec: &WifiSpec, packet: usize) -> CarriedFrame {
     let overhead = spec.access_point.overhead();
     CarriedFrame { bytes: QOS_HEADER + LLC_HEADER + packet + overhead, protected: overhead > 0 }
 }
@@ -136,7 +137,7 @@ mod tests {
         let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap();
         let wpa2 = WifiSpec::with_security(Security::Wpa2(passphrase));
         // 1408 bytes in UDP over IPv4, as captured on the air without the frame check sequence.
-        assert_eq!(planned(&open, 1436), CarriedFrame { bytes: 1470, protected: false });
-        assert_eq!(planned(&wpa2, 1436), CarriedFrame { bytes: 1486, protected: true });
+        assert_eq!(plan_frame(&open, 1436), CarriedFrame { bytes: 1470, protected: false });
+        assert_eq!(plan_frame(&wpa2, 1436), CarriedFrame { bytes: 1486, protected: true });
     }
 }

@@ -1,7 +1,7 @@
 //! A daemon of the Wi-Fi network in a host's namespace, and the control sockets of hostapd and wpa_supplicant: text
 //! requests and answers in datagrams, and events that begin with `<`.
 
-use stacklab_testbed::{Attempt, Fault, Process, bundled, last_words, spawn_in_namespace};
+use stacklab_testbed::{Attempt, Fault, Process, bundled_command, last_words, spawn_in_namespace};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ impl Daemon {
         fs::write(&file, config).attempt(format!("write {}", file.display()))?;
         let output = File::create(&log).attempt(format!("write {}", log.display()))?;
         let errors = output.try_clone().attempt(format!("write {}", log.display()))?;
-        let mut command = bundled(FOLDER, name).attempt(format!("find {name}"))?;
+        let mut command = bundled_command(FOLDER, name).attempt(format!("find {name}"))?;
         command.args(args.into_iter().map(OsStr::new)).arg(&file);
         command.env_clear().stdin(Stdio::null()).stdout(output).stderr(errors);
         let process = spawn_in_namespace(pid, &mut command, &[])?;
@@ -62,14 +62,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlSocket {
     socket: UnixDatagram,
     own: PathBuf,
     /// Events that came before an awaited answer.
     events: Vec<String>,
 }
 
-impl Control {
+impl ControlSocket {
     /// Connects to a daemon's socket in a folder, once it is there. `still_runs` is asked while it is not.
     pub(crate) fn open(
         folder: &Path,
@@ -89,7 +89,7 @@ impl Control {
         }
         let socket = UnixDatagram::bind(&own).attempt(format!("create {}", own.display()))?;
         socket.connect(&path).attempt(attempted())?;
-        Ok(Control { socket, own, events: Vec::new() })
+        Ok(ControlSocket { socket, own, events: Vec::new() })
     }
 
     pub(crate) fn ask(&mut self, request: &str) -> Result<String, Fault> {
@@ -142,7 +142,7 @@ impl Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.own);
     }
@@ -180,7 +180,7 @@ mod tests {
             daemon.send_to(b"<3>CTRL-EVENT-SCAN-STARTED ", &client).unwrap();
             daemon.send_to(b"wpa_state=COMPLETED\nssid=a=b\nnoise\n", &client).unwrap();
         });
-        let mut control = Control::open(folder.path(), "st0", || Ok(())).unwrap();
+        let mut control = ControlSocket::open(folder.path(), "st0", || Ok(())).unwrap();
         let status = control.status().unwrap();
         assert_eq!(status.get("wpa_state").map(String::as_str), Some("COMPLETED"));
         assert_eq!(status.get("ssid").map(String::as_str), Some("a=b"));
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_daemon_that_has_ended_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let control = Control::open(folder.path(), "st0", || Err(io::Error::other("it has ended")));
+        let control = ControlSocket::open(folder.path(), "st0", || Err(io::Error::other("it has ended")));
         let error = control.unwrap_err();
         assert!(error.to_string().contains("it has ended"), "{error}");
     }

@@ -39,7 +39,7 @@ impl WifiSpec {
     }
 
     /// The same network, of which a capture is written.
-    pub fn captured(self) -> Self {
+    pub fn with_capture(self) -> Self {
         WifiSpec { captured: true, ..self }
     }
 }

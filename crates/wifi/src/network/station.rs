@@ -1,7 +1,7 @@
 //! A station: wpa_supplicant.
 
 use crate::radios::netlink::{channel, let_sleep, sleeps};
-use crate::{Association, Control, Daemon, SSID, Security, WifiSpec};
+use crate::{Association, ControlSocket, Daemon, SSID, Security, WifiSpec};
 use stacklab_model::printable_text;
 use stacklab_testbed::kernel::netlink::{index, raise};
 use stacklab_testbed::{Attempt, Fault, INTERFACE};
@@ -17,7 +17,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Station {
     daemon: Daemon,
-    control: Control,
+    control: ControlSocket,
     security: Security,
 }
 
@@ -31,7 +31,7 @@ impl Station {
         let config = config(spec, security, folder);
         let mut daemon =
             Daemon::start("wpa_supplicant", pid, folder, &config, ["-i", INTERFACE, "-D", "nl80211", "-c"])?;
-        let mut control = Control::open(folder, INTERFACE, || daemon.check())?;
+        let mut control = ControlSocket::open(folder, INTERFACE, || daemon.check())?;
         control.attach()?;
         Ok(Station { daemon, control, security: security.clone() })
     }
@@ -109,7 +109,7 @@ pub(crate) fn refusal(events: &[String]) -> Option<String> {
                 "the passphrase is wrong: the access point does not accept the key made from it (SAE)".to_owned(),
             ),
             "CTRL-EVENT-ASSOC-REJECT" | "CTRL-EVENT-AUTH-REJECT" => {
-                Some(format!("the access point refuses it ({})", shown(rest.trim())))
+                Some(format!("the access point refuses it ({})", shorten_text(rest.trim())))
             }
             _ => None,
         }
@@ -118,7 +118,7 @@ pub(crate) fn refusal(events: &[String]) -> Option<String> {
 
 const SHOWN: usize = 100;
 
-fn shown(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     printable_text(text).chars().take(SHOWN).collect()
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn unfound(found: &str, security: &Security) -> Option<String> {
         Security::Wpa2(_) => flags.contains("WPA2-PSK"),
         Security::Wpa3(_) => flags.contains("-SAE"),
     };
-    let has = if protected { shown(flags) } else { "open".to_owned() };
+    let has = if protected { shorten_text(flags) } else { "open".to_owned() };
     (!is_right).then(|| format!("the station expects {security}, and the network is {has}"))
 }
 

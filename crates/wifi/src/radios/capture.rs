@@ -42,7 +42,7 @@ const LAST: u16 = 1 << 3;
 /// The flag of a frame that is sent again, in its second byte.
 const RETRY: u8 = 1 << 3;
 
-pub(super) struct Capture<W> {
+pub(super) struct CaptureWriter<W> {
     out: W,
     radio: Radio,
     frequency: u16,
@@ -50,13 +50,13 @@ pub(super) struct Capture<W> {
     start_ns: u64,
 }
 
-impl<W: Write> Capture<W> {
+impl<W: Write> CaptureWriter<W> {
     pub(super) fn begin(mut out: W, radio: Radio, frequency: u32, start_ns: u64) -> io::Result<Self> {
         let section = [BYTE_ORDER.to_ne_bytes(), [1, 0, 0, 0], [0xff; 4], [0xff; 4]].concat();
         block(&mut out, SECTION, &section)?;
         let link = [&RADIOTAP.to_ne_bytes()[..], &[0; 4], &TIME_RESOLUTION, &END_OF_OPTIONS].concat();
         block(&mut out, INTERFACE, &link)?;
-        Ok(Capture { out, radio, frequency: frequency as u16, start_ns })
+        Ok(CaptureWriter { out, radio, frequency: frequency as u16, start_ns })
     }
 
     pub(super) fn write(&mut self, exchange: &Exchange, frames: &HashMap<FrameId, Frame>) -> io::Result<()> {
@@ -154,7 +154,7 @@ fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::medium::{NodeId, Receiver, Transmission};
-    use crate::radios::netlink::{MAX_RATES, Rate};
+    use crate::radios::netlink::{MAX_RATES, TxRate};
     use stacklab_model::wifi::{Ppdu, WifiSettings};
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
             bytes: [&[control, 0, 0, 0, 2, 0, 0, 0, 0, 3][..], &[0; 17]].concat(),
             wants_ack: true,
             frequency: 2412,
-            rates: [Rate::NONE; MAX_RATES],
+            rates: [TxRate::NONE; MAX_RATES],
             cookie,
         }
     }
@@ -192,7 +192,7 @@ mod tests {
         let transmissions = vec![send(vec![first, second]), send(vec![other])];
         let exchange = Exchange { number: 7, begin_ns: 5_000_000, end_ns: 5_100_000, transmissions };
         let radio = WifiSettings::default().radio().unwrap();
-        let mut capture = Capture::begin(Vec::new(), radio, 2412, 1 << 60).unwrap();
+        let mut capture = CaptureWriter::begin(Vec::new(), radio, 2412, 1 << 60).unwrap();
         capture.write(&exchange, &frames).unwrap();
         let mut kinds = Vec::new();
         let mut packets = Vec::new();

@@ -1,10 +1,10 @@
 //! Runs the medium: creates radios, takes the frames that they send, and tells the kernel what becomes of each.
 
 use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
-use crate::radios::capture::Capture;
+use crate::radios::capture::CaptureWriter;
 use crate::radios::header::{Sessions, category};
 use crate::radios::netlink::{
-    Address, FAMILY, FRAME, Frame, MAX_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
+    Address, FAMILY, FRAME, Frame, MAX_RATES, NEW_RADIO, REGISTER, TX_INFO_FRAME, TxRate, delivery,
     is_deliverable, radio, status,
 };
 use crate::{FrameCounts, Lateness, MediumReport};
@@ -125,13 +125,13 @@ impl Drop for Carrier {
     }
 }
 
-type FileCapture = Capture<BufWriter<File>>;
+type FileCapture = CaptureWriter<BufWriter<File>>;
 
 fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture> {
     let radio = settings.radio().map_err(io::Error::other)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let start_ns = u64::try_from(now.as_nanos()).unwrap_or_default();
-    Capture::begin(BufWriter::new(File::create(path)?), radio, settings.frequency(), start_ns)
+    CaptureWriter::begin(BufWriter::new(File::create(path)?), radio, settings.frequency(), start_ns)
 }
 
 fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, String> {
@@ -165,12 +165,12 @@ impl Watch {
     }
 
     /// The use of the channel in windows, nanoseconds of the monotonic clock.
-    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+    pub fn find_use(&self, windows: &[[u64; 2]]) -> ChannelUse {
         let mut of_medium = Vec::new();
         for ends in windows {
             of_medium.push(ends.map(|ns| ns.saturating_sub(self.start_ns)));
         }
-        self.lock().medium.used(&of_medium)
+        self.lock().medium.find_use(&of_medium)
     }
 
     pub(crate) fn reseed(&self, seed: u64) {
@@ -182,11 +182,11 @@ impl Watch {
     }
 
     /// The frames that radios have sent since [`Watch::keep`], some hundred at most.
-    pub(crate) fn kept(&self) -> Vec<Frame> {
+    pub(crate) fn take_kept_frames(&self) -> Vec<Frame> {
         self.lock().kept.take().unwrap_or_default()
     }
 
-    pub(crate) fn ended(&self) -> Option<String> {
+    pub(crate) fn find_end_reason(&self) -> Option<String> {
         self.lock().ended.clone()
     }
 
@@ -295,7 +295,7 @@ impl Carry {
             }
             _ => {
                 shared.frames.dropped += 1;
-                self.sessions.note_dropped(&frame);
+                self.sessions.note_dropped_frame(&frame);
                 self.write_status(&frame, false, 0);
             }
         }
@@ -335,8 +335,8 @@ impl Carry {
     }
 
     fn write_status(&mut self, frame: &Frame, acknowledged: bool, attempts: u8) {
-        let mut rates = [Rate::NONE; MAX_RATES];
-        rates[0] = Rate { tries: attempts, ..frame.rates[0] };
+        let mut rates = [TxRate::NONE; MAX_RATES];
+        rates[0] = TxRate { tries: attempts, ..frame.rates[0] };
         let request = request(self.socket.family, TX_INFO_FRAME);
         write(&mut self.out, request, &status(frame, acknowledged, &rates));
     }

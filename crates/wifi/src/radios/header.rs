@@ -119,7 +119,7 @@ impl Sessions {
         control.copy_from_slice(&numbered.wrapping_sub(dropped << 4).to_le_bytes());
     }
 
-    pub(super) fn note_dropped(&mut self, frame: &Frame) {
+    pub(super) fn note_dropped_frame(&mut self, frame: &Frame) {
         let session = tid(frame).map(|tid| (frame.transmitter, frame.receiver(), tid));
         if let Some(dropped) = session.and_then(|session| self.open.get_mut(&session)) {
             *dropped = dropped.wrapping_add(1);
@@ -182,7 +182,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radios::netlink::{MAX_RATES, Rate};
+    use crate::radios::netlink::{MAX_RATES, TxRate};
 
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
@@ -193,7 +193,7 @@ mod tests {
             bytes: [&control[..], &[0, 0], &to, &from, &ACCESS_POINT, &[0; 2], rest].concat(),
             wants_ack: true,
             frequency: 2412,
-            rates: [Rate::NONE; MAX_RATES],
+            rates: [TxRate::NONE; MAX_RATES],
             cookie: 1,
         }
     }
@@ -292,11 +292,11 @@ mod tests {
     fn dropped_frame_leaves_no_gap_in_a_session() {
         let mut sessions = Sessions::default();
         // Outside of a session nobody waits for a number.
-        sessions.note_dropped(&number_data(STATION, 6));
+        sessions.note_dropped_frame(&number_data(STATION, 6));
         sessions.note(&action(&ACCEPTS));
         assert_eq!(renumber(&sessions, number_data(STATION, 7), SEQUENCE), 7);
-        sessions.note_dropped(&number_data(STATION, 8));
-        sessions.note_dropped(&number_data(STATION, 9));
+        sessions.note_dropped_frame(&number_data(STATION, 8));
+        sessions.note_dropped_frame(&number_data(STATION, 9));
         assert_eq!(renumber(&sessions, number_data(STATION, 10), SEQUENCE), 8);
         assert_eq!(renumber(&sessions, number_data(STATION, 1), SEQUENCE), 4095, "numbers have 12 bits");
         let other = number_data([2, 0, 0, 0, 0, 2], 10);
@@ -343,7 +343,7 @@ mod tests {
                 short.bytes[0] = control;
                 sessions.note(&short);
                 let _ = (sessions.kind(&short), category(&short));
-                sessions.note_dropped(&short);
+                sessions.note_dropped_frame(&short);
                 sessions.number(&mut short);
             }
         }

@@ -44,7 +44,7 @@ const MIN_FRAME_LENGTH: usize = 24;
 pub(crate) type Address = [u8; 6];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate {
+pub(crate) struct TxRate {
     /// Its place in the table of legacy rates, or its MCS, as the flags say. Below zero: there is none.
     pub index: i8,
     pub tries: u8,
@@ -52,8 +52,8 @@ pub(crate) struct Rate {
     pub flags: u16,
 }
 
-impl Rate {
-    pub(crate) const NONE: Rate = Rate { index: -1, tries: 0, flags: 0 };
+impl TxRate {
+    pub(crate) const NONE: TxRate = TxRate { index: -1, tries: 0, flags: 0 };
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) struct Frame {
     pub wants_ack: bool,
     /// The channel's centre frequency, MHz (the primary channel's).
     pub frequency: u32,
-    pub rates: [Rate; MAX_RATES],
+    pub rates: [TxRate; MAX_RATES],
     /// The number by which the kernel knows it.
     pub cookie: u64,
 }
@@ -108,11 +108,11 @@ fn read_number(message: &[u8], kind: u16) -> Option<u32> {
 }
 
 /// `struct hwsim_tx_rate` (index, tries) and `struct hwsim_tx_rate_flag` (index, flags), both packed.
-fn read_rates(tries: &[u8], flags: &[u8]) -> [Rate; MAX_RATES] {
+fn read_rates(tries: &[u8], flags: &[u8]) -> [TxRate; MAX_RATES] {
     std::array::from_fn(|place| {
-        let Some([index, tries]) = tries.get(2 * place..2 * place + 2) else { return Rate::NONE };
+        let Some([index, tries]) = tries.get(2 * place..2 * place + 2) else { return TxRate::NONE };
         let flags = u16_at(flags, 3 * place + 1).unwrap_or_default();
-        Rate { index: index.cast_signed(), tries: *tries, flags }
+        TxRate { index: index.cast_signed(), tries: *tries, flags }
     })
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn radio(name: &str, address: Address) -> Vec<u8> {
 }
 
 /// The index in the table of legacy rates for a reception: generic netlink carries no MCS.
-fn legacy_rate(rate: &Rate) -> u32 {
+fn legacy_rate(rate: &TxRate) -> u32 {
     const MCS: u16 = 1 << 3;
     if rate.flags & MCS == 0 { u32::try_from(rate.index).unwrap_or_default() } else { 0 }
 }
@@ -154,7 +154,7 @@ pub(crate) fn is_deliverable(frame: &Frame) -> bool {
 }
 
 /// The attributes of a TX_INFO_FRAME: what became of a frame. `rates` are those that were tried.
-pub(crate) fn status(frame: &Frame, acknowledged: bool, rates: &[Rate; MAX_RATES]) -> Vec<u8> {
+pub(crate) fn status(frame: &Frame, acknowledged: bool, rates: &[TxRate; MAX_RATES]) -> Vec<u8> {
     let flags = match (frame.wants_ack, acknowledged) {
         (false, _) => NO_ACK,
         (true, true) => ACKNOWLEDGED,
@@ -248,7 +248,7 @@ mod tests {
 
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
-    const MCS_15: Rate = Rate { index: 15, tries: 3, flags: 1 << 3 | 1 << 5 | 1 << 7 };
+    const MCS_15: TxRate = TxRate { index: 15, tries: 3, flags: 1 << 3 | 1 << 5 | 1 << 7 };
 
     /// As the kernel writes a frame of a station to its access point.
     fn from_the_kernel(bytes: &[u8], flags: u32) -> Vec<u8> {
@@ -278,7 +278,7 @@ mod tests {
             bytes: data_frame(),
             wants_ack: true,
             frequency: 2412,
-            rates: [MCS_15, Rate::NONE, Rate::NONE, Rate::NONE],
+            rates: [MCS_15, TxRate::NONE, TxRate::NONE, TxRate::NONE],
             cookie: 7,
         };
         assert_eq!(frame, expected);

@@ -10,7 +10,7 @@ const MAPPED: &str = "0000000000000000FFFF0000";
 
 /// A line of `/proc/net/tcp`.
 #[derive(Debug, PartialEq, Eq)]
-struct Connection {
+struct TcpConnection {
     ends: [String; 2],
     inode: u64,
 }
@@ -19,13 +19,13 @@ struct Connection {
 pub(super) fn find_peers(pids: impl Iterator<Item = u32>) -> BTreeSet<u32> {
     let own_sockets = list_sockets("self");
     let here = read_connections("self");
-    let own: Vec<&Connection> = here.iter().filter(|one| own_sockets.contains(&one.inode)).collect();
+    let own: Vec<&TcpConnection> = here.iter().filter(|one| own_sockets.contains(&one.inode)).collect();
     let mut peers = BTreeSet::new();
     if own.is_empty() {
         return peers;
     }
     // Each namespace has its own loopback: a connection with both ends here is not looked for elsewhere.
-    let outgoing: Vec<&Connection> =
+    let outgoing: Vec<&TcpConnection> =
         own.iter().copied().filter(|one| find_other_ends(&here, &[one]).is_empty()).collect();
     let own_namespace = read_namespace("self");
     let own_pid = std::process::id();
@@ -62,13 +62,13 @@ fn read_namespace(process: &str) -> Option<String> {
 }
 
 /// The connections in the network namespace of a process.
-fn read_connections(process: &str) -> Vec<Connection> {
+fn read_connections(process: &str) -> Vec<TcpConnection> {
     let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{process}/net/{name}")));
     tables.iter().flatten().flat_map(|table| table.lines().filter_map(read_connection)).collect()
 }
 
 /// The sockets among these connections that are the other ends of this process's own.
-fn find_other_ends(connections: &[Connection], own: &[&Connection]) -> BTreeSet<u64> {
+fn find_other_ends(connections: &[TcpConnection], own: &[&TcpConnection]) -> BTreeSet<u64> {
     let reversed: BTreeSet<[&str; 2]> =
         own.iter().map(|one| [one.ends[1].as_str(), one.ends[0].as_str()]).collect();
     let others = connections.iter().filter(|other| own.iter().all(|one| one.inode != other.inode));
@@ -93,9 +93,9 @@ fn read_end(field: &str) -> String {
 }
 
 /// A line such as `0: 0100007F:1452 0100007F:C8A2 01 .. inode ..`; `None` for the heading.
-fn read_connection(line: &str) -> Option<Connection> {
+fn read_connection(line: &str) -> Option<TcpConnection> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    Some(Connection {
+    Some(TcpConnection {
         ends: [read_end(fields.get(1)?), read_end(fields.get(2)?)],
         inode: fields.get(9)?.parse().ok()?,
     })

@@ -8,13 +8,13 @@ const MAX_LINE_LENGTH: usize = 2048;
 
 /// The total of all processors, ticks.
 #[derive(Default, Clone, Copy)]
-pub(super) struct Machine {
+pub(super) struct ProcessorTotals {
     pub(super) processors: usize,
     pub(super) busy: f64,
     pub(super) stolen: f64,
 }
 
-pub(super) struct Process {
+pub(super) struct ProcessTimes {
     pub(super) name: String,
     pub(super) parent: u32,
     pub(super) group: u32,
@@ -32,22 +32,22 @@ pub(super) fn read_line(path: &str) -> Option<String> {
 }
 
 /// `/proc/stat`.
-pub(super) fn read_machine(stat: &str) -> Machine {
+pub(super) fn read_machine(stat: &str) -> ProcessorTotals {
     let processors = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
     let total = stat.lines().next().unwrap_or_default();
     let ticks: Vec<f64> = total.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
     let of = |fields: &[usize]| fields.iter().filter_map(|field| ticks.get(*field)).sum();
     // user, nice, system, idle, iowait, irq, softirq, steal
-    Machine { processors, busy: of(&[0, 1, 2, 5, 6]), stolen: of(&[7]) }
+    ProcessorTotals { processors, busy: of(&[0, 1, 2, 5, 6]), stolen: of(&[7]) }
 }
 
 /// `/proc/PID/stat`.
-pub(super) fn read_process(stat: &str) -> Option<Process> {
+pub(super) fn read_process(stat: &str) -> Option<ProcessTimes> {
     // The name is in brackets, and may contain brackets and spaces itself.
     let (before, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_whitespace().collect();
     let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    Some(Process {
+    Some(ProcessTimes {
         name: before.split_once('(')?.1.to_owned(),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,

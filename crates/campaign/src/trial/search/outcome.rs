@@ -97,7 +97,7 @@ fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value
     }
     let seconds = outcome.slice_ns as f64 / 1e9;
     // A slice begins with a full bucket of a link's rate, which lets its burst pass at once.
-    let load = arm.bucket.map_or(load, |bucket| bucket.sustained(load * seconds, seconds));
+    let load = arm.bucket.map_or(load, |bucket| bucket.find_sustained_rate(load * seconds, seconds));
     Value::finite(load, "the search has no load")
 }
 

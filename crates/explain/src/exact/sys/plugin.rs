@@ -129,7 +129,7 @@ struct Chunk {
     counters: *mut u64,
 }
 
-struct State {
+struct PluginState {
     /// `None` once writing failed: the file then lacks its end.
     out: Option<BufWriter<File>>,
     adder: Adder,
@@ -140,17 +140,17 @@ struct State {
 }
 
 // SAFETY: chunks are never freed, and the emulator runs one thread.
-unsafe impl Send for State {}
+unsafe impl Send for PluginState {}
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: Mutex<Option<PluginState>> = Mutex::new(None);
 
-fn with_state(act: impl FnOnce(&mut State)) {
+fn with_state(act: impl FnOnce(&mut PluginState)) {
     if let Some(state) = STATE.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         act(state);
     }
 }
 
-impl State {
+impl PluginState {
     /// Makes QEMU count the executions of an instruction.
     ///
     /// # Safety
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let file = argument.to_str().ok().and_then(|text| text.strip_prefix("out=")).map(File::create);
     let (Some(Ok(file)), Some(adder)) = (file, Adder::find()) else { return 1 };
     let out = Some(BufWriter::new(file));
-    let state = State { out, adder, numbers: HashMap::new(), chunks: Vec::new(), phases: 0 };
+    let state = PluginState { out, adder, numbers: HashMap::new(), chunks: Vec::new(), phases: 0 };
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
     // SAFETY: the callbacks are functions of this library, which QEMU does not unload.
     unsafe {

@@ -228,7 +228,7 @@ impl Translation {
     }
 
     /// The same role for packets in the reverse direction.
-    pub fn reversed(self) -> Self {
+    pub fn reverse(self) -> Self {
         match self {
             Translation::Near => Translation::Far,
             Translation::Far => Translation::Near,

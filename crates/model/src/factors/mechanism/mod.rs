@@ -144,9 +144,9 @@ impl Mechanism {
     }
 
     /// The same mechanism for packets in the reverse direction: a translator does the opposite there.
-    pub fn reversed(self) -> Self {
+    pub fn reverse(self) -> Self {
         let Some(translation) = self.translation() else { return self };
-        let opposite = Self::ALL.iter().find(|other| other.translation() == Some(translation.reversed()));
+        let opposite = Self::ALL.iter().find(|other| other.translation() == Some(translation.reverse()));
         opposite.copied().unwrap_or(self)
     }
 
@@ -290,7 +290,7 @@ mod tests {
             (Mechanism::Xlat464, Mechanism::Xlat464),
             (Mechanism::Gre4, Mechanism::Gre4),
         ] {
-            assert_eq!((one.reversed(), other.reversed()), (other, one));
+            assert_eq!((one.reverse(), other.reverse()), (other, one));
         }
     }
 }

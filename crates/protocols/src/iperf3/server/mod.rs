@@ -6,7 +6,7 @@
 //! | one for each connection | reads the cookie: a new test, which it then serves, or a stream of one |
 //! | a listener of UDP for each family | gives greetings to the test that waits for them |
 
-use crate::iperf3::server::registry::{Arrived, Registry};
+use crate::iperf3::server::registry::{ArrivedStream, Registry};
 use crate::iperf3::server::session::serve;
 use crate::iperf3::{Cookie, GREETING_BYTES, PORT, Parameters, Refusal, State};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -89,7 +89,7 @@ fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static Atomi
         let _place = place;
         let Ok(cookie) = cookie(&stream) else { return };
         if let Some(test) = registry.waiting(&cookie) {
-            let _ = test.send(Arrived { stream, order });
+            let _ = test.send(ArrivedStream { stream, order });
             return;
         }
         match registry.begin(&client) {
@@ -194,7 +194,9 @@ impl Listeners {
                 let at = address.with_port(port);
                 vec![zone::socket_addr(address, port).map_err(|reason| ServerError { at, reason })?]
             }
-            None => Family::ALL.iter().map(|family| SocketAddr::new(family.unspecified(), port)).collect(),
+            None => {
+                Family::ALL.iter().map(|family| SocketAddr::new(family.unspecified_address(), port)).collect()
+            }
         };
         let mut all = Listeners { tcp: Vec::new(), udp: Vec::new(), bound: Vec::new() };
         for mut address in addresses.iter().copied() {

@@ -24,7 +24,7 @@ const MAX_STREAMS_OF_NETWORK: usize = 2 * MAX_STREAMS as usize;
 const END_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-pub(super) struct Arrived {
+pub(super) struct ArrivedStream {
     pub stream: TcpStream,
     /// Streams of a test come in this order.
     pub order: u64,
@@ -47,7 +47,7 @@ pub(super) struct Registry {
     pub served: AtomicU64,
     /// Connections so far: streams of a test come in the order in which they were accepted.
     pub order: AtomicU64,
-    waiting: Mutex<HashMap<Cookie, Sender<Arrived>>>,
+    waiting: Mutex<HashMap<Cookie, Sender<ArrivedStream>>>,
     /// A greeting over UDP names no test: of each client's address, one test at a time waits for some.
     greeting: Mutex<HashMap<IpAddr, Sender<Greeted>>>,
 }
@@ -143,12 +143,12 @@ impl Registry {
     }
 
     /// The test of a cookie, if it waits for streams.
-    pub(super) fn waiting(&self, cookie: &Cookie) -> Option<Sender<Arrived>> {
+    pub(super) fn waiting(&self, cookie: &Cookie) -> Option<Sender<ArrivedStream>> {
         lock(&self.waiting).get(cookie).cloned()
     }
 
     /// From now on streams with this cookie are the caller's. `None` if another test has it.
-    pub(super) fn await_streams(&self, cookie: Cookie) -> Option<Awaited<'_, Cookie, Arrived>> {
+    pub(super) fn await_streams(&self, cookie: Cookie) -> Option<Awaited<'_, Cookie, ArrivedStream>> {
         Awaited::register(&self.waiting, cookie)
     }
 

@@ -1,6 +1,6 @@
 //! One test of a client.
 
-use crate::iperf3::control::Control;
+use crate::iperf3::control::ControlConnection;
 use crate::iperf3::server::registry::Registry;
 use crate::iperf3::server::stream_socket;
 use crate::iperf3::streams::{RunningStreams, format, results_of, stream_spec, ways};
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Serves a test, and says on standard error why it was not served to its end.
 pub(super) fn serve(stream: TcpStream, cookie: Cookie, registry: &Registry, interrupted: &AtomicBool) {
     let client = stream.peer_addr().map_or_else(|_| "a client".to_owned(), |peer| peer.to_string());
-    let served = Control::over(stream)
+    let served = ControlConnection::over(stream)
         .and_then(|control| ServerSession { control, cookie, registry, interrupted }.serve());
     registry.served.fetch_add(1, Ordering::Relaxed);
     if let Err(reason) = served {
@@ -34,7 +34,7 @@ pub(super) fn serve(stream: TcpStream, cookie: Cookie, registry: &Registry, inte
 }
 
 struct ServerSession<'a> {
-    control: Control,
+    control: ControlConnection,
     cookie: Cookie,
     registry: &'a Registry,
     interrupted: &'a AtomicBool,
@@ -67,7 +67,7 @@ impl ServerSession<'_> {
                 parameters.bandwidth = self.registry.limits.share(&parameters);
             }
             let spec = stream_spec(&parameters, Family::of(own.ip()), length(&parameters));
-            match Stream::accepted(&spec, format(&parameters), socket) {
+            match Stream::from_accepted_socket(&spec, format(&parameters), socket) {
                 Ok(stream) => streams.push((Arc::new(stream), way)),
                 Err(error) => return self.refuse(Refusal::Stream, &error.to_string()),
             }

@@ -64,7 +64,7 @@ fn holds(outcome: FindingOutcome) -> bool {
     matches!(outcome, Holds | HoldsNegligible)
 }
 
-fn is_refuted(outcome: FindingOutcome) -> bool {
+fn is_refutation(outcome: FindingOutcome) -> bool {
     matches!(outcome, OtherWay | TooLarge)
 }
 
@@ -169,7 +169,7 @@ fn a_small_true_direction_is_not_refuted() {
             let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
             let outcomes: Vec<FindingOutcome> =
                 (6..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
-            ever += u32::from(outcomes.iter().any(|outcome| is_refuted(*outcome)));
+            ever += u32::from(outcomes.iter().any(|outcome| is_refutation(*outcome)));
             held += u32::from(holds(outcomes[34]));
         }
         println!("true +1 %, sd {sd}: refuted at some look in {ever} of 500, held at 40 blocks in {held}");
@@ -187,7 +187,7 @@ fn no_replay_goes_from_refuted_to_held() {
             let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
             let outcomes: Vec<FindingOutcome> =
                 (5..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
-            let refuted = outcomes.iter().position(|outcome| is_refuted(*outcome));
+            let refuted = outcomes.iter().position(|outcome| is_refutation(*outcome));
             turned += u32::from(refuted.is_some_and(|at| outcomes[at..].iter().any(|after| holds(*after))));
         }
         println!("true +1 %, sd {sd}: refuted and later held in {turned} of 500");
@@ -204,12 +204,12 @@ fn wrong_verdicts_are_at_most_5_percent() {
     let higher = Stated { direction: Higher, most: false };
     let equal = Stated { direction: Equal, most: false };
     let most = Stated { direction: Higher, most: true };
-    drawn.check_share("five parts of +1 % refuted", higher, &[one; 5], is_refuted, 0.01);
+    drawn.check_share("five parts of +1 % refuted", higher, &[one; 5], is_refutation, 0.01);
     // Three standard deviations of 2000 draws above the 6 % that a trimmed mean of few blocks reaches.
     const FIVE: f64 = 0.076;
     drawn.check_share("no difference held", higher, &[0.0], holds, FIVE);
-    drawn.check_share("no difference refuted", higher, &[0.0], is_refuted, FIVE);
-    drawn.check_share("five without a difference refuted", higher, &[0.0; 5], is_refuted, FIVE);
+    drawn.check_share("no difference refuted", higher, &[0.0], is_refutation, FIVE);
+    drawn.check_share("five without a difference refuted", higher, &[0.0; 5], is_refutation, FIVE);
     drawn.check_share(
         "one of five without a difference held",
         higher,
@@ -218,7 +218,7 @@ fn wrong_verdicts_are_at_most_5_percent() {
         FIVE,
     );
     drawn.check_share("a difference of the margin the same", equal, &[margin], holds, FIVE);
-    drawn.check_share("a difference of the margin not the same", equal, &[margin], is_refuted, FIVE);
+    drawn.check_share("a difference of the margin not the same", equal, &[margin], is_refutation, FIVE);
     drawn.check_share("half of six held as most", most, &[0.1, 0.1, 0.1, 0.0, 0.0, 0.0], holds, FIVE);
-    drawn.check_share("most of six refuted", most, &[-0.1, -0.1, 0.0, 0.0, 0.0, 0.0], is_refuted, FIVE);
+    drawn.check_share("most of six refuted", most, &[-0.1, -0.1, 0.0, 0.0, 0.0, 0.0], is_refutation, FIVE);
 }

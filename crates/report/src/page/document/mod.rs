@@ -288,7 +288,7 @@ pub(super) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)
 }
 
 /// A figure with this many significant digits; `None` if it is not finite.
-pub(super) fn rounded(figure: f64, digits: i32) -> Option<f64> {
+pub(super) fn round_to_digits(figure: f64, digits: i32) -> Option<f64> {
     if figure == 0.0 {
         return Some(0.0);
     }

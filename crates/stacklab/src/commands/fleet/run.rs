@@ -7,7 +7,7 @@ use clap::Args;
 use stacklab_campaign::sources::{new_record, new_seed};
 use stacklab_fleet::coordinator::{Coordinator, Event};
 use stacklab_fleet::pairs::Pairs;
-use stacklab_fleet::store::{CampaignRow, Class, State, Store};
+use stacklab_fleet::store::{CampaignRow, CampaignState, Class, Store};
 use stacklab_fleet::{FleetError, FleetStudy, study_of};
 use stacklab_model::{count, say};
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         }
         None => {
             let row = campaign(coordinator.store(), options.name.as_deref())?;
-            coordinator.store().set_state(&row.id, State::Running)?;
+            coordinator.store().set_state(&row.id, CampaignState::Running)?;
             row
         }
     };

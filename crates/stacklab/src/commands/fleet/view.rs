@@ -5,7 +5,7 @@ use crate::failure::{Failure, NO_DATA, OTHER};
 use crate::output::{print_text, width};
 use clap::Args;
 use stacklab_campaign::record::conclude;
-use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store};
+use stacklab_fleet::store::{BlockCounts, CampaignRow, CampaignState, PairProgress, Store};
 use stacklab_fleet::{lake, results};
 use stacklab_model::{FleetFindings, count, printable_lines, quote_file, say};
 use stacklab_report::{OutputFormat, fleet_json, fleet_text, render};
@@ -95,7 +95,7 @@ pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
     let mut store = Store::open_to_read(&options.store.place()?)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
     let pairs = store.progress(&row.id)?;
-    let state = row.state.name(store.has_ended(&row.id)?);
+    let state = row.state.name(store.is_over(&row.id)?);
     let mut text = format!("Campaign {}: {state}; {}\n\n", row.id, BlockCounts::of(&pairs));
     let names: Vec<String> = pairs.iter().map(PairProgress::name).collect();
     let wide = names.iter().map(String::len).max().unwrap_or(0).max(4);
@@ -116,7 +116,7 @@ pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
 pub(crate) fn stop(options: &CampaignOptions) -> Result<(), Failure> {
     let mut store = Store::open(&options.store.place()?)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
-    store.set_state(&row.id, State::Stopped)?;
+    store.set_state(&row.id, CampaignState::Stopped)?;
     let option = options.store.option();
     say!(
         "stacklab: {} is stopped; continue it with: stacklab fleet run --resume --name {}{option}",

@@ -19,7 +19,7 @@ use stacklab_model::{
     Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, RunRecord, Trial,
     Verdict, say,
 };
-use stacklab_report::{OutputFormat, WIDTH, compact, render, seconds_needed};
+use stacklab_report::{OutputFormat, WIDTH, compact, estimate_seconds_to_settle, render};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::host::zone::route_to;
@@ -36,7 +36,7 @@ const MAX_ADVISED_S: f64 = 1800.0;
 
 /// How to get the answers that are missing.
 fn advice(findings: &Findings) -> String {
-    seconds_needed(findings).map_or_else(String::new, |seconds| describe_wait(seconds.ceil()))
+    estimate_seconds_to_settle(findings).map_or_else(String::new, |seconds| describe_wait(seconds.ceil()))
 }
 
 fn describe_wait(seconds: f64) -> String {
@@ -52,7 +52,7 @@ fn describe_wait(seconds: f64) -> String {
 }
 
 /// A study of both families to one host, and where its record will be.
-pub(super) struct Comparison {
+pub(super) struct FamilyComparison {
     pub study: Study,
     source: StudySource,
     path: PathBuf,
@@ -61,7 +61,7 @@ pub(super) struct Comparison {
     _folder: Option<TempDir>,
 }
 
-impl Comparison {
+impl FamilyComparison {
     /// Checks the study, and that its record can be made.
     pub(super) fn new(common: &CommonOptions, study_text: String) -> Result<Self, Failure> {
         let source = StudySource { name: "measure.toml".to_owned(), text: study_text };
@@ -75,7 +75,7 @@ impl Comparison {
         let folder = folder.transpose().map_err(Failure::step("create a folder for the record"))?;
         let unnamed = folder.as_ref().map(|folder| folder.path().join("measure.stacklab"));
         let path = common.out.clone().or(unnamed).expect("one of both is there");
-        Ok(Comparison { study, source, path, json: common.json, _folder: folder })
+        Ok(FamilyComparison { study, source, path, json: common.json, _folder: folder })
     }
 
     /// Measures until the verdicts are sure or the time is over, and prints them. `run` gives the runs of trials that
@@ -87,7 +87,7 @@ impl Comparison {
         hosts: Vec<HostRow>,
         mut run: impl FnMut(&Study, &Plan, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
     ) -> Result<(), Failure> {
-        let Comparison { study, source, path, json, _folder } = self;
+        let FamilyComparison { study, source, path, json, _folder } = self;
         let campaign = Campaign { testbed_description, cpu_scope, ..source.campaign() };
         let mut record = Record::create(&path, &campaign)?;
         for host in &hosts {
@@ -184,7 +184,7 @@ pub(super) fn against(
     let is_one_machine = matches!(&hosts[..], [one, other, ..] if one_machine(&one.facts, &other.facts));
     // Of slices, the CPU time is that of the threads that measure.
     let counts_cpu = arms == Arms::Interleaved || !is_one_machine;
-    let comparison = Comparison::new(common, study_text(common, request, baseline, arms, counts_cpu)?)?;
+    let comparison = FamilyComparison::new(common, study_text(common, request, baseline, arms, counts_cpu)?)?;
     let description = rigs.describe(&comparison.study);
     let cpu_scope = match arms {
         Arms::Interleaved => CpuScope::Threads,

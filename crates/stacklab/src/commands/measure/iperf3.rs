@@ -1,6 +1,6 @@
 //! `stacklab measure tcp|udp HOST --peer iperf3`: to a server of iperf3, once or both families by turns.
 
-use crate::commands::measure::comparison::Comparison;
+use crate::commands::measure::comparison::FamilyComparison;
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::study::{Arms, arms_at_low_rate, message_size, study_text};
 use crate::commands::measure::{direction, print, refuse};
@@ -44,7 +44,7 @@ pub(super) fn measure_iperf3(
     }
     let mut failed = Vec::new();
     for address in addresses(&common.target())? {
-        let way = Way::to(address, common)?;
+        let way = ServerRoute::to(address, common)?;
         let study = study_of_one(request, way.describe(common), way.family(), direction)?;
         let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
         let spec = spec_without_rig(&study, 0, &trial);
@@ -90,16 +90,16 @@ fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure
     refuse(&refused, ": an iperf3 server cannot do this, use an agent of stacklab")
 }
 
-struct Way {
+struct ServerRoute {
     here: Route,
     there: AgentAddress,
 }
 
-impl Way {
+impl ServerRoute {
     fn to(there: AgentAddress, common: &CommonOptions) -> Result<Self, Failure> {
         let here = route_to(&there.address, common.target().source_to(&there.address))
             .map_err(Failure::unreachable)?;
-        Ok(Way { here, there })
+        Ok(ServerRoute { here, there })
     }
 
     fn describe(&self, common: &CommonOptions) -> String {
@@ -142,7 +142,7 @@ impl Way {
         let here = self.here.address.clone();
         let there = self.there.address.elsewhere();
         let [sender, receiver] = if direction == Direction::Reverse { [there, here] } else { [here, there] };
-        let path = Path::unplanned(sender, receiver, self.here.mtu);
+        let path = Path::without_plan(sender, receiver, self.here.mtu);
         Ok(run_of(trial, spec, &path, &outcome))
     }
 }
@@ -159,12 +159,12 @@ fn against(
     arms_at_low_rate(request)?;
     let request = &MeasureRequest { size: Some(message_size(request, false)), ..request.clone() };
     let comparison =
-        Comparison::new(common, study_text(common, request, baseline, Arms::Alternating, true)?)?;
+        FamilyComparison::new(common, study_text(common, request, baseline, Arms::Alternating, true)?)?;
     let mut ways = BTreeMap::new();
     // Of several addresses of a family, those that accept a connection were looked for.
     let was_tried = addresses(&common.target())?.len() > Family::ALL.len();
     for (family, address) in both_families(&common.target())? {
-        ways.insert(family, Way::to(address, common)?);
+        ways.insert(family, ServerRoute::to(address, common)?);
     }
     let described: Vec<String> =
         ways.values().map(|way| format!("{} over {}", way.there, way.here.interface)).collect();

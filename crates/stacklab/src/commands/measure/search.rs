@@ -1,6 +1,6 @@
 //! `stacklab measure udp .. --against FAMILY --search LOSS`: the highest load of both families to one host.
 
-use crate::commands::measure::comparison::{Comparison, Ways, connect};
+use crate::commands::measure::comparison::{FamilyComparison, Ways, connect};
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::refuse;
 use crate::commands::measure::study::{duration, message_size};
@@ -22,7 +22,7 @@ pub(super) fn search(
     loss_ppm: u32,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
-    let comparison = Comparison::new(common, study_text(common, request, baseline, loss_ppm)?)?;
+    let comparison = FamilyComparison::new(common, study_text(common, request, baseline, loss_ppm)?)?;
     let ways = Ways::find(common)?;
     check_path(&ways)?;
     let (mut rigs, _local) = connect(common, ways, interrupted)?;
@@ -89,14 +89,14 @@ mod tests {
     use stacklab_model::{Pacing, Probe, SearchSpec};
 
     #[derive(Parser)]
-    struct Line {
+    struct SearchCommandLine {
         #[command(subcommand)]
         options: MeasureOptions,
     }
 
     fn parse_line(line: &str) -> Result<MeasureOptions, String> {
         let words = std::iter::once("measure").chain(line.split_whitespace());
-        Ok(Line::try_parse_from(words).map_err(|error| error.to_string())?.options)
+        Ok(SearchCommandLine::try_parse_from(words).map_err(|error| error.to_string())?.options)
     }
 
     fn spec_of(line: &str) -> Result<(SearchSpec, u64), String> {

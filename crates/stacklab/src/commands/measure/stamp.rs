@@ -53,7 +53,7 @@ pub(super) fn measure(
         authenticated: key.is_some(),
         bytes: session.bytes(),
         per_second,
-        said: session.said(),
+        said: session.last_extensions(),
         figures: SessionFigures::of(&exchange, peer.clock_error, clock_error_ns()),
         exchange,
     };

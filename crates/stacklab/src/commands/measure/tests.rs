@@ -16,14 +16,14 @@ use stacklab_model::{
 use stacklab_study::Study;
 
 #[derive(Parser)]
-struct Line {
+struct MeasureCommandLine {
     #[command(subcommand)]
     options: MeasureOptions,
 }
 
 fn options(line: &str) -> Result<MeasureOptions, String> {
     let words = std::iter::once("measure").chain(line.split_whitespace());
-    Ok(Line::try_parse_from(words).map_err(|error| error.to_string())?.options)
+    Ok(MeasureCommandLine::try_parse_from(words).map_err(|error| error.to_string())?.options)
 }
 
 fn request(line: &str) -> MeasureRequest {
@@ -43,7 +43,7 @@ fn spec(line: &str) -> TrialSpec {
 }
 
 /// Why a valid command line is refused.
-fn refused(line: &str) -> String {
+fn explain_refusal(line: &str) -> String {
     let request = request(line);
     match check(&request).and_then(|()| study_of(&request, Direction::Forward).map(drop)) {
         Err(CampaignError::Usage(reason)) => reason,
@@ -143,7 +143,7 @@ fn conflicting_options_are_refused_with_the_way_out() {
         ("udp host --io zerocopy", "choose gso"),
         ("echo host -N", "--tcp"),
     ] {
-        assert!(refused(line).contains(word), "{line}: {}", refused(line));
+        assert!(explain_refusal(line).contains(word), "{line}: {}", explain_refusal(line));
     }
 }
 

@@ -38,7 +38,7 @@ impl CampaignRequest {
         Ok(CampaignRequest { study, campaign, record: None, path })
     }
 
-    pub(super) fn resumed(options: &RunOptions) -> Result<Self, Failure> {
+    pub(super) fn resume(options: &RunOptions) -> Result<Self, Failure> {
         let asked = &options.study;
         let path = match &options.out {
             Some(path) => path.clone(),

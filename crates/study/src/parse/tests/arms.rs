@@ -1,6 +1,6 @@
 //! Which arms are interleaved.
 
-use super::{STUDY, errors, routed, study, with};
+use super::{STUDY, errors, study, with, write_routed_study};
 use stacklab_model::ArmSchedule;
 
 /// How a study's arms are interleaved.
@@ -16,7 +16,7 @@ fn arms_are_interleaved_unless_something_forbids_it() {
     assert!(schedule(&with("[blocks]", "[blocks]\nschedule = \"sequential\"")).is_alone());
     // A tunnel and none beside each other, of which no figure of a whole host is asked.
     let compared = "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"4in6\"";
-    let mechanisms = routed("mechanism = [\"native\", \"4in6\"]")
+    let mechanisms = write_routed_study("mechanism = [\"native\", \"4in6\"]")
         .replace("factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"", compared)
         .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv4\"]");
     assert!(!schedule(&mechanisms).is_alone());
@@ -26,7 +26,7 @@ fn arms_are_interleaved_unless_something_forbids_it() {
         STUDY[..STUDY.find("[[comparison]]").unwrap()].to_owned(),
         with("[\"throughput\"]", "[\"throughput\", \"memory_sockets\"]"),
         // Each slice would wait for its last message for as long as the probe lasts.
-        routed("").replace("\"routed\"", "\"routed\"\ndelay = \"100ms\""),
+        write_routed_study("").replace("\"routed\"", "\"routed\"\ndelay = \"100ms\""),
         // A window that waits for its turn is restarted.
         with("\"tcp\", \"udp\"]", "\"tcp\"]\ncongestion_control = [\"cubic\", \"reno\"]").replace(
             "\"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",

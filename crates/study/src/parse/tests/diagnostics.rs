@@ -1,6 +1,6 @@
 //! How errors are shown.
 
-use crate::parse::tests::{STUDY, adjusted, errors, with};
+use crate::parse::tests::{STUDY, errors, parse_with_settings, with};
 use insta::assert_snapshot;
 
 #[test]
@@ -113,7 +113,7 @@ fn a_default_that_contradicts_is_shown_too() {
 
 #[test]
 fn an_error_in_a_setting_points_into_the_command_line() {
-    assert_snapshot!(adjusted(STUDY, None, &["blocks.min=0"]).unwrap_err(), @r#"
+    assert_snapshot!(parse_with_settings(STUDY, None, &["blocks.min=0"]).unwrap_err(), @r#"
     error: cannot use this value for `blocks.min`
      --> --set:1:12
       |

@@ -1,6 +1,6 @@
 //! Random text and settings.
 
-use crate::parse::tests::{QUICKSTART, adjusted};
+use crate::parse::tests::{QUICKSTART, parse_with_settings};
 use proptest::prelude::*;
 
 proptest! {
@@ -10,7 +10,7 @@ proptest! {
         let start = QUICKSTART.floor_char_boundary(at);
         let end = QUICKSTART.floor_char_boundary((at + cut).min(QUICKSTART.len())).max(start);
         let text = format!("{}{put}{}", &QUICKSTART[..start], &QUICKSTART[end..]);
-        if let Err(errors) = adjusted(&text, Some("paper"), &[&put]) {
+        if let Err(errors) = parse_with_settings(&text, Some("paper"), &[&put]) {
             prop_assert!(errors.count() > 0);
             prop_assert!(errors.to_string().starts_with("error: "));
         }
@@ -18,7 +18,7 @@ proptest! {
 
     #[test]
     fn no_setting_makes_it_panic(setting in "([a-z.]{0,12}=)?\\PC{0,20}") {
-        if let Err(errors) = adjusted(QUICKSTART, None, &[&setting]) {
+        if let Err(errors) = parse_with_settings(QUICKSTART, None, &[&setting]) {
             prop_assert!(errors.to_string().starts_with("error: "));
         }
     }

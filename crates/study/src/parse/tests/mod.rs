@@ -56,13 +56,13 @@ fn with(part: &str, by: &str) -> String {
     STUDY.replace(part, by)
 }
 
-fn adjusted(text: &str, scale: Option<&str>, settings: &[&str]) -> Result<Study, StudyErrors> {
+fn parse_with_settings(text: &str, scale: Option<&str>, settings: &[&str]) -> Result<Study, StudyErrors> {
     let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
     parse(&Input { name: "study.toml", text, scale, settings: &settings })
 }
 
 /// A study between two routers, with these factors more.
-fn routed(factors: &str) -> String {
+fn write_routed_study(factors: &str) -> String {
     with("mtu = 1500", "topology = \"routed\"")
         .replace("size = [128, 1408]", &format!("size = [128]\n{factors}"))
 }

@@ -4,7 +4,7 @@ use super::*;
 use stacklab_model::{RENAMED_KEYS, renamed_names};
 
 /// What is said of a study of one line.
-fn said(line: &str) -> String {
+fn describe_errors(line: &str) -> String {
     parse(&Input::file("study.toml", line)).unwrap_err().to_string()
 }
 
@@ -24,7 +24,7 @@ fn old_keys_fail_with_place_and_new_name() {
                 Some((list, _)) if is_list => format!("{list} = [{{ {old} = 1 }}]"),
                 _ => format!("{path} = 1"),
             };
-            let text = said(&line);
+            let text = describe_errors(&line);
             let column = 1 + line.find(&format!("{old} =")).unwrap();
             assert!(text.contains(&format!("`{path}` was renamed to `{new}`")), "{text}");
             assert!(text.contains(&format!("study.toml:1:{column}\n")), "{text}");
@@ -53,7 +53,7 @@ fn old_values_fail_with_place_and_new_name() {
         } else {
             ""
         };
-        let text = said(&format!("{before}\"{old}\"{after}"));
+        let text = describe_errors(&format!("{before}\"{old}\"{after}"));
         assert!(text.contains(&format!("{set} `{old}` was renamed to `{new}`")), "{text}");
         assert!(text.contains(&format!("study.toml:1:{}\n", before.len() + 1)), "{text}");
     }

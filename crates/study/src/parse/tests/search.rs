@@ -1,13 +1,13 @@
 //! `[probe.search]` and the queue of routers.
 
-use crate::parse::tests::{assert_mistakes, routed, study};
+use crate::parse::tests::{assert_mistakes, study, write_routed_study};
 use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchDevice, SearchSpec};
 
 /// A study between two routers that searches, with these factors and these keys of the search more.
 fn searching(factors: &str, keys: &str) -> String {
     let stream = "[probe.stream]\nmetrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
     let search = format!("[probe.search]\nmetrics = [\"load_at_loss\"]\n{keys}\n");
-    let text = routed(factors).replace(stream, &search);
+    let text = write_routed_study(factors).replace(stream, &search);
     text.replace("transport = [\"tcp\", \"udp\"]", "transport = [\"udp\"]")
 }
 
@@ -58,7 +58,7 @@ fn routers_of_a_search_have_threads() {
     let inline = Some(RouterQueue::Inline);
     assert_eq!(queues(&searching("router_queue = [\"inline\"]", "")), [inline, inline]);
     assert_eq!(queues(&searching("router_os = [\"uml\"]", "")), [None, None]);
-    assert!(queues(&routed("")).iter().all(Option::is_none));
+    assert!(queues(&write_routed_study("")).iter().all(Option::is_none));
 }
 
 #[test]
@@ -81,15 +81,16 @@ fn names_routers_that_have_no_threads() {
     let thread = "router_queue = [\"thread\"]";
     assert_mistakes(&[
         (
-            routed(&format!("{thread}\nrouter_os = [\"uml\"]")),
+            write_routed_study(&format!("{thread}\nrouter_os = [\"uml\"]")),
             &["only routers that are namespaces have such a thread"],
         ),
         (
-            routed(thread).replace("topology = \"routed\"", "topology = \"routed\"\noffloads = true"),
+            write_routed_study(thread)
+                .replace("topology = \"routed\"", "topology = \"routed\"\noffloads = true"),
             &["needs links without offloads"],
         ),
         (
-            routed(thread).replace("topology = \"routed\"", "mtu = 1500"),
+            write_routed_study(thread).replace("topology = \"routed\"", "mtu = 1500"),
             &["`factors.router_queue` needs two routers"],
         ),
     ]);

@@ -1,6 +1,8 @@
 //! `[testbed]`: topology, routers and their links.
 
-use crate::parse::tests::{STUDY, adjusted, assert_mistakes, errors, routed, study, with};
+use crate::parse::tests::{
+    STUDY, assert_mistakes, errors, parse_with_settings, study, with, write_routed_study,
+};
 use insta::assert_snapshot;
 use stacklab_model::{Family, RoutedKind, Topology, Translator};
 
@@ -24,7 +26,7 @@ fn system_pairs_have_every_mechanism_and_all_routers() {
 
 fn list_rows(factors: &str) -> Vec<String> {
     let mut rows = Vec::new();
-    for RoutedKind { mechanism, clients, routers, .. } in study(&routed(factors)).rows() {
+    for RoutedKind { mechanism, clients, routers, .. } in study(&write_routed_study(factors)).rows() {
         rows.push(format!("{mechanism} {clients} {routers}"));
     }
     rows.sort();
@@ -40,17 +42,17 @@ fn a_translator_that_is_asked_for_is_a_rows_own() {
     for (factors, forward_only) in
         [("direction = [\"forward\"]", true), ("", true), ("direction = [\"forward\", \"both\"]", false)]
     {
-        assert_eq!(study(&routed(factors)).flows_forward_only(), forward_only, "{factors}");
+        assert_eq!(study(&write_routed_study(factors)).flows_forward_only(), forward_only, "{factors}");
     }
 }
 
 fn list_translators(factors: &str) -> Vec<Option<Translator>> {
-    study(&routed(factors)).rows().iter().map(|row| row.translator).collect()
+    study(&write_routed_study(factors)).rows().iter().map(|row| row.translator).collect()
 }
 
 #[test]
 fn translator_that_translates_nothing_is_refused() {
-    assert_snapshot!(errors(&routed("mechanism = [\"native\"]\ntranslator = [\"jool\"]")), @r#"
+    assert_snapshot!(errors(&write_routed_study("mechanism = [\"native\"]\ntranslator = [\"jool\"]")), @r#"
     error: no mechanism of this study translates
       --> study.toml:10:15
        |
@@ -77,7 +79,9 @@ fn translator_that_translates_nothing_is_refused() {
 }
 
 fn translate_back(mechanisms: &str, translator: &str) -> String {
-    routed(&format!("mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"))
+    write_routed_study(&format!(
+        "mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"
+    ))
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn option_named_for_a_delayed_link_works() {
     let said = errors(&delayed).to_string();
     let (_, option) = said.split_once("(--set ").unwrap_or_else(|| panic!("{said}"));
     let (option, _) = option.split_once(')').unwrap_or_else(|| panic!("{said}"));
-    let Topology::Routed(links) = adjusted(&delayed, None, &[option]).unwrap().topology else {
+    let Topology::Routed(links) = parse_with_settings(&delayed, None, &[option]).unwrap().topology else {
         panic!("{option}")
     };
     assert_eq!(links.middle.delay_ns, 10_000_000);
@@ -200,7 +204,7 @@ fn option_named_for_a_delayed_link_works() {
 
 #[test]
 fn what_smoltcp_lacks_is_refused() {
-    let text = adjusted(
+    let text = parse_with_settings(
         STUDY,
         None,
         &[
@@ -247,12 +251,13 @@ fn smoltcp_takes_levels_that_ask_for_nothing() {
         (["factors.congestion_control=['none']", "factors.io=['send']"], "has no congestion control `none`"),
         (["testbed.offloads=true", "factors.io=['auto']"], "not with offloads"),
     ] {
-        let errors = adjusted(STUDY, None, &[pair, settings[0], settings[1]]).unwrap_err().to_string();
+        let errors =
+            parse_with_settings(STUDY, None, &[pair, settings[0], settings[1]]).unwrap_err().to_string();
         assert!(errors.contains(expected) && errors.matches("error: ").count() == 1, "{errors}");
     }
     let settings = [pair, "factors.flows=[4]", "factors.io=['sendmmsg']", "factors.busy_poll=[0]"];
-    assert!(adjusted(STUDY, None, &settings).is_ok());
-    assert_snapshot!(errors(&routed("os = [\"smoltcp\"]")), @r#"
+    assert!(parse_with_settings(STUDY, None, &settings).is_ok());
+    assert_snapshot!(errors(&write_routed_study("os = [\"smoltcp\"]")), @r#"
     error: `smoltcp` cannot be a client behind routers
      --> study.toml:9:7
       |

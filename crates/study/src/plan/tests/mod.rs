@@ -17,7 +17,7 @@ fn quickstart() -> Study {
 }
 
 /// Every probe, both transports, two sizes_of' worth of cells and replicas, compared by the given factor.
-fn varied(factor: &str, baseline: &str, candidate: &str) -> Study {
+fn make_varied_study(factor: &str, baseline: &str, candidate: &str) -> Study {
     let text = format!(
         r#"
 title = "varied"

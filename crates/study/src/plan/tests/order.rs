@@ -1,6 +1,6 @@
 //! The order of trials, and which are still needed.
 
-use crate::plan::tests::{arms, quickstart, varied};
+use crate::plan::tests::{arms, make_varied_study, quickstart};
 use crate::plan::{Plan, generator, shuffle};
 use crate::study::Study;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ proptest! {
 
     #[test]
     fn a_block_holds_every_cell_and_probe_once(seed: u64, block: u32) {
-        let study = varied("family", "ipv4", "ipv6");
+        let study = make_varied_study("family", "ipv4", "ipv6");
         let trials = Plan::new(&study, seed).block(block);
         // 48 cells stream, the 24 of TCP connect.
         prop_assert_eq!(trials.len(), 72);
@@ -49,7 +49,7 @@ proptest! {
         for (factor, baseline, candidate) in
             [("family", "ipv4", "ipv6"), ("transport", "tcp", "udp"), ("replica", "a", "b"), ("size", "64", "512")]
         {
-            let study = varied(factor, baseline, candidate);
+            let study = make_varied_study(factor, baseline, candidate);
             let trials = Plan::new(&study, seed).block(block);
             prop_assert!(side_by_side(&trials, factor.parse().unwrap()), "{}", factor);
         }

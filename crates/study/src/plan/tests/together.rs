@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::plan::interleave::{interleaves, is_against_itself};
-use crate::plan::tests::{interleaved, quickstart, varied};
+use crate::plan::tests::{interleaved, make_varied_study, quickstart};
 use crate::study::Study;
 use crate::{Input, parse};
 use stacklab_model::{ArmSchedule, Factor, Family, Probe, Question, StopReason, Trial};
@@ -159,8 +159,10 @@ fn what_one_testbed_cannot_hold_is_measured_apart() {
     for (factor, baseline, candidate, together) in
         [("size", "64", "512", true), ("replica", "a", "b", true), ("transport", "tcp", "udp", true)]
     {
-        let study =
-            Study { schedule: ArmSchedule::TokenPassing(None), ..varied(factor, baseline, candidate) };
+        let study = Study {
+            schedule: ArmSchedule::TokenPassing(None),
+            ..make_varied_study(factor, baseline, candidate)
+        };
         let plan = Plan::new(&study, 1);
         let block = plan.block(0);
         let trials: Vec<&[Trial]> = plan.together(&block).collect();

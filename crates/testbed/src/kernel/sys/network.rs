@@ -23,7 +23,7 @@ impl Capture {
         // SAFETY: socket takes numbers.
         let socket =
             unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, every.into()) };
-        succeeded(socket)?;
+        check_return(socket)?;
         // SAFETY: the kernel has just given this number, and nobody else has it.
         let socket = unsafe { UdpSocket::from_raw_fd(socket) };
         // SAFETY: `sockaddr_ll` is plain C data, for which all zeros is a valid value.
@@ -33,7 +33,7 @@ impl Capture {
         place.sll_ifindex = index as i32;
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the address is as long as said, and outlives the call.
-        succeeded(unsafe { libc::bind(socket.as_raw_fd(), (&raw const place).cast(), length) })?;
+        check_return(unsafe { libc::bind(socket.as_raw_fd(), (&raw const place).cast(), length) })?;
         Ok(Capture(socket))
     }
 
@@ -58,7 +58,9 @@ pub(crate) fn set_discovery(socket: &UdpSocket, value: libc::c_int) -> io::Resul
     let (level, name) = option(socket, libc::IP_MTU_DISCOVER, libc::IPV6_MTU_DISCOVER)?;
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option is an integer as long as said, which outlives the call.
-    succeeded(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) })
+    check_return(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length)
+    })
 }
 
 /// The kernel's current path MTU to the peer, bytes.
@@ -69,7 +71,7 @@ pub(crate) fn path_mtu(socket: &UdpSocket) -> io::Result<u32> {
     let place = (&raw mut value).cast();
     let room = &raw mut length;
     // SAFETY: there is room for an integer as long as said, which outlives the call.
-    succeeded(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, place, room) })?;
+    check_return(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, place, room) })?;
     Ok(value as u32)
 }
 
@@ -78,7 +80,7 @@ fn option(socket: &UdpSocket, ipv4: i32, ipv6: i32) -> io::Result<(i32, i32)> {
     Ok(if six { (libc::IPPROTO_IPV6, ipv6) } else { (libc::IPPROTO_IP, ipv4) })
 }
 
-fn succeeded(answer: libc::c_int) -> io::Result<()> {
+fn check_return(answer: libc::c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

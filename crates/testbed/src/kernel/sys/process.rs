@@ -17,7 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-pub(crate) enum Network {
+pub(crate) enum NetworkNamespace {
     New,
     /// This process's own, which an ordinary user may not enter, being in it.
     Own,
@@ -48,7 +48,7 @@ pub(crate) fn limit(command: &mut Command, of: Resource, most: u64) {
 
 /// Makes the command start in a network namespace and on these processors (empty: on any). The kernel kills it when
 /// the thread that spawned it ends, however that ends.
-pub(crate) fn die_with_parent(command: &mut Command, namespace: Network, processors: &[usize]) {
+pub(crate) fn die_with_parent(command: &mut Command, namespace: NetworkNamespace, processors: &[usize]) {
     let parent = getpid();
     let mut allowed = CpuSet::new();
     let pinned = !processors.is_empty() && processors.iter().all(|cpu| allowed.set(*cpu).is_ok());
@@ -58,7 +58,7 @@ pub(crate) fn die_with_parent(command: &mut Command, namespace: Network, process
     unsafe { command.pre_exec(move || prepare_child(parent, pinned.then_some(&allowed), &namespace)) };
 }
 
-fn prepare_child(parent: Pid, processors: Option<&CpuSet>, namespace: &Network) -> io::Result<()> {
+fn prepare_child(parent: Pid, processors: Option<&CpuSet>, namespace: &NetworkNamespace) -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
     // The parent may have died before the signal was requested. The signal would then never be sent.
     if getppid() != parent {
@@ -68,9 +68,9 @@ fn prepare_child(parent: Pid, processors: Option<&CpuSet>, namespace: &Network) 
         sched_setaffinity(Pid::from_raw(0), processors)?;
     }
     match namespace {
-        Network::Of(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
-        Network::New => unshare(CloneFlags::CLONE_NEWNET)?,
-        Network::Own => {}
+        NetworkNamespace::Of(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
+        NetworkNamespace::New => unshare(CloneFlags::CLONE_NEWNET)?,
+        NetworkNamespace::Own => {}
     }
     Ok(())
 }

@@ -11,7 +11,7 @@
 
 use crate::TestbedError;
 use crate::kernel::genl::message::attribute;
-use crate::kernel::tc::part::Part;
+use crate::kernel::tc::part::QueuePart;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, rate_of_frames, words};
 use stacklab_model::Rate;
 use std::{fs, io};
@@ -45,13 +45,13 @@ pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
     bucket.rate >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
 }
 
-pub(crate) fn parts(bucket: &Bucket) -> [Part; 3] {
+pub(crate) fn parts(bucket: &Bucket) -> [QueuePart; 3] {
     let cutter = encode_cutter(bucket.frame, bucket.limit);
     let attempted = "add the rate of the htb shaper to".to_owned();
     [
-        Part::discipline("htb", discipline(), "add the htb shaper to"),
-        Part { kind: "htb", is_class: true, options: class(bucket), attempted },
-        Part::discipline("tbf", cutter, "add tbf for GSO segmentation to"),
+        QueuePart::discipline("htb", discipline(), "add the htb shaper to"),
+        QueuePart { kind: "htb", is_class: true, options: class(bucket), attempted },
+        QueuePart::discipline("tbf", cutter, "add tbf for GSO segmentation to"),
     ]
 }
 

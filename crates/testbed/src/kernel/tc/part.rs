@@ -1,7 +1,7 @@
 //! What a queue at the end of a link is made of.
 
 /// A queueing discipline to create, or a class of the discipline before it.
-pub(crate) struct Part {
+pub(crate) struct QueuePart {
     pub kind: &'static str,
     pub is_class: bool,
     pub options: Vec<u8>,
@@ -9,8 +9,8 @@ pub(crate) struct Part {
     pub attempted: String,
 }
 
-impl Part {
+impl QueuePart {
     pub(crate) fn discipline(kind: &'static str, options: Vec<u8>, attempted: &str) -> Self {
-        Part { kind, is_class: false, options, attempted: attempted.to_owned() }
+        QueuePart { kind, is_class: false, options, attempted: attempted.to_owned() }
     }
 }

@@ -4,7 +4,7 @@
 use crate::kernel::genl::message::attribute;
 use crate::kernel::netlink::{index, interface, with_netlink};
 use crate::kernel::tc::htb;
-use crate::kernel::tc::part::Part;
+use crate::kernel::tc::part::QueuePart;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, words};
 use crate::{Attempt, Fault};
 use futures_util::StreamExt;
@@ -23,12 +23,12 @@ const TCA_OPTIONS: u16 = 2;
 
 /// Creates disciplines at an interface of the calling thread's namespace, each inside the one before it. The first is
 /// `1:`, with `1:1` inside, the second `2:`, and so on.
-pub(crate) fn create(name: &str, parts: Vec<Part>) -> Result<(), Fault> {
+pub(crate) fn create(name: &str, parts: Vec<QueuePart>) -> Result<(), Fault> {
     let index = index(name)?;
     with_netlink(async |netlink| {
         let mut parent = TcHandle::ROOT;
         let mut major = 0;
-        for Part { kind, is_class, options, attempted } in parts {
+        for QueuePart { kind, is_class, options, attempted } in parts {
             let mut message = TcMessage::with_index(index as i32);
             message.header.parent = if is_class { TcHandle { minor: 0, ..parent } } else { parent };
             major += u16::from(!is_class);
@@ -117,19 +117,25 @@ impl Queue {
             // rate nothing depends on them.
             if self.bucket.is_some() || impair.loss > 0.0 {
                 let cutter = encode_cutter(frame(name)?, u32::MAX);
-                parts.push(Part::discipline("tbf", cutter, "add tbf for GSO segmentation to"));
+                parts.push(QueuePart::discipline("tbf", cutter, "add tbf for GSO segmentation to"));
             }
-            parts.push(Part::discipline("netem", impair.encode(), "add netem for delay or loss to"));
+            parts.push(QueuePart::discipline("netem", impair.encode(), "add netem for delay or loss to"));
         }
         match &self.bucket {
             Some(bucket) if htb::in_bursts(bucket) => parts.extend(htb::parts(bucket)),
-            Some(bucket) => parts.push(Part::discipline("tbf", bucket.encode(), "add the tbf shaper to")),
+            Some(bucket) => {
+                parts.push(QueuePart::discipline("tbf", bucket.encode(), "add the tbf shaper to"))
+            }
             None => {}
         }
         if let Some(packets) = self.packets {
             // struct tc_fifo_qopt: limit
             let options = packets.to_ne_bytes().to_vec();
-            parts.push(Part::discipline("pfifo", options, &format!("add a queue of {packets} packets to")));
+            parts.push(QueuePart::discipline(
+                "pfifo",
+                options,
+                &format!("add a queue of {packets} packets to"),
+            ));
         }
         if parts.is_empty() { Ok(()) } else { create(name, parts) }
     }

@@ -34,12 +34,12 @@ pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     stream.write_all(&bind())?;
-    expect(succeeded(&read(&mut stream)?, BOUND), "the server refuses an anonymous bind")?;
+    expect(is_success(&read(&mut stream)?, BOUND), "the server refuses an anonymous bind")?;
     let name = entry(number);
     stream.write_all(&search(&name))?;
     let found = read(&mut stream)?;
     expect(is_entry(&found, &name), "the entry was not found")?;
-    expect(succeeded(&read(&mut stream)?, DONE), "the search did not succeed")?;
+    expect(is_success(&read(&mut stream)?, DONE), "the search did not succeed")?;
     stream.write_all(&message(3, &element(UNBIND, &[])))
 }
 
@@ -114,7 +114,7 @@ fn split(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     (*found == tag).then(|| rest.split_at_checked(length))?
 }
 
-pub(crate) fn succeeded(operation: &[u8], tag: u8) -> bool {
+pub(crate) fn is_success(operation: &[u8], tag: u8) -> bool {
     let code = split(operation, tag).and_then(|(content, _)| split(content, ENUMERATED));
     code.is_some_and(|(code, _)| code == [0])
 }
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn answers_are_read_however_their_length_is_written() {
         let bound = b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x00\x04\x00\x04\x00";
-        assert!(succeeded(&read(&mut &bound[..]).unwrap(), BOUND));
+        assert!(is_success(&read(&mut &bound[..]).unwrap(), BOUND));
         let long =
             b"\x30\x84\x00\x00\x00\x10\x02\x01\x01\x61\x84\x00\x00\x00\x07\x0a\x01\x31\x04\x00\x04\x00";
         let operation = read(&mut &long[..]).unwrap();
-        assert!(split(&operation, BOUND).is_some() && !succeeded(&operation, BOUND));
+        assert!(split(&operation, BOUND).is_some() && !is_success(&operation, BOUND));
         for wrong in [
             &b"HTTP/1.1"[..],
             b"\x30\x89",

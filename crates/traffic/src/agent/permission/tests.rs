@@ -58,31 +58,31 @@ fn timetable() -> Timetable {
     }
 }
 
-fn refused(limits: Limits, request: &Request) -> Option<String> {
+fn explain_refusal(limits: Limits, request: &Request) -> Option<String> {
     Permission { limits: Some(limits) }.check(request, 0.0).err()
 }
 
 #[test]
 fn agent_sends_only_to_its_coordinator_or_as_allowed() {
-    assert_eq!(refused(limited(), &send("10.9.0.2", |_| {})), None);
-    assert_eq!(refused(limited(), &send("[2001:db8::2]", |_| {})), None);
-    assert_eq!(refused(limited(), &send("[::ffff:10.9.0.2]", |_| {})), None);
+    assert_eq!(explain_refusal(limited(), &send("10.9.0.2", |_| {})), None);
+    assert_eq!(explain_refusal(limited(), &send("[2001:db8::2]", |_| {})), None);
+    assert_eq!(explain_refusal(limited(), &send("[::ffff:10.9.0.2]", |_| {})), None);
     for third in ["10.9.0.3", "127.0.0.1", "[::1]", "255.255.255.255", "[2001:db8::3]"] {
-        let reason = refused(limited(), &send(third, |_| {})).unwrap();
+        let reason = explain_refusal(limited(), &send(third, |_| {})).unwrap();
         assert!(reason.contains("--allow-target"), "{reason}");
     }
     let mut wide = limited();
     wide.peers.networks.push("10.9.0.0/30".parse().unwrap());
-    assert_eq!(refused(wide.clone(), &send("10.9.0.3", |_| {})), None);
-    assert!(refused(wide, &send("10.9.0.4", |_| {})).is_some());
+    assert_eq!(explain_refusal(wide.clone(), &send("10.9.0.3", |_| {})), None);
+    assert!(explain_refusal(wide, &send("10.9.0.4", |_| {})).is_some());
     let [good, bad] = ["10.9.0.2:9", "10.9.0.3:9"].map(|to| make_arm(Family::Ipv4, "10.9.0.1", to));
     let arms = Request::SendInTurns { arms: vec![good.clone(), bad.clone()], seed: 1 };
-    assert!(refused(limited(), &arms).is_some());
-    assert_eq!(refused(limited(), &send_in_slots(good)), None);
-    assert!(refused(limited(), &send_in_slots(bad)).unwrap().contains("--allow-target"));
+    assert!(explain_refusal(limited(), &arms).is_some());
+    assert_eq!(explain_refusal(limited(), &send_in_slots(good)), None);
+    assert!(explain_refusal(limited(), &send_in_slots(bad)).unwrap().contains("--allow-target"));
     let own = ip("10.9.0.1");
-    assert_eq!(refused(limited(), &listen(&ip("2001:db8::1"), &own)), None);
-    assert!(refused(limited(), &listen(&ip("0.0.0.0"), &own)).unwrap().contains("only on 10.9.0.1"));
+    assert_eq!(explain_refusal(limited(), &listen(&ip("2001:db8::1"), &own)), None);
+    assert!(explain_refusal(limited(), &listen(&ip("0.0.0.0"), &own)).unwrap().contains("only on 10.9.0.1"));
     // Whoever started it on standard input and output may do anything.
     assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {}), 0.0), Ok(()));
 }
@@ -155,23 +155,23 @@ fn in_turns(rates: [f64; 2]) -> Request {
 #[test]
 fn a_trial_is_no_longer_than_the_limit() {
     let long = send("10.9.0.2", |spec| spec.probe.length = Length::Time(61_000_000_000));
-    assert!(refused(limited(), &long).unwrap().contains("--max-duration"));
+    assert!(explain_refusal(limited(), &long).unwrap().contains("--max-duration"));
     let warm = send("10.9.0.2", |spec| {
         spec.probe.length = Length::Time(60_000_000_000);
         spec.probe.warmup_ns = 1_000_000_000;
     });
-    assert!(refused(limited(), &warm).unwrap().contains("--max-duration"));
+    assert!(explain_refusal(limited(), &warm).unwrap().contains("--max-duration"));
     let slow = send("10.9.0.2", |spec| {
         spec.probe.length = Length::Packets(100);
         spec.probe.pacing = Pacing::Schedule(1.0);
     });
-    assert!(refused(limited(), &slow).is_some());
+    assert!(explain_refusal(limited(), &slow).is_some());
 }
 
 #[test]
 fn all_streams_together_keep_to_the_rate() {
-    assert_eq!(refused(bounded(), &send_at_rate(1000.0)), None);
-    assert!(refused(bounded(), &send_at_rate(1001.0)).unwrap().contains("10 Mbit/s"));
+    assert_eq!(explain_refusal(bounded(), &send_at_rate(1000.0)), None);
+    assert!(explain_refusal(bounded(), &send_at_rate(1001.0)).unwrap().contains("10 Mbit/s"));
     // All flows of a stream keep one schedule, and arms in turns send one at a time.
     assert_eq!((takes(&send_at_rate(600.0)), takes(&in_turns([400.0, 600.0]))), (6e6, 6e6));
     assert_eq!(refuse_beside_others(&send_at_rate(400.0)), None);
@@ -195,7 +195,7 @@ fn a_limited_rate_needs_a_probe_that_has_one() {
         (Probe::Echo, Pacing::Lockstep, true),
     ] {
         let request = send("10.9.0.2", |spec| (spec.probe.probe, spec.probe.pacing) = (probe, pacing));
-        assert_eq!(refused(bounded(), &request).is_none(), fits, "{probe} {pacing}");
+        assert_eq!(explain_refusal(bounded(), &request).is_none(), fits, "{probe} {pacing}");
     }
 }
 
@@ -203,13 +203,13 @@ fn a_limited_rate_needs_a_probe_that_has_one() {
 fn opening_and_ending_flows_keeps_to_the_rate() {
     // What opens and ends flows is sent at the rate, too: 3 markers of each, or too many of them.
     for transport in Transport::ALL.iter().copied() {
-        assert_eq!(refused(bounded(), &slow_stream(transport, 100, 1000)), None);
-        let reason = refused(bounded(), &slow_stream(transport, 10_000, 60_000)).unwrap();
+        assert_eq!(explain_refusal(bounded(), &slow_stream(transport, 100, 1000)), None);
+        let reason = explain_refusal(bounded(), &slow_stream(transport, 10_000, 60_000)).unwrap();
         assert!(reason.contains("10000 flows of 60000 bytes") && reason.contains("(-P)"), "{reason}");
     }
     assert_eq!(takes(&slow_stream(Transport::Udp, 100, 1000)), 240_000.0);
-    assert_eq!(refused(bounded(), &open(100)), None);
-    assert!(refused(bounded(), &open(10_000)).unwrap().contains("10 Mbit/s"));
+    assert_eq!(explain_refusal(bounded(), &open(100)), None);
+    assert!(explain_refusal(bounded(), &open(10_000)).unwrap().contains("10 Mbit/s"));
 }
 
 #[test]
@@ -221,8 +221,8 @@ fn socket_options_need_a_permission() {
         Tuning { send_buffer: Some((16 << 20) + 1), ..Tuning::default() },
     ] {
         let request = send("10.9.0.2", |spec| spec.tuning = tuning.into());
-        assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
-        assert_eq!(refused(Limits { tuning: true, ..limited() }, &request), None);
+        assert!(explain_refusal(limited(), &request).unwrap().contains("--allow tuning"));
+        assert_eq!(explain_refusal(Limits { tuning: true, ..limited() }, &request), None);
         // Over standard input and output it is allowed.
         assert_eq!(Permission::default().check(&request, 0.0), Ok(()));
     }
@@ -257,7 +257,9 @@ fn notices_idleness_and_endless_trials() {
     const HOUR: Duration = Duration::from_secs(3600);
     const DAY: Duration = Duration::from_secs(24 * 3600);
     let activity = Activity::new();
-    let passed = |after, longest, slack, idle| activity.passed(Instant::now() + after, longest, slack, idle);
+    let passed = |after, longest, slack, idle| {
+        activity.find_passed_limit(Instant::now() + after, longest, slack, idle)
+    };
     assert_eq!(passed(Duration::ZERO, HOUR, Duration::ZERO, HOUR), None);
     activity.begin(3, None, 0.0);
     assert_eq!(passed(2 * HOUR, DAY, Duration::ZERO, HOUR), None);
@@ -278,9 +280,9 @@ fn a_request_ends_idleness() {
     let activity = Activity::new();
     thread::sleep(Duration::from_millis(2));
     let before = Instant::now();
-    assert!(activity.passed(before, DAY, Duration::ZERO, Duration::from_millis(1)).is_some());
+    assert!(activity.find_passed_limit(before, DAY, Duration::ZERO, Duration::from_millis(1)).is_some());
     activity.note_request();
-    assert_eq!(activity.passed(before, DAY, Duration::ZERO, Duration::from_millis(1)), None);
+    assert_eq!(activity.find_passed_limit(before, DAY, Duration::ZERO, Duration::from_millis(1)), None);
 }
 
 #[test]
@@ -351,7 +353,7 @@ fn agent_behind_a_translator_uses_its_own_address() {
         let peers = Peers { addresses: vec![ip("fe80::2%3"), seen.clone()], networks: Vec::new() };
         let limits = Limits { own: vec![ip("fe80::1%3"), own.clone()], peers, ..limited() };
         let permission = Permission { limits: Some(limits) };
-        let unnamed: ScopedAddr = Family::of(named.ip()).unspecified().into();
+        let unnamed: ScopedAddr = Family::of(named.ip()).unspecified_address().into();
         let refused = admit(&permission, listen(&named, &named)).unwrap_err();
         assert!(refused.contains("refused to listen"));
         assert_eq!(admit(&permission, listen(&unnamed, &named)), Ok(listen(&own, &own)));

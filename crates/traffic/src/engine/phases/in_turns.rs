@@ -3,7 +3,7 @@
 use super::{END_LIMIT, POLL_INTERVAL, Sending, no_flood_rate};
 use crate::engine::header::Phase;
 use crate::engine::send_loop::SendReport;
-use crate::engine::socket::Channel;
+use crate::engine::socket::MessageSocket;
 use crate::engine::turns::Turn;
 use crate::stats::slices::MAX_SLICES;
 use crate::sys::{self, Nanos};
@@ -102,7 +102,7 @@ impl Sending<'_> {
         if let Pacing::Share(_) = self.pacing {
             let messages: u64 = parts.iter().map(|part| part.messages).sum();
             let took_ns: Nanos = parts.iter().map(|part| part.sent_ns + part.emptied_ns).sum();
-            turn.flooded(messages as f64 * 1e9 / took_ns.max(1) as f64);
+            turn.tell_flood_rate(messages as f64 * 1e9 / took_ns.max(1) as f64);
         }
         let each_ns = fastest_message(&parts);
         turn.propose(self.slice_ns(each_ns, usual_emptying(&parts)));
@@ -174,7 +174,7 @@ impl Sending<'_> {
 
 /// Whether all has left a socket, and for TCP all is acknowledged but for what a receiver may hold its acknowledgement
 /// back for: to wait for that would take longer than the slice.
-fn is_empty(channel: &Channel, transport: Transport) -> io::Result<bool> {
+fn is_empty(channel: &MessageSocket, transport: Transport) -> io::Result<bool> {
     let bytes = sys::unsent_bytes(&channel.socket)?.unwrap_or(0);
     if bytes == 0 || transport == Transport::Udp {
         return Ok(bytes == 0);

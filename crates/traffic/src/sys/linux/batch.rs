@@ -213,7 +213,7 @@ fn receive_several(
 const AT_ONCE: usize = 256;
 
 /// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
-pub(crate) struct Ready {
+pub(crate) struct EpollSet {
     epoll: Epoll,
     events: Box<[EpollEvent; AT_ONCE]>,
     found: VecDeque<usize>,
@@ -223,7 +223,7 @@ pub(crate) struct Ready {
     left: usize,
 }
 
-impl Ready {
+impl EpollSet {
     pub(crate) fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         // Writable is reported once, when there is room again (edge-triggered). Readable is reported as long as there
@@ -245,7 +245,7 @@ impl Ready {
         }
         let is_found = vec![what == Interest::Writable; count].into();
         let left = found.len();
-        Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found, is_found, left })
+        Ok(EpollSet { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found, is_found, left })
     }
 
     /// The next ready socket, waiting at most `limit`; `None` on a timeout.
@@ -365,11 +365,11 @@ mod tests {
         let to = sockets[2].local_addr().unwrap();
         sockets[0].send_to(&[1], to).unwrap();
         let sockets: Vec<Socket> = sockets.into_iter().map(Socket::from).collect();
-        let mut reading = Ready::watch(sockets.iter(), Interest::Readable).unwrap();
+        let mut reading = EpollSet::watch(sockets.iter(), Interest::Readable).unwrap();
         assert_eq!(reading.next(Duration::from_secs(5)).unwrap(), Some(2));
         reading.forget(&sockets[2]).unwrap();
         assert_eq!(reading.next(Duration::from_millis(1)).unwrap(), None);
-        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
+        let mut writing = EpollSet::watch(sockets.iter(), Interest::Writable).unwrap();
         assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
         writing.again(0);
         assert_eq!(
@@ -388,7 +388,7 @@ mod tests {
                 Socket::from(socket2::Socket::from(OwnedFd::from(here.try_clone().unwrap())))
             })
             .collect();
-        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
+        let mut writing = EpollSet::watch(sockets.iter(), Interest::Writable).unwrap();
         assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
         // The first one is full until its peer reads.
         while (&pairs[0].0).write(&[0; 65536]).is_ok() {}

@@ -128,9 +128,9 @@ impl IdleStates {
     /// Those below a folder; none if there are more than can be read in a moment.
     fn below(folder: &Path) -> Self {
         let mut states = Vec::new();
-        for (processor, entry) in numbered(folder, "cpu") {
-            let files =
-                numbered(&entry.join("cpuidle"), "state").map(|(_, state)| File::open(state.join("time")));
+        for (processor, entry) in list_numbered_entries(folder, "cpu") {
+            let files = list_numbered_entries(&entry.join("cpuidle"), "state")
+                .map(|(_, state)| File::open(state.join("time")));
             states.extend(files.flatten().map(|file| (processor, file)));
             if states.len() > MAX_STATES {
                 return IdleStates(Vec::new());
@@ -154,7 +154,10 @@ impl IdleStates {
 }
 
 /// The entries of a folder whose names are a prefix and a number.
-fn numbered(folder: &Path, prefix: &'static str) -> impl Iterator<Item = (usize, PathBuf)> + use<> {
+fn list_numbered_entries(
+    folder: &Path,
+    prefix: &'static str,
+) -> impl Iterator<Item = (usize, PathBuf)> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {
         let number = entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?;

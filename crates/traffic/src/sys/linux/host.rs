@@ -14,9 +14,9 @@ use std::path::Path;
 
 /// Properties of this host. What cannot be read is empty, absent or zero.
 pub(crate) fn host() -> HostFacts {
-    let cpuinfo = read_trimmed("/proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = read_trimmed_text("/proc/cpuinfo").unwrap_or_default();
     let flags = find_field(&cpuinfo, "flags").unwrap_or_default();
-    let memory = read_trimmed("/proc/meminfo").unwrap_or_default();
+    let memory = read_trimmed_text("/proc/meminfo").unwrap_or_default();
     let memory_kib = memory.lines().next().and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     let name = uname().ok();
     HostFacts {
@@ -25,9 +25,9 @@ pub(crate) fn host() -> HostFacts {
         machine: to_text(name.as_ref().map(|name| name.machine())),
         cpu_model: find_field(&cpuinfo, "model name").unwrap_or_default().to_owned(),
         memory_kib: memory_kib.unwrap_or(0),
-        governor: read_trimmed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        clock_source: read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        boot_id: read_trimmed("/proc/sys/kernel/random/boot_id"),
+        governor: read_trimmed_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        clock_source: read_trimmed_text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        boot_id: read_trimmed_text("/proc/sys/kernel/random/boot_id"),
         time_namespace: time_namespace(),
         virtualised: flags.split(' ').any(|flag| flag == "hypervisor"),
         cpu_quota: cpu_limit()
@@ -37,7 +37,7 @@ pub(crate) fn host() -> HostFacts {
     }
 }
 
-fn read_trimmed(path: &str) -> Option<String> {
+fn read_trimmed_text(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 

@@ -102,7 +102,7 @@ struct Queued {
 }
 
 /// The next message of a socket's error queue, with its packet; `None` without one.
-fn next_queued(socket: &Socket, room: &mut [u8]) -> io::Result<Option<Queued>> {
+fn next_queued_message(socket: &Socket, room: &mut [u8]) -> io::Result<Option<Queued>> {
     let mut control = [0_u64; 32];
     let (len, header) = match receive_message(socket, room, &mut control, libc::MSG_ERRQUEUE | DONTWAIT) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -149,7 +149,7 @@ pub(crate) struct IcmpError {
 
 /// The next queued error, with the refused packet; `None` if none is queued.
 pub(crate) fn next_icmp_error(socket: &Socket, room: &mut [u8]) -> io::Result<Option<IcmpError>> {
-    let Some(Queued { error, len, .. }) = next_queued(socket, room)? else { return Ok(None) };
+    let Some(Queued { error, len, .. }) = next_queued_message(socket, room)? else { return Ok(None) };
     Ok(Some(error.map_or(IcmpError { kind: None, code: 0, len: 0 }, |error| {
         let is_icmp = matches!(error.ee_origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6);
         IcmpError { kind: is_icmp.then_some(error.ee_type), code: error.ee_code, len }
@@ -157,22 +157,22 @@ pub(crate) fn next_icmp_error(socket: &Socket, room: &mut [u8]) -> io::Result<Op
 }
 
 /// The next message of a socket's error queue, without its packet; `None` if none comes within the limit.
-fn await_queued(socket: &Socket, limit: Duration) -> io::Result<Option<Queued>> {
-    if let Some(queued) = next_queued(socket, &mut [])? {
+fn await_queued_message(socket: &Socket, limit: Duration) -> io::Result<Option<Queued>> {
+    if let Some(queued) = next_queued_message(socket, &mut [])? {
         return Ok(Some(queued));
     }
     // poll always reports the error queue, even without requested events.
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
     match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
         Err(nix::errno::Errno::EINTR) => Ok(None),
-        polled => polled.map_err(io::Error::from).and_then(|_| next_queued(socket, &mut [])),
+        polled => polled.map_err(io::Error::from).and_then(|_| next_queued_message(socket, &mut [])),
     }
 }
 
 /// The next transmit timestamp, with the number of its send. With hardware timestamps, each send has two. Waits up to
 /// a limit, then returns `WouldBlock`.
 pub(crate) fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
-    let queued = await_queued(socket, limit)?.ok_or(io::ErrorKind::WouldBlock)?;
+    let queued = await_queued_message(socket, limit)?.ok_or(io::ErrorKind::WouldBlock)?;
     let found = queued.error.map(|error| error.ee_data).zip(queued.stamp);
     found.ok_or_else(|| io::Error::other("the kernel supports no transmit timestamps"))
 }
@@ -186,7 +186,9 @@ pub(crate) fn zerocopy_completion(
     socket: &Socket,
     limit: Duration,
 ) -> io::Result<Option<ZerocopyCompletion>> {
-    let Some(error) = await_queued(socket, limit)?.and_then(|queued| queued.error) else { return Ok(None) };
+    let Some(error) = await_queued_message(socket, limit)?.and_then(|queued| queued.error) else {
+        return Ok(None);
+    };
     if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {
         return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
     }
@@ -210,19 +212,19 @@ mod tests {
     }
 
     #[repr(C)]
-    struct Control {
+    struct StampsMessage {
         header: libc::cmsghdr,
         stamps: Stamps,
     }
 
     fn parse_stamps(stamps: Stamps) -> RecvMeta {
-        let length = size_of::<Control>();
+        let length = size_of::<StampsMessage>();
         let header = libc::cmsghdr {
             cmsg_len: length as _,
             cmsg_level: libc::SOL_SOCKET,
             cmsg_type: libc::SCM_TIMESTAMPING,
         };
-        let mut control = Control { header, stamps };
+        let mut control = StampsMessage { header, stamps };
         // SAFETY: `msghdr` is plain data, for which all zeros is valid.
         let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
         (message.msg_control, message.msg_controllen) = ((&raw mut control).cast(), length as _);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Readiness of several sockets: epoll for this kernel's, and one by one for a stack's.
 pub(crate) enum Ready {
-    Kernel(batch::Ready),
+    Kernel(batch::EpollSet),
     Stack(plain::Ready),
 }
 
@@ -17,7 +17,7 @@ impl Ready {
         if stack::own().is_some() {
             return Ok(Ready::Stack(plain::Ready::watch(sockets, what)?));
         }
-        Ok(Ready::Kernel(batch::Ready::watch(sockets, what)?))
+        Ok(Ready::Kernel(batch::EpollSet::watch(sockets, what)?))
     }
 
     /// The next ready socket, waiting at most `limit`; `None` on a timeout.

@@ -2,7 +2,7 @@
 
 use crate::sys::stack::connection::make_stream;
 use crate::sys::stack::datagram::socket_addr;
-use crate::sys::stack::packets::State;
+use crate::sys::stack::packets::StackState;
 use crate::sys::stack::slot::{Slot, SlotSettings, SlotState};
 use crate::sys::stack::would_block;
 use smoltcp::iface::SocketHandle;
@@ -11,7 +11,7 @@ use smoltcp::wire::IpListenEndpoint;
 use std::io;
 use std::net::SocketAddr;
 
-impl State {
+impl StackState {
     pub(super) fn listen(&mut self, key: usize, backlog: usize) -> io::Result<()> {
         let slot = self.slot(key);
         let local = slot.local.ok_or(io::ErrorKind::InvalidInput)?;

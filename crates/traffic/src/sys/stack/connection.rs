@@ -1,6 +1,6 @@
 //! Connections of a stack's sockets.
 
-use crate::sys::stack::packets::State;
+use crate::sys::stack::packets::StackState;
 use crate::sys::stack::slot::{SlotSettings, SlotState};
 use crate::sys::stack::socket::StackSocket;
 use crate::sys::stack::would_block;
@@ -40,7 +40,7 @@ impl StackSocket {
     }
 }
 
-impl State {
+impl StackState {
     fn begin_connection(&mut self, key: usize, to: SocketAddr) -> io::Result<SocketHandle> {
         let slot = self.slot(key);
         let local = slot.local.ok_or(io::ErrorKind::AddrNotAvailable)?;

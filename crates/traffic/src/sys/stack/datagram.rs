@@ -1,6 +1,6 @@
 //! Datagrams of a stack's sockets.
 
-use crate::sys::stack::packets::State;
+use crate::sys::stack::packets::StackState;
 use crate::sys::stack::slot::SlotState;
 use crate::sys::stack::would_block;
 use smoltcp::socket::udp::{PacketBuffer, PacketMetadata, SendError, Socket};
@@ -20,7 +20,7 @@ pub(super) fn socket_addr(endpoint: IpEndpoint) -> SocketAddr {
     SocketAddr::new(endpoint.addr.into(), endpoint.port)
 }
 
-impl State {
+impl StackState {
     pub(super) fn open_datagrams(&mut self, key: usize, local: SocketAddr) -> io::Result<()> {
         let settings = &self.slot(key).settings;
         let mut socket = Socket::new(buffer(settings.receive_buffer), buffer(settings.send_buffer));

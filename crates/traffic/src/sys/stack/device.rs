@@ -104,9 +104,9 @@ fn send_frame(frame: &[u8], socket: &Socket, counters: &mut StackCounters) -> bo
     true
 }
 
-pub(super) struct Arrived<'a>(&'a [u8]);
+pub(super) struct ArrivedFrame<'a>(&'a [u8]);
 
-impl RxToken for Arrived<'_> {
+impl RxToken for ArrivedFrame<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         read(self.0)
     }
@@ -127,10 +127,10 @@ impl TxToken for Leaving<'_> {
 }
 
 impl Device for LinkEnd {
-    type RxToken<'a> = Arrived<'a>;
+    type RxToken<'a> = ArrivedFrame<'a>;
     type TxToken<'a> = Leaving<'a>;
 
-    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Leaving<'_>)> {
+    fn receive(&mut self, _: Instant) -> Option<(ArrivedFrame<'_>, Leaving<'_>)> {
         let length = match self.announced.pop() {
             Some(announced) => {
                 self.arrived[..announced.len()].copy_from_slice(&announced);
@@ -144,7 +144,7 @@ impl Device for LinkEnd {
         };
         let leaving =
             Leaving { socket: &self.socket, counters: &mut self.counters, outbox: &mut self.outbox };
-        Some((Arrived(&self.arrived[..length]), leaving))
+        Some((ArrivedFrame(&self.arrived[..length]), leaving))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Leaving<'_>> {

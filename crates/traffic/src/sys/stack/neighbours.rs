@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An interface: its hardware address and one of its addresses.
 #[derive(Debug, Clone, Copy)]
-struct Interface<A> {
+struct InterfaceAddresses<A> {
     hardware: EthernetAddress,
     address: A,
 }
@@ -21,11 +21,12 @@ struct Interface<A> {
 pub(super) fn announce_neighbours(config: &StackConfig) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for neighbour in &config.neighbours {
-        let from = Interface { hardware: EthernetAddress(config.neighbour_hardware), address: *neighbour };
+        let from =
+            InterfaceAddresses { hardware: EthernetAddress(config.neighbour_hardware), address: *neighbour };
         for (own, _) in &config.addresses {
             frames.extend(announce(
                 from,
-                Interface { hardware: EthernetAddress(config.hardware), address: *own },
+                InterfaceAddresses { hardware: EthernetAddress(config.hardware), address: *own },
             ));
         }
     }
@@ -34,21 +35,21 @@ pub(super) fn announce_neighbours(config: &StackConfig) -> Vec<Vec<u8>> {
 
 /// The frame by which a neighbour states its hardware address to an interface; `None` if they are of different
 /// families.
-fn announce(neighbour: Interface<IpAddr>, to: Interface<IpAddr>) -> Option<Vec<u8>> {
+fn announce(neighbour: InterfaceAddresses<IpAddr>, to: InterfaceAddresses<IpAddr>) -> Option<Vec<u8>> {
     match (neighbour.address, to.address) {
         (IpAddr::V4(from), IpAddr::V4(address)) => Some(arp_reply(
-            Interface { hardware: neighbour.hardware, address: from },
-            Interface { hardware: to.hardware, address },
+            InterfaceAddresses { hardware: neighbour.hardware, address: from },
+            InterfaceAddresses { hardware: to.hardware, address },
         )),
         (IpAddr::V6(from), IpAddr::V6(address)) => Some(neighbour_advertisement(
-            Interface { hardware: neighbour.hardware, address: from },
-            Interface { hardware: to.hardware, address },
+            InterfaceAddresses { hardware: neighbour.hardware, address: from },
+            InterfaceAddresses { hardware: to.hardware, address },
         )),
         _ => None,
     }
 }
 
-fn arp_reply(from: Interface<Ipv4Addr>, to: Interface<Ipv4Addr>) -> Vec<u8> {
+fn arp_reply(from: InterfaceAddresses<Ipv4Addr>, to: InterfaceAddresses<Ipv4Addr>) -> Vec<u8> {
     let reply = ArpRepr::EthernetIpv4 {
         operation: ArpOperation::Reply,
         source_hardware_addr: from.hardware,
@@ -65,7 +66,7 @@ fn arp_reply(from: Interface<Ipv4Addr>, to: Interface<Ipv4Addr>) -> Vec<u8> {
     bytes
 }
 
-fn neighbour_advertisement(from: Interface<Ipv6Addr>, to: Interface<Ipv6Addr>) -> Vec<u8> {
+fn neighbour_advertisement(from: InterfaceAddresses<Ipv6Addr>, to: InterfaceAddresses<Ipv6Addr>) -> Vec<u8> {
     /// Proof that no router has forwarded it (RFC 4861, section 7.1.2).
     const HOP_LIMIT: u8 = 255;
     let advertisement = Icmpv6Repr::Ndisc(NdiscRepr::NeighborAdvert {
@@ -100,8 +101,11 @@ fn neighbour_advertisement(from: Interface<Ipv6Addr>, to: Interface<Ipv6Addr>) -
 mod tests {
     use super::*;
 
-    fn interface(last: u8, address: &str) -> Interface<IpAddr> {
-        Interface { hardware: EthernetAddress([2, 0, 0, 0, 0, last]), address: address.parse().unwrap() }
+    fn interface(last: u8, address: &str) -> InterfaceAddresses<IpAddr> {
+        InterfaceAddresses {
+            hardware: EthernetAddress([2, 0, 0, 0, 0, last]),
+            address: address.parse().unwrap(),
+        }
     }
 
     #[test]

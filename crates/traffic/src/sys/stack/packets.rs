@@ -30,7 +30,7 @@ const FIRST_DYNAMIC_PORT: u16 = 49_152;
 /// A stack on a link's end.
 pub(crate) struct Stack {
     pub config: StackConfig,
-    state: Mutex<State>,
+    state: Mutex<StackState>,
     /// A socket is ready, or nobody leads.
     pub woken: Condvar,
     /// Bytes of memory for frames that wait for the stack.
@@ -39,7 +39,7 @@ pub(crate) struct Stack {
     pub link: RawFd,
 }
 
-pub(super) struct State {
+pub(super) struct StackState {
     pub interface: Interface,
     pub sockets: SocketSet<'static>,
     pub end: LinkEnd,
@@ -81,7 +81,7 @@ impl Stack {
             config: config.clone(),
             waiting_room: end.socket.recv_buffer_size()?,
             link: end.socket.as_raw_fd(),
-            state: Mutex::new(State {
+            state: Mutex::new(StackState {
                 interface,
                 sockets: SocketSet::new(Vec::new()),
                 end,
@@ -97,13 +97,13 @@ impl Stack {
         }))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, StackState> {
         // What a thread that panicked left is a stack between two packets.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state, if nobody else has it.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, StackState>> {
         match self.state.try_lock() {
             Ok(state) => Some(state),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -126,7 +126,7 @@ impl Stack {
     }
 }
 
-impl State {
+impl StackState {
     /// Takes what has arrived, and sends what is due.
     pub(super) fn move_packets(&mut self) {
         for _ in 0..MAX_FRAMES_AT_ONCE {

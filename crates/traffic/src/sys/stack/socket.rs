@@ -1,6 +1,6 @@
 //! A socket of a stack, with the calls that the engine makes of a kernel's.
 
-use crate::sys::stack::packets::{Stack, State};
+use crate::sys::stack::packets::{Stack, StackState};
 use crate::sys::stack::slot::Slot;
 use crate::sys::stack::{lacks, would_block};
 use crate::sys::{Interest, Nanos};
@@ -189,7 +189,7 @@ impl StackSocket {
         limit: Duration,
     ) -> io::Result<Vec<bool>> {
         let mut found = vec![false; sockets.len()];
-        let waited = stack.wait(sockets, limit, |state: &mut State| {
+        let waited = stack.wait(sockets, limit, |state: &mut StackState| {
             for (place, (key, what)) in sockets.iter().enumerate() {
                 found[place] = state.is_ready(*key, *what);
                 // They share the room at the link, which the first one takes: whoever asks again asks for the others.

@@ -5,7 +5,7 @@
 //! thread in the background wakes another one. A thread that begins to wait takes the lead from one for which nothing
 //! has come for a while: in an interleaved trial, the threads of the arms whose turn it is not.
 
-use crate::sys::stack::packets::{Stack, State};
+use crate::sys::stack::packets::{Stack, StackState};
 use crate::sys::stack::waiter::{Leader, Waiter};
 use crate::sys::stack::would_block;
 use crate::sys::{Interest, Nanos, now_ns};
@@ -31,7 +31,7 @@ impl Stack {
         &self,
         sockets: &[(usize, Interest)],
         limit: Duration,
-        mut attempt: impl FnMut(&mut State) -> io::Result<T>,
+        mut attempt: impl FnMut(&mut StackState) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut state = self.lock();
         match attempt(&mut state) {
@@ -66,7 +66,7 @@ impl Stack {
     }
 
     /// Wakes the threads whose sockets have become ready since frames were taken.
-    pub(super) fn wake_ready(&self, state: &mut State) {
+    pub(super) fn wake_ready(&self, state: &mut StackState) {
         if !std::mem::take(&mut state.has_news) || state.waiters.is_empty() {
             return;
         }
@@ -90,11 +90,11 @@ impl Stack {
     /// Sleeps until something may have changed, or the time is over; as the leader, moves packets then.
     fn sleep<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, StackState>,
         id: u64,
         since_ns: Nanos,
         left: Duration,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, StackState> {
         let is_full = state.end.is_full();
         if let Some(leader) = &state.leader {
             let is_idle = now_ns() - leader.since_ns > IDLE_LEAD_NS && leader.since_ns < since_ns;
@@ -121,7 +121,7 @@ impl Stack {
         state
     }
 
-    fn follow<'a>(&'a self, state: MutexGuard<'a, State>, left: Duration) -> MutexGuard<'a, State> {
+    fn follow<'a>(&'a self, state: MutexGuard<'a, StackState>, left: Duration) -> MutexGuard<'a, StackState> {
         let (state, _) = self.woken.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         state
     }
@@ -149,7 +149,7 @@ impl Stack {
     }
 }
 
-impl State {
+impl StackState {
     fn add_waiter(&mut self, sockets: &[(usize, Interest)]) -> u64 {
         self.last_waiter += 1;
         self.waiters.push(Waiter { id: self.last_waiter, sockets: sockets.to_vec() });

@@ -12,7 +12,7 @@ const RESOLUTION: f64 = 1.0 / 512.0;
 const STEP_NS: f64 = 2.0;
 
 /// Delays of one kind, and what bounds them.
-struct Kind<'a> {
+struct BoundedDelays<'a> {
     name: &'a str,
     delays: &'a Delays,
     /// How many there may be.
@@ -31,8 +31,11 @@ pub(super) fn delay_rules(host: &Host<'_>) -> Vec<Rule> {
         let messages =
             if host.spec.probe.probe == Probe::Connect { sent.measured } else { received.measured };
         let name = if is_one_way { "one-way delay" } else { "round trip" };
-        let kind =
-            Kind { count: messages..=messages, corrected_ns: corrected_ns(host), ..kind(host, name, delays) };
+        let kind = BoundedDelays {
+            count: messages..=messages,
+            corrected_ns: corrected_ns(host),
+            ..kind(host, name, delays)
+        };
         rules.push(count_rule(host, &kind));
         if host.one_way || !is_one_way {
             rules.extend(value_rules(host, &kind));
@@ -40,13 +43,14 @@ pub(super) fn delay_rules(host: &Host<'_>) -> Vec<Rule> {
     }
     if let Some(delays) = interface_delays {
         // Messages without a timestamp have none.
-        let kind = Kind { count: 0..=received.measured, ..kind(host, "interface round trip", delays) };
+        let kind =
+            BoundedDelays { count: 0..=received.measured, ..kind(host, "interface round trip", delays) };
         rules.push(count_rule(host, &kind));
         rules.extend(value_rules(host, &kind));
     }
     if let Some(delays) = pacing_error {
         let most = sent.of_window();
-        let kind = Kind { count: 0..=most, ..kind(host, "pacing error", delays) };
+        let kind = BoundedDelays { count: 0..=most, ..kind(host, "pacing error", delays) };
         rules.push(count_rule(host, &kind));
         rules.extend(value_rules(host, &kind));
     }
@@ -56,8 +60,8 @@ pub(super) fn delay_rules(host: &Host<'_>) -> Vec<Rule> {
     rules
 }
 
-fn kind<'a>(host: &Host<'_>, name: &'a str, delays: &'a Delays) -> Kind<'a> {
-    Kind { name, delays, count: 0..=u64::MAX, longest_ns: longest_ns(host), corrected_ns: 0.0 }
+fn kind<'a>(host: &Host<'_>, name: &'a str, delays: &'a Delays) -> BoundedDelays<'a> {
+    BoundedDelays { name, delays, count: 0..=u64::MAX, longest_ns: longest_ns(host), corrected_ns: 0.0 }
 }
 
 /// A message arrives while the trial runs. Where clocks were compared, their offset is wrong by at most half a round
@@ -74,7 +78,7 @@ fn corrected_ns(host: &Host<'_>) -> f64 {
     gained * host.longest_ns as f64
 }
 
-fn count_rule(host: &Host<'_>, kind: &Kind<'_>) -> Rule {
+fn count_rule(host: &Host<'_>, kind: &BoundedDelays<'_>) -> Rule {
     let found = kind.delays.buckets.count();
     let most = *kind.count.end();
     let name = host.role;
@@ -84,8 +88,8 @@ fn count_rule(host: &Host<'_>, kind: &Kind<'_>) -> Rule {
     )
 }
 
-fn value_rules(host: &Host<'_>, kind: &Kind<'_>) -> Vec<Rule> {
-    let Kind { name: what, longest_ns, corrected_ns, .. } = *kind;
+fn value_rules(host: &Host<'_>, kind: &BoundedDelays<'_>) -> Vec<Rule> {
+    let BoundedDelays { name: what, longest_ns, corrected_ns, .. } = *kind;
     let Delays { buckets, mean_ns, jitter_ns, jitter_rfc3550_ns } = kind.delays;
     let Some((least_ns, most_ns)) = ends(buckets) else { return Vec::new() };
     let name = host.role;

@@ -13,17 +13,17 @@ const END_NS: u64 = 10_000_000_000;
 
 /// What a frame is of.
 #[derive(Clone, Copy)]
-enum Part {
+enum FrameContent {
     Segment,
     /// For so many segments.
     Acknowledgement(u64),
 }
 
-fn count_bytes(part: Part) -> u32 {
+fn count_bytes(part: FrameContent) -> u32 {
     let headers = Family::Ipv4.header_bytes() + Transport::Tcp.header_bytes();
     match part {
-        Part::Segment => mpdu_bytes(Security::Wpa2, headers + PAYLOAD),
-        Part::Acknowledgement(_) => mpdu_bytes(Security::Wpa2, headers),
+        FrameContent::Segment => mpdu_bytes(Security::Wpa2, headers + PAYLOAD),
+        FrameContent::Acknowledgement(_) => mpdu_bytes(Security::Wpa2, headers),
     }
 }
 
@@ -33,7 +33,7 @@ fn stream(frames: u32, each_second: bool) -> (f64, f64) {
     let mut medium = Medium::new(MediumSettings { queue_frames: 150, ..settings(frames) }, 5).unwrap();
     let [access_point, sender, receiver] =
         [Role::AccessPoint, Role::Station, Role::Station].map(|role| medium.add(role));
-    let mut parts: HashMap<FrameId, Part> = HashMap::new();
+    let mut parts: HashMap<FrameId, FrameContent> = HashMap::new();
     let mut flying = 0;
     let mut arrived = 0;
     let mut unacknowledged = 0;
@@ -44,21 +44,23 @@ fn stream(frames: u32, each_second: bool) -> (f64, f64) {
         while let Some(event) = medium.poll(now_ns) {
             let Event::Delivered { frame, to, .. } = event else { continue };
             match (parts[&frame], to) {
-                (part @ Part::Segment, to) if to == access_point => out.push((access_point, receiver, part)),
+                (part @ FrameContent::Segment, to) if to == access_point => {
+                    out.push((access_point, receiver, part))
+                }
                 (part, to) if to == access_point => out.push((access_point, sender, part)),
-                (Part::Segment, _) => arrived += 1,
-                (Part::Acknowledgement(segments), _) => flying -= segments,
+                (FrameContent::Segment, _) => arrived += 1,
+                (FrameContent::Acknowledgement(segments), _) => flying -= segments,
             }
         }
         unacknowledged += arrived - together;
         let segments = if each_second { 2 } else { unacknowledged.max(1) };
         while unacknowledged >= segments {
             unacknowledged -= segments;
-            out.push((receiver, access_point, Part::Acknowledgement(segments)));
+            out.push((receiver, access_point, FrameContent::Acknowledgement(segments)));
         }
         while flying < WINDOW {
             flying += 1;
-            out.push((sender, access_point, Part::Segment));
+            out.push((sender, access_point, FrameContent::Segment));
         }
         for (from, to, part) in out {
             let id = parts.len() as u64;

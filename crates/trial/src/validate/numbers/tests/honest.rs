@@ -3,7 +3,7 @@
 use super::*;
 
 /// Each change is one that an honest run may have.
-fn assert_honest(probe: Probe, transport: Transport, changes: &[Change<'_>]) {
+fn assert_honest(probe: Probe, transport: Transport, changes: &[ReportChange<'_>]) {
     for (place, change) in changes.iter().enumerate() {
         assert_eq!(reasons(probe, transport, *change), [""; 0], "{transport}: change {place}");
     }

@@ -63,17 +63,17 @@ fn limits() -> Limits {
     Limits { processors: [Some(2); 2], ..Limits::of_time(Duration::from_millis(1200)) }
 }
 
-type Change<'a> = &'a dyn Fn(&mut HostReport, &mut HostReport);
+type ReportChange<'a> = &'a dyn Fn(&mut HostReport, &mut HostReport);
 
 /// What an honest run contradicts after a change, by transport.
-fn reasons(probe: Probe, transport: Transport, change: Change<'_>) -> Vec<String> {
+fn reasons(probe: Probe, transport: Transport, change: ReportChange<'_>) -> Vec<String> {
     let (spec, mut ends) = honest(probe, transport);
     change(&mut ends.sender, &mut ends.receiver);
     numbers(&spec, &limits(), 0, ends.as_ref())
 }
 
 /// Each change makes the trial invalid for a reason with its text, over both transports.
-fn assert_lies(probe: Probe, lies: &[(&str, Change<'_>)]) {
+fn assert_lies(probe: Probe, lies: &[(&str, ReportChange<'_>)]) {
     for transport in Transport::ALL.iter().copied() {
         assert_eq!(reasons(probe, transport, &|_, _| ()), [""; 0], "{transport}");
         for (text, change) in lies {
