@@ -135,14 +135,8 @@ fn exact_counts_are_the_same_for_root_and_other_users() {
     require_tool("setpriv", "util-linux");
     let program = Program::new();
     with_image(&program);
-    let counted_as = |prefix: &[&str]| {
-        let stacklab = program.path().display().to_string();
-        let line = [prefix, &[stacklab.as_str(), "explain", "--exact", "--format", "json"]].concat();
-        let mut command = program.script(&line[..line.len() - 1], line[line.len() - 1]);
-        command.env("STACKLAB_CACHE", program.work().join("cache"));
-        Outcome::of(command).expect(code::DONE)
-    };
-    let [root, nobody] = [counted_as(&[]), counted_as(&AS_NOBODY)];
+    let root = count_as(&program, &[]);
+    let nobody = count_as(&program, &AS_NOBODY);
     assert_eq!(root.stdout, nobody.stdout, "the same program and kernel give the same counts");
 
     let found = json(&root);
@@ -174,29 +168,45 @@ fn exact_counts_are_the_same_for_root_and_other_users() {
     assert!(both(&twins["instructions"]).iter().all(|count| *count > 0), "{twins}");
 }
 
+/// Counts as another user, whom the prefix makes of root.
+fn count_as(program: &Program, prefix: &[&str]) -> Outcome {
+    let stacklab = program.path().display().to_string();
+    let line = [prefix, &[stacklab.as_str(), "explain", "--exact", "--format", "json"]].concat();
+    let mut command = program.script(&line[..line.len() - 1], line[line.len() - 1]);
+    command.env("STACKLAB_CACHE", program.work().join("cache"));
+    Outcome::of(command).expect(code::DONE)
+}
+
 #[test]
 fn exact_counts_without_emulator_say_how_to_get_one() {
     let program = Program::new();
     with_image(&program);
-    let tools = program.work().join("tools");
-    std::fs::create_dir(&tools).unwrap();
-    let with_qemu = |script: Option<&str>| {
-        let qemu = tools.join("qemu-system-x86_64");
-        if let Some(script) = script {
-            std::fs::write(&qemu, format!("#!/bin/sh\n{script}\n")).unwrap();
-            let made = Command::new("chmod").arg("755").arg(&qemu).status().unwrap();
-            assert!(made.success());
-        }
-        let mut command = program.command(&["explain", "--exact", "udp"]);
-        command.env("PATH", &tools).env("STACKLAB_CACHE", program.work().join("cache"));
-        Outcome::of(command).expect(code::TESTBED)
-    };
-    with_qemu(None).says(&["qemu-system-x86_64", "apt-get install"]);
-    with_qemu(Some("echo QEMU emulator version 12.0.0"))
-        .says(&["QEMU 12.0.0 may have another plugin interface than QEMU 6 to 11.1"]);
-    with_qemu(Some("echo QEMU emulator version 7.2.0")).says(&["QEMU 7.2.0 was built without plugins"]);
-    let fails = "echo QEMU emulator version 7.2.0; echo '-plugin'; echo no memory >&2";
-    with_qemu(Some(fails)).says(&["QEMU ended at once: no memory"]);
+    std::fs::create_dir(program.work().join("tools")).unwrap();
+    refuse_to_count(&program).says(&["qemu-system-x86_64", "apt-get install"]);
+    for (script, words) in [
+        (
+            "echo QEMU emulator version 12.0.0",
+            "QEMU 12.0.0 may have another plugin interface than QEMU 6 to 11.1",
+        ),
+        ("echo QEMU emulator version 7.2.0", "QEMU 7.2.0 was built without plugins"),
+        (
+            "echo QEMU emulator version 7.2.0; echo '-plugin'; echo no memory >&2",
+            "QEMU ended at once: no memory",
+        ),
+    ] {
+        let qemu = program.write("tools/qemu-system-x86_64", format!("#!/bin/sh\n{script}\n"));
+        let made = Command::new("chmod").arg("755").arg(&qemu).status().unwrap();
+        assert!(made.success());
+        refuse_to_count(&program).says(&[words]);
+    }
+}
+
+/// What is said where the folder `tools` has all programs that there are.
+fn refuse_to_count(program: &Program) -> Outcome {
+    let mut command = program.command(&["explain", "--exact", "udp"]);
+    command.env("PATH", program.work().join("tools"));
+    command.env("STACKLAB_CACHE", program.work().join("cache"));
+    Outcome::of(command).expect(code::TESTBED)
 }
 
 #[test]

@@ -30,15 +30,13 @@ pub(super) const FAST: f64 = 20.0;
 
 fn study(rate: f64, offered: &str, mechanisms: &[&str], sizes: &[u32]) -> String {
     // A study with a family that none of its mechanisms carries is refused.
-    let carried = |family: &Family| {
-        let is_asked = |mechanism: &&Mechanism| mechanisms.contains(&mechanism.name());
-        Mechanism::ALL
-            .iter()
-            .filter(is_asked)
-            .any(|mechanism| mechanism.definition().carries.contains(family))
-    };
-    let families: Vec<&str> =
-        Family::ALL.iter().filter(|family| carried(family)).map(|family| family.name()).collect();
+    let (asked, _) = all(|mechanism| mechanisms.contains(&mechanism.name()));
+    let mut families = Vec::new();
+    for family in Family::ALL {
+        if asked.iter().any(|mechanism| mechanism.definition().carries.contains(family)) {
+            families.push(family.name());
+        }
+    }
     format!(
         r#"
 title = "Mechanisms over a middle link of known rate"
@@ -141,11 +139,6 @@ pub(super) fn check_fragments(runs: &[RunRecord]) {
 
 #[test]
 fn tunnels_in_user_mode_linux_fit_the_header_model() {
-    let is_tunnel = |mechanism: Mechanism| {
-        mechanism.tunnel().is_none_or(|tunnel| tunnel.device.in_debian_uml)
-            && !mechanism.translates()
-            && !mechanism.changes_source()
-    };
     check_fragments(&filled(Some("uml"), FAST, PACED, &[1536], is_tunnel).0);
     let (_, hosts, seen) = filled(Some("uml"), FAST, FLOOD, &[128, 1408], is_tunnel);
     for headers in [
@@ -164,9 +157,15 @@ fn tunnels_in_user_mode_linux_fit_the_header_model() {
     assert_eq!(hosts, all(is_tunnel).0.len() * 4);
 }
 
+/// A tunnel that Debian's build of user-mode Linux supports, or none.
+fn is_tunnel(mechanism: Mechanism) -> bool {
+    mechanism.tunnel().is_none_or(|tunnel| tunnel.device.in_debian_uml)
+        && !mechanism.translates()
+        && !mechanism.changes_source()
+}
+
 #[test]
 fn translators_on_this_kernel_fit_the_header_model() {
-    let is_translator = |mechanism: Mechanism| ["nat64", "siit", "464xlat"].contains(&mechanism.name());
     for (rate, offered, sizes) in
         [(SLOW, FLOOD, &[128][..]), (FAST, FLOOD, &[1024, 1408]), (FAST, PACED, &[1536])]
     {
@@ -174,12 +173,16 @@ fn translators_on_this_kernel_fit_the_header_model() {
     }
 }
 
-/// Names of the mechanisms in the table that meet a condition, and the number of families that they carry together.
-fn all(wanted: impl Fn(Mechanism) -> bool) -> (Vec<&'static str>, usize) {
+fn is_translator(mechanism: Mechanism) -> bool {
+    ["nat64", "siit", "464xlat"].contains(&mechanism.name())
+}
+
+/// The mechanisms in the table that meet a condition, and the number of families that they carry together.
+fn all(wanted: impl Fn(Mechanism) -> bool) -> (Vec<Mechanism>, usize) {
     let wanted: Vec<Mechanism> =
         Mechanism::ALL.iter().copied().filter(|mechanism| wanted(*mechanism)).collect();
     let cells = wanted.iter().map(|mechanism| mechanism.definition().carries.len()).sum();
-    (wanted.iter().map(|mechanism| mechanism.name()).collect(), cells)
+    (wanted, cells)
 }
 
 /// The features that Debian's build of user-mode Linux does not support.
@@ -203,7 +206,8 @@ pub(super) fn filled(
     let (mut asked, mut cells) = all(wanted);
     for attempt in 1..=TRIES {
         // Shorter trials: there are many cells.
-        let study = study(rate, offered, &asked, sizes).replace("400ms", "300ms").replace("200ms", "100ms");
+        let names: Vec<&str> = asked.iter().map(|mechanism| mechanism.name()).collect();
+        let study = study(rate, offered, &names, sizes).replace("400ms", "300ms").replace("200ms", "100ms");
         let inside = guest.map(|guest| format!("--in-vm={guest}"));
         let inside: Vec<&str> = inside.iter().map(String::as_str).collect();
         let (runs, hosts, said, seen) = measured_and_seen(&study, &inside);
@@ -219,9 +223,12 @@ pub(super) fn filled(
         println!("note: round {attempt}: cells that did not carry what the headers leave: {unfilled:?}");
         assert!(attempt < TRIES, "of what the headers leave: {unfilled:#?}");
         // Only mechanisms with such a cell are measured again.
-        let short = |run: &RunRecord| unfilled.contains_key(&run.trial.cell.to_string());
-        let short: Vec<Mechanism> =
-            every.iter().filter(|run| short(run)).map(|run| Mechanism::of(&run.trial.cell)).collect();
+        let mut short = Vec::new();
+        for run in &every {
+            if unfilled.contains_key(&run.trial.cell.to_string()) {
+                short.push(Mechanism::of(&run.trial.cell));
+            }
+        }
         (asked, cells) = all(|mechanism| short.contains(&mechanism));
     }
     let (hosts, seen) = first.expect("one campaign at least");
@@ -230,15 +237,8 @@ pub(super) fn filled(
 
 #[test]
 fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
-    // Overlays and NAT are tried on this kernel and in another guest.
-    let is_wanted = |mechanism: Mechanism| {
-        !mechanism.changes_source()
-            && mechanism.tunnel().is_none_or(|tunnel| {
-                !tunnel.carries_frames() && ![Setup::Gue, Setup::Esp].contains(&tunnel.device.setup)
-            })
-    };
     for (offered, sizes) in [(FLOOD, &[128][..]), (PACED, &[1408, 1536])] {
-        let (runs, _, seen) = filled(Some("uml-full"), FAST, offered, sizes, is_wanted);
+        let (runs, _, seen) = filled(Some("uml-full"), FAST, offered, sizes, is_for_built_uml);
         for headers in [
             "ipv6 as ipv6 2001:2:0:1::1 > 2001:2:0:64::c612:201 / udp",
             "ipv4 as ipv6 2001:2:0:64::c612:101 > 2001:2:0:2::1 / udp",
@@ -249,12 +249,19 @@ fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
         // Translated in the kernel, by a stateful NAT64.
         assert!(seen.contains("464xlat (Jool 4.") && seen.contains(", stateful)"), "{seen}");
         // Its kernel counts packet processing as idle time while no process runs.
-        let outside = |run: &RunRecord| {
-            let cpu = side(run, Role::Receiver).cpu.as_ref();
-            cpu.is_some_and(|cpu| cpu.scope == CpuScope::Outside && cpu.busy_ns() > 0)
-        };
-        assert!(runs.iter().all(outside));
+        for run in &runs {
+            let cpu = side(run, Role::Receiver).cpu.as_ref().expect("it is counted");
+            assert!(cpu.scope == CpuScope::Outside && cpu.busy_ns() > 0, "{}", run.trial);
+        }
     }
+}
+
+/// Overlays and NAT are tried on this kernel and in another guest.
+fn is_for_built_uml(mechanism: Mechanism) -> bool {
+    !mechanism.changes_source()
+        && mechanism.tunnel().is_none_or(|tunnel| {
+            !tunnel.carries_frames() && ![Setup::Gue, Setup::Esp].contains(&tunnel.device.setup)
+        })
 }
 
 #[test]

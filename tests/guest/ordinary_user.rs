@@ -52,13 +52,10 @@ fn an_ordinary_user_measures_a_tunnel_in_a_guest() {
     program.give_to(NOBODY);
 
     let stacklab = program.path().display().to_string();
-    let as_nobody = |args: &[&str]| {
-        let line = [&AS_NOBODY[..], &[stacklab.as_str()], args].concat();
-        let mut command = program.script(&line[..line.len() - 1], line[line.len() - 1]);
-        command.env("STACKLAB_CACHE", program.work().join("cache"));
-        Outcome::of(command)
-    };
-    as_nobody(&["run", "study.toml", "--out", "x.stacklab", "--in-vm=uml"]).expect(code::DONE);
+    let run = [stacklab.as_str(), "run", "study.toml", "--out", "x.stacklab"];
+    let mut command = program.script(&[&AS_NOBODY[..], &run].concat(), "--in-vm=uml");
+    command.env("STACKLAB_CACHE", program.work().join("cache"));
+    Outcome::of(command).expect(code::DONE);
     let path = program.work().join("x.stacklab");
     assert_eq!(invalid(&path), [""; 0]);
     assert_eq!(count(&path, "status = 'valid' AND replica = ''"), 4);

@@ -182,16 +182,14 @@ fn streams_of<'a>(streams: &'a [RunRecord], systems: &str) -> Vec<&'a RunRecord>
 /// Runs of one cell came from different kernels, and the record names the kernel of each run.
 fn check_kernels(program: &Program) {
     let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
-    let kinds = |name: &str| -> Vec<&str> {
-        hosts.iter().filter(|host| host.name == name).map(|host| &host.kind[..]).collect()
-    };
     for name in ["sender (uml)", "receiver (uml)"] {
-        let kinds = kinds(name);
+        let kinds: Vec<&str> =
+            hosts.iter().filter(|host| host.name == name).map(|host| &host.kind[..]).collect();
         assert!(kinds.iter().all(|kind| kind.starts_with("uml: user-mode Linux 7.")), "{kinds:?}");
         let of_each = MECHANISMS.iter().all(|name| kinds.iter().any(|kind| kind.ends_with(name)));
         assert!(kinds.len() == MECHANISMS.len() && of_each, "{kinds:?}");
     }
-    assert_eq!(kinds("router2").len(), 6);
+    assert_eq!(hosts.iter().filter(|host| host.name == "router2").count(), 6);
 }
 
 /// Two kernels are two clocks: a delay is computed by their comparison over the routers, or is missing for that
@@ -238,27 +236,18 @@ fn tunnels_of_user_mode_linux_routers_need_no_module() {
     require_tool("tayga", "tayga");
     let program = Program::new();
     let scene = Scene::now();
-    let measured = |routers: &str, mechanisms: &[&str], size: u32, name: &str| {
-        let study = study(&["namespace"], mechanisms, &["udp"], size, size > MAX_MESSAGE);
-        let measured = measure(&program, with_routers(&study, &[routers]), name);
-        let found = streams(&measured.0);
-        assert!(!found.is_empty(), "no stream was measured");
-        if size > MAX_MESSAGE {
-            check_schedules(&found);
-        }
-        found.into_iter().for_each(check);
-        measured
-    };
     // Two families, two blocks, a stream and an echo.
-    let (all, _) = measured("uml", &["gre6"], 1536, "large.stacklab");
+    let (all, _) = measure_routers(&program, "uml", &["gre6"], 1536, "large.stacklab");
     assert_eq!(all.len(), 2 * 2 * 2);
     // The routers' translators: a program on one, a kernel module that keeps state on the other.
-    let (all, said) = measured("namespace -> uml-full", &["native", "464xlat"], 1024, "mixed.stacklab");
+    let mechanisms = ["native", "464xlat"];
+    let (all, said) = measure_routers(&program, "namespace -> uml-full", &mechanisms, 1024, "mixed.stacklab");
     assert!(said.contains("464xlat (tayga and Jool 4.") && said.contains(", stateful)"), "{said}");
     assert_eq!(all.len(), 3 * 2 * 2);
     assert!(said.contains("the near router a namespace, the far router user-mode Linux"), "{said}");
     // Native in two families, the others in one.
-    let (all, said) = measured("uml", &["native", "6in4", "464xlat"], 1024, "x.stacklab");
+    let mechanisms = ["native", "6in4", "464xlat"];
+    let (all, said) = measure_routers(&program, "uml", &mechanisms, 1024, "x.stacklab");
     assert_eq!((all.len(), streams(&all).len()), (4 * 2 * 2, 4 * 2));
     assert!(said.contains("the clients namespaces, both routers user-mode Linux"), "{said}");
     // Processor time of each of two kernels that do nothing else, in ticks of this machine.
@@ -277,6 +266,25 @@ fn tunnels_of_user_mode_linux_routers_need_no_module() {
     }
     let left = ["study.toml", "x.stacklab", "large.stacklab", "mixed.stacklab"];
     scene.assert_restored(&program, &left, SOON);
+}
+
+/// Measures clients in namespaces behind these routers, and checks each stream. Returns what [`measure`] does.
+fn measure_routers(
+    program: &Program,
+    routers: &str,
+    mechanisms: &[&str],
+    size: u32,
+    name: &str,
+) -> (Vec<RunRecord>, String) {
+    let study = study(&["namespace"], mechanisms, &["udp"], size, size > MAX_MESSAGE);
+    let (all, said) = measure(program, with_routers(&study, &[routers]), name);
+    let found = streams(&all);
+    assert!(!found.is_empty(), "no stream was measured");
+    if size > MAX_MESSAGE {
+        check_schedules(&found);
+    }
+    found.into_iter().for_each(check);
+    (all, said)
 }
 
 #[test]
@@ -303,18 +311,19 @@ fn two_router_kernels_speak_through_wireguard() {
 fn what_routers_lack_is_refused_before_start() {
     require_root();
     let program = Program::new();
-    let refused = |routers: &str, mechanism: &str, asked: &[&str], expected: i32, words: &[&str]| {
+    let run = ["run", "study.toml", "--out", "x.stacklab"];
+    let inside = [&run[..], &["--in-vm"]].concat();
+    let lacks = ["uml as a router lacks", "wireguard4: wireguard", "linux-6.1"];
+    for (routers, mechanism, asked, expected, words) in [
+        ("uml", "wireguard4", &run[..], code::TESTBED, &lacks[..]),
+        ("uml-none", "gre4", &run, code::TESTBED, &["stacklab image build uml-none"]),
+        ("uml", "gre4", &inside, code::REQUEST, &["--in-vm", "(uml)", "factors.router_os"]),
+        ("uml", "gre4", &["lab", "up", "study.toml"], code::REQUEST, &["factors.router_os"]),
+    ] {
         let study = study(&["namespace"], &[mechanism], &["udp"], 1024, false);
         program.write("study.toml", with_routers(&study, &[routers]));
         program.run(asked).expect(expected).says(words);
-    };
-    let run = ["run", "study.toml", "--out", "x.stacklab"];
-    let lacks = ["uml as a router lacks", "wireguard4: wireguard", "linux-6.1"];
-    refused("uml", "wireguard4", &run, code::TESTBED, &lacks);
-    refused("uml-none", "gre4", &run, code::TESTBED, &["stacklab image build uml-none"]);
-    let inside = [&run[..], &["--in-vm"]].concat();
-    refused("uml", "gre4", &inside, code::REQUEST, &["--in-vm", "(uml)", "factors.router_os"]);
-    refused("uml", "gre4", &["lab", "up", "study.toml"], code::REQUEST, &["factors.router_os"]);
+    }
     assert!(!program.work().join("x.stacklab").exists());
 }
 
@@ -323,16 +332,16 @@ fn what_routed_guests_lack_is_refused_before_start() {
     require_root();
     let program = Program::new();
     program.write("study.toml", study(&["uml"], &["native", "6in4"], &["udp"], 1024, false));
-    let run = |more: &[&str]| program.run(&[&["run", "study.toml", "--out", "x.stacklab"], more].concat());
-    let all_in_one = run(&["--in-vm"]).expect(code::REQUEST).stderr;
+    let run = ["run", "study.toml", "--out", "x.stacklab"];
+    let all_in_one = program.run(&[&run[..], &["--in-vm"]].concat()).expect(code::REQUEST).stderr;
     assert!(all_in_one.contains("--in-vm") && all_in_one.contains("factors.os"), "{all_in_one}");
     let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
     if sit.result.is_ok() {
-        let said = run(&[]).expect(code::DONE).stderr;
+        let said = program.run(&run).expect(code::DONE).stderr;
         assert!(said.contains("6in4 between the routers"), "{said}");
         std::fs::remove_file(program.work().join("x.stacklab")).unwrap();
     } else {
-        let said = run(&[]).expect(code::TESTBED).stderr;
+        let said = program.run(&run).expect(code::TESTBED).stderr;
         for words in [
             "guests as hosts (uml)",
             "6in4 needs sit",

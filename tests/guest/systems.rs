@@ -6,7 +6,7 @@ use crate::support;
 
 use stacklab_guests::image::sha256;
 use stacklab_model::{CpuScope, Factor, Metric, Role, RunRecord, Systems, wire_size};
-use stacklab_store::Record;
+use stacklab_store::{HostRow, Record};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -94,20 +94,17 @@ fn add_shares(all: &[RunRecord], cells: &mut Cells) {
 /// The cells that differ from the header model. An emulated machine pauses occasionally, and a sandbox is near its
 /// own limit with small packets: the closest run must be correct, and the median near it.
 fn far(cells: &Cells) -> Cells {
-    let median = |shares: &[f64]| {
-        let mut sorted = shares.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-    };
-    let closest =
-        |shares: &[f64]| shares.iter().map(|share| (share - 1.0).abs()).fold(f64::INFINITY, f64::min);
-    let is_wrong =
-        |shares: &[f64]| closest(shares) > allowed(TOLERANCE) || (median(shares) - 1.0).abs() > allowed(FAR);
-    cells
-        .iter()
-        .filter(|(_, shares)| is_wrong(shares))
-        .map(|(cell, shares)| (cell.clone(), shares.clone()))
-        .collect()
+    let mut far = cells.clone();
+    far.retain(|_, shares| is_wrong(shares));
+    far
+}
+
+fn is_wrong(shares: &[f64]) -> bool {
+    let closest = shares.iter().map(|share| (share - 1.0).abs()).fold(f64::INFINITY, f64::min);
+    let mut sorted = shares.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    closest > allowed(TOLERANCE) || (median - 1.0).abs() > allowed(FAR)
 }
 
 const SYSTEMS: [&str; 5] = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
@@ -149,8 +146,8 @@ fn measure_far_cells_again(program: &Program, cells: &mut Cells) {
         for link in LINKS {
             let far = far(cells);
             let size = format!(" {} B", link.0);
-            let is_far = |name: &str| far.keys().any(|(cell, os)| os == name && cell.contains(&size));
-            let again: Vec<&str> = SYSTEMS.into_iter().filter(|name| is_far(name)).collect();
+            let mut again = SYSTEMS.to_vec();
+            again.retain(|name| far.keys().any(|(cell, os)| os == name && cell.contains(&size)));
             if !again.is_empty() {
                 println!("measured again: {far:#?}");
                 let out = format!("again{round}-{}.stacklab", link.0);
@@ -163,33 +160,34 @@ fn measure_far_cells_again(program: &Program, cells: &mut Cells) {
 /// Each system is the one that its name states, by its own report.
 fn check_kernels(program: &Program) {
     let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
-    let kernel = |name: &str| {
-        let host = hosts.iter().find(|host| host.name == name).unwrap_or_else(|| panic!("no host {name}"));
-        (host.kind.clone(), host.facts.kernel.clone())
-    };
-    let own = kernel("receiver").1;
-    assert!(kernel("sender (linux-6.1)").1.starts_with("6.1."), "{:?}", kernel("sender (linux-6.1)"));
-    assert!(kernel("sender (linux-6.1)").0.contains("in QEMU"), "{:?}", kernel("sender (linux-6.1)"));
+    let own = &find_host(&hosts, "receiver").facts.kernel;
+    let linux = find_host(&hosts, "sender (linux-6.1)");
+    assert!(linux.facts.kernel.starts_with("6.1."), "{}", linux.facts.kernel);
+    assert!(linux.kind.contains("in QEMU"), "{}", linux.kind);
     for name in ["sender (gvisor)", "receiver (uml)"] {
-        assert_ne!(kernel(name).1, own, "{name}");
+        assert_ne!(find_host(&hosts, name).facts.kernel, *own, "{name}");
     }
-    assert!(kernel("receiver (uml)").0.contains("user-mode Linux 7."), "{:?}", kernel("receiver (uml)"));
+    let uml = &find_host(&hosts, "receiver (uml)").kind;
+    assert!(uml.contains("user-mode Linux 7."), "{uml}");
+}
+
+fn find_host<'a>(hosts: &'a [HostRow], name: &str) -> &'a HostRow {
+    hosts.iter().find(|host| host.name == name).unwrap_or_else(|| panic!("no host {name}"))
 }
 
 /// Processor time is measured inside the system if it counts it, and otherwise outside.
 fn check_cpu_scopes(all: &[RunRecord]) {
-    let scope = |systems: &str, role: Role| {
-        let systems: Systems = systems.parse().unwrap();
-        let of = |run: &&RunRecord| {
-            Systems::of(&run.trial.cell) == systems && run.values.contains_key(&Metric::Throughput)
-        };
-        let cpu = &side(all.iter().find(of).unwrap(), role).cpu;
-        cpu.as_ref().map(|cpu| cpu.scope)
-    };
-    assert_eq!(scope("linux-6.1", Role::Receiver), Some(CpuScope::Host));
-    assert_eq!(scope("uml", Role::Sender), Some(CpuScope::Outside));
-    assert_eq!(scope("gvisor", Role::Receiver), Some(CpuScope::Outside));
-    assert_eq!(scope("linux-6.1 -> namespace", Role::Receiver), Some(CpuScope::Shared));
+    for (systems, role, scope) in [
+        ("linux-6.1", Role::Receiver, CpuScope::Host),
+        ("uml", Role::Sender, CpuScope::Outside),
+        ("gvisor", Role::Receiver, CpuScope::Outside),
+        ("linux-6.1 -> namespace", Role::Receiver, CpuScope::Shared),
+    ] {
+        let between: Systems = systems.parse().unwrap();
+        let mut streams = all.iter().filter(|run| run.values.contains_key(&Metric::Throughput));
+        let run = streams.find(|run| Systems::of(&run.trial.cell) == between).unwrap();
+        assert_eq!(side(run, role).cpu.as_ref().map(|cpu| cpu.scope), Some(scope), "{systems}");
+    }
 }
 
 #[test]
@@ -202,9 +200,8 @@ fn dying_guest_ends_the_campaign_which_is_resumed() {
         program.write("study.toml", large);
         let running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]);
         let record = program.work().join("x.stacklab");
-        let measured = || Record::read(&record).and_then(|record| record.runs()).map_or(0, |runs| runs.len());
         let start = Instant::now();
-        while measured() < 3 {
+        while count_runs(&record) < 3 {
             assert!(start.elapsed() < Duration::from_secs(60), "{system}: nothing was measured");
             sleep(Duration::from_millis(20));
         }
@@ -218,11 +215,16 @@ fn dying_guest_ends_the_campaign_which_is_resumed() {
         assert!(killed.elapsed() < Duration::from_secs(10), "{system}: {:?}", killed.elapsed());
         assert!(outcome.stderr.contains(system) && outcome.stderr.contains("--resume"), "{}", outcome.stderr);
         scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
-        let before = measured();
+        let before = count_runs(&record);
         program.run(&["run", "--resume", "--out", "x.stacklab"]).expect(code::DONE);
         // Two families, probes and blocks.
         assert!(before >= 3 && runs(&record).len() == 2 * 2 * 2, "{system}");
     }
+}
+
+/// The runs of a record so far, which may not exist yet.
+fn count_runs(record: &Path) -> usize {
+    Record::read(record).and_then(|record| record.runs()).map_or(0, |runs| runs.len())
 }
 
 #[test]
@@ -231,13 +233,8 @@ fn what_is_missing_or_broken_is_said_before_start() {
     let program = Program::new();
     let scene = Scene::now();
     program.write("study.toml", study(&["linux-6.1"], &["udp"], 200, 2));
-    let said = |cache: &Path| {
-        let mut command = program.command(&["run", "study.toml", "--out", "x.stacklab"]);
-        command.env("STACKLAB_CACHE", cache);
-        support::program::Outcome::of(command).expect(code::TESTBED).stderr
-    };
     let cache = tempfile::tempdir().unwrap();
-    let missing = said(cache.path());
+    let missing = refuse_to_run(&program, cache.path());
     assert!(missing.contains("stacklab image get linux-6.1"), "{missing}");
 
     // A truncated image.
@@ -254,14 +251,14 @@ fn what_is_missing_or_broken_is_said_before_start() {
     let bytes = fs::read(&kernel).unwrap();
     let fetched = sha256(&kernel).unwrap();
     fs::write(&kernel, &bytes[..bytes.len() - 1]).unwrap();
-    let broken = said(cache.path());
+    let broken = refuse_to_run(&program, cache.path());
     assert!(broken.contains("incomplete") && broken.contains("stacklab image get linux-6.1"), "{broken}");
 
     // An image that differs from the fetched one is not booted.
     let mut other = bytes.clone();
     other[bytes.len() / 2] ^= 1;
     fs::write(&kernel, &other).unwrap();
-    let changed = said(cache.path());
+    let changed = refuse_to_run(&program, cache.path());
     assert!(
         changed.contains("linux-6.1/kernel differs") && changed.contains("image get linux-6.1"),
         "{changed}"
@@ -277,11 +274,18 @@ fn what_is_missing_or_broken_is_said_before_start() {
     let text = fs::read_to_string(&label).unwrap().replace(&fetched, &sha256(&kernel).unwrap());
     fs::write(&label, text).unwrap();
     let start = Instant::now();
-    let dead = said(cache.path());
+    let dead = refuse_to_run(&program, cache.path());
     assert!(dead.contains("boot"), "{dead}");
     assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
     scene.assert_restored(&program, &["study.toml"], SOON);
     assert!(processes_of(&program.path()).is_empty());
+}
+
+/// Why the study cannot be run with these images.
+fn refuse_to_run(program: &Program, cache: &Path) -> String {
+    let mut command = program.command(&["run", "study.toml", "--out", "x.stacklab"]);
+    command.env("STACKLAB_CACHE", cache);
+    support::program::Outcome::of(command).expect(code::TESTBED).stderr
 }
 
 #[test]

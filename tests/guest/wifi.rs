@@ -9,7 +9,7 @@ use stacklab_guests::{WifiHosted, WifiStreams};
 use stacklab_model::Family;
 use stacklab_model::wifi::{Width, WifiSettings};
 use stacklab_testbed::{TestbedError, enter};
-use stacklab_wifi::{CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec};
+use stacklab_wifi::{CarriedFrame, Passphrase, Security, WifiSpec};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};
@@ -90,8 +90,10 @@ fn frames(security: &Security, cipher: &str, key_management: &str) -> Vec<(Famil
             assert!(said.contains("3 packets transmitted, 3 received, 0% packet loss"), "{said}");
         }
     }
-    let hops = |check: &MediumCheck| check.hops.map(|hop| hop.expect("both ends are stations"));
-    let frames = state.checks.iter().map(|check| (check.family, hops(check))).collect();
+    let mut frames = Vec::new();
+    for check in &state.checks {
+        frames.push((check.family, check.hops.map(|hop| hop.expect("both ends are stations"))));
+    }
     let guest = network.hosted.process();
     drop(network);
     assert!(!Path::new(&format!("/proc/{guest}")).exists(), "the guest has ended");
@@ -102,9 +104,10 @@ fn frames(security: &Security, cipher: &str, key_management: &str) -> Vec<(Famil
 fn stations_reach_each_other_and_ccmp_adds_16_bytes() {
     let open = frames(&Security::Open, "NONE", "NONE");
     let protected = frames(&wpa2("sixteen bytes ok"), "CCMP", "WPA2-PSK");
-    let families = |frames: &[(Family, _)]| frames.iter().map(|(family, _)| *family).collect::<Vec<_>>();
-    assert_eq!(families(&open), Family::ALL);
-    assert_eq!(families(&protected), Family::ALL);
+    for frames in [&open, &protected] {
+        let families: Vec<Family> = frames.iter().map(|(family, _)| *family).collect();
+        assert_eq!(families, Family::ALL);
+    }
     for ((family, open), (_, protected)) in open.iter().zip(&protected) {
         for (open, protected) in open.iter().zip(protected) {
             assert!(!open.protected && protected.protected, "{family}");
@@ -154,9 +157,9 @@ fn refusal(access_point: Security, stations: [Security; 2]) -> String {
 #[test]
 fn a_wrong_passphrase_is_said_with_its_station() {
     for of in [Security::Wpa2, Security::Wpa3] {
-        let with = |text: &str| of(Passphrase::try_from(text.to_owned()).unwrap());
-        let right = with("sixteen bytes ok");
-        let error = refusal(right.clone(), [right, with("sixteen bytes no")]);
+        let [right, wrong] = ["sixteen bytes ok", "sixteen bytes no"]
+            .map(|text| of(Passphrase::try_from(text.to_owned()).unwrap()));
+        let error = refusal(right.clone(), [right, wrong]);
         let expected =
             "the receiver is not associated with the Wi-Fi network stacklab: the passphrase is wrong";
         assert!(error.contains(expected), "{error}");
@@ -175,13 +178,8 @@ fn station_does_not_join_a_network_of_other_security() {
 #[test]
 fn image_without_wifi_is_refused_with_the_remedy() {
     let program = Program::new();
-    let boot = |system: &str| {
-        let spec = WifiSpec::with_security(Security::Open);
-        WifiHosted::boot(&system.parse().unwrap(), &spec, &program.path(), 0)
-            .map(drop)
-            .unwrap_err()
-            .to_string()
-    };
-    let error = boot("uml");
+    let spec = WifiSpec::with_security(Security::Open);
+    let booted = WifiHosted::boot(&"uml".parse().unwrap(), &spec, &program.path(), 0);
+    let error = booted.map(drop).unwrap_err().to_string();
     assert!(error.contains("uml has no Wi-Fi") && error.contains("stacklab image build uml-full"), "{error}");
 }

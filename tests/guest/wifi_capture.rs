@@ -61,14 +61,9 @@ fn read(capture: &Path) -> Vec<Seen> {
 fn seen(line: &str) -> Seen {
     let values: Vec<&str> = line.split('\t').collect();
     assert_eq!(values.len(), FIELDS.len(), "{line}");
-    let number = |place: usize| -> u32 {
-        let text: &str = values[place];
-        let hexadecimal = text.strip_prefix("0x").map(|text| u32::from_str_radix(text, 16));
-        hexadecimal.unwrap_or_else(|| text.parse()).unwrap_or_else(|error| panic!("{line}: {error}"))
-    };
     Seen {
-        bytes: number(0) - number(1),
-        subtype: number(2),
+        bytes: read_number(values[0]) - read_number(values[1]),
+        subtype: read_number(values[2]),
         receiver: values[3].to_owned(),
         duration_us: values[4].parse().ok(),
         is_aggregated: !values[5].is_empty(),
@@ -77,6 +72,12 @@ fn seen(line: &str) -> Seen {
         icmpv6: values[8].to_owned(),
         is_lost: ["1", "True"].contains(&values[9]),
     }
+}
+
+/// A number as tshark prints it, decimal or hexadecimal.
+fn read_number(text: &str) -> u32 {
+    let hexadecimal = text.strip_prefix("0x").map(|text| u32::from_str_radix(text, 16));
+    hexadecimal.unwrap_or_else(|| text.parse()).unwrap_or_else(|error| panic!("`{text}`: {error}"))
 }
 
 /// The time of a frame that is sent alone.

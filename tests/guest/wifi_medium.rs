@@ -97,8 +97,8 @@ struct Load(Vec<Child>);
 
 impl Load {
     fn begin() -> Self {
-        let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        Load((0..2).map(|_| spin()).collect())
+        let spin = ["-c", "while :; do :; done"];
+        Load((0..2).map(|_| Command::new("sh").args(spin).spawn().unwrap()).collect())
     }
 }
 

@@ -69,10 +69,11 @@ fn stream(cell: &Cell, pacing: Pacing, to: &str, length_ns: u64, agents: &mut [A
     let mut cell = cell.clone();
     cell.settings.tuning.send_buffer = Some(65_536);
     let place = Family::ALL.iter().position(|one| *one == cell.family).unwrap();
-    let address = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
+    let [sender, receiver] =
+        [ADDRESSES[place].1, to].map(|address| address.parse::<std::net::IpAddr>().unwrap().into());
     let path = Path {
-        sender: address(ADDRESSES[place].1),
-        receiver: address(to),
+        sender,
+        receiver,
         mtu: 1500,
         planned_mtu: true,
         offloads: true,
@@ -112,9 +113,9 @@ fn tell_real_time(paces: &str) {
             let run = stream(&cell, *pacing, ADDRESSES[0].2, SECOND_NS, &mut agents);
             let after = network.hosted.medium_report().unwrap();
             let lateness = after.lateness.since(&before.lateness);
-            let per_second = |count: u64| count as f64 * 1e9 / (after.elapsed_ns - before.elapsed_ns) as f64;
-            let frames = per_second(after.frames.delivered - before.frames.delivered);
-            let exchanges = per_second(lateness.exchanges);
+            let seconds = (after.elapsed_ns - before.elapsed_ns) as f64 / 1e9;
+            let frames = (after.frames.delivered - before.frames.delivered) as f64 / seconds;
+            let exchanges = lateness.exchanges as f64 / seconds;
             let late = 100.0 * lateness.share().unwrap();
             let Value::Measured(received) = run.values[&Metric::MessageRate] else {
                 panic!("{:?}", run.values)

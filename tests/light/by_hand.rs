@@ -39,8 +39,8 @@ impl ByHand<'_> {
     /// The exit code, the output and the errors.
     fn lab(&self, args: &[&str]) -> (Option<i32>, String, String) {
         let done = self.command(args).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (done.status.code(), text(done.stdout), text(done.stderr))
+        let [output, errors] = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (done.status.code(), output, errors)
     }
 
     /// The process that keeps the testbed alive.
@@ -130,8 +130,7 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     let program = Program::new();
     program.write("m.toml", study(&["native", "nat64"]));
     let hand = ByHand(&program);
-    let lab = |args: &[&str]| hand.lab(args);
-    let (up, said, why) = lab(&["up", "m.toml", "--mechanism", "nat64"]);
+    let (up, said, why) = hand.lab(&["up", "m.toml", "--mechanism", "nat64"]);
     assert_eq!(up, Some(0), "{why}");
     let holder = hand.holder();
     assert_eq!(folders_of(holder), 1, "its translator's settings");
@@ -142,23 +141,27 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     );
     let router = said.lines().find(|line| line.starts_with("router2")).unwrap();
     assert!(router.contains("st1 2001:2:0:ffff::2") && router.ends_with("  tunnel"), "{router}");
-    let (again, _, why) = lab(&["up", "m.toml"]);
+    let (again, _, why) = hand.lab(&["up", "m.toml"]);
     assert!(again != Some(0) && why.contains("is up already"), "{why}");
-    let (entered, addresses, _) = lab(&["enter", "router1", "ip", "-br", "addr", "show", "dev", "st1"]);
+    let (entered, addresses, _) = hand.lab(&["enter", "router1", "ip", "-br", "addr", "show", "dev", "st1"]);
     assert!(entered == Some(0) && addresses.contains("2001:2:0:ffff::1/64"), "{addresses}");
     // Processes left in the background there, whether they react to a termination request or not.
     let leave =
         "sleep 600 >/dev/null 2>&1 & echo $!; sh -c 'trap \"\" TERM; sleep 601' >/dev/null 2>&1 & echo $!";
-    let (left, pids, _) = lab(&["enter", "receiver", "sh", "-c", leave]);
-    let runs = |pid: &str| std::path::Path::new("/proc").join(pid).join("ns/net").exists();
-    assert!(left == Some(0) && pids.lines().count() == 2 && pids.lines().all(runs), "{pids}");
-    let (unknown, _, why) = lab(&["enter", "router3"]);
+    let (left, pids, _) = hand.lab(&["enter", "receiver", "sh", "-c", leave]);
+    assert!(left == Some(0) && pids.lines().count() == 2 && pids.lines().all(is_running), "{pids}");
+    let (unknown, _, why) = hand.lab(&["enter", "router3"]);
     assert!(unknown != Some(0) && why.contains("sender, router1, router2, receiver"), "{why}");
-    assert_eq!(lab(&["down"]).0, Some(0));
-    assert!(!pids.lines().any(runs), "{pids}");
+    assert_eq!(hand.lab(&["down"]).0, Some(0));
+    assert!(!pids.lines().any(is_running), "{pids}");
     assert!(!program.work().join("stacklab-lab/testbed.json").exists());
     assert_eq!(folders_of(holder), 0);
-    assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
+    assert!(hand.lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
+}
+
+/// Whether a process is there, and has not only left its number.
+fn is_running(pid: &str) -> bool {
+    std::path::Path::new("/proc").join(pid).join("ns/net").exists()
 }
 
 /// Start time and network namespace of a process, as the state has them.

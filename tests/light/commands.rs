@@ -53,8 +53,7 @@ fn completions_and_manual_pages_come_from_the_program() {
 fn a_plan_shows_the_matrix_and_the_order() {
     let program = Program::new();
     program.write("study.toml", SMALL);
-    let plan = |seed: &str| program.run(&["plan", "study.toml", "--seed", seed]).expect(code::DONE).stdout;
-    let text = plan("5");
+    let text = plan(&program, "5");
     for line in [
         "family      ipv4, ipv6",
         "transport   udp, tcp",
@@ -71,9 +70,13 @@ fn a_plan_shows_the_matrix_and_the_order() {
         let trials = text.lines().filter(|line| line.contains(&format!("stream    {cell}"))).count();
         assert_eq!(trials, 2, "{cell}:\n{text}");
     }
-    assert_eq!(text, plan("5"), "the seed alone decides");
-    assert_ne!(text.replace("seed 5", "seed 6"), plan("6"));
+    assert_eq!(text, plan(&program, "5"), "the seed alone decides");
+    assert_ne!(text.replace("seed 5", "seed 6"), plan(&program, "6"));
     assert_eq!(program.files(), ["study.toml"], "a plan makes nothing");
+}
+
+fn plan(program: &Program, seed: &str) -> String {
+    program.run(&["plan", "study.toml", "--seed", seed]).expect(code::DONE).stdout
 }
 
 #[test]
@@ -98,15 +101,9 @@ fn every_study_can_be_planned_in_each_of_its_scales() {
 fn record_is_reported_the_same_in_every_format() {
     let program = measured();
     let path = program.work().join("small.stacklab");
-    let report = |format: &str| {
-        let first = program.run(&["report", "small.stacklab", "--format", format]).expect(code::DONE);
-        let again = program.run(&["report", "small.stacklab", "--format", format]).expect(code::DONE);
-        assert!(first.stdout == again.stdout, "{format} differs between two reports of one record");
-        assert_eq!(first.stderr, "", "{format}");
-        first.stdout
-    };
     let before = fs::read(&path).unwrap();
-    let [text, markdown, csv, json] = ["text", "markdown", "csv", "json"].map(report);
+    let [text, markdown, csv, json] =
+        ["text", "markdown", "csv", "json"].map(|format| report(&program, format));
     assert_eq!(fs::read(&path).unwrap(), before, "reporting changes nothing");
 
     for word in ["small", "throughput", "jitter", "ipv4", "ipv6", "seed 5"] {
@@ -138,6 +135,16 @@ fn record_is_reported_the_same_in_every_format() {
         .run(&["report", "small.stacklab", "--format", "jsno"])
         .expect(code::REQUEST)
         .says(&["jsno", "text", "markdown", "csv", "json"]);
+}
+
+/// The report, which is the same when it is asked for again.
+fn report(program: &Program, format: &str) -> String {
+    let words = ["report", "small.stacklab", "--format", format];
+    let first = program.run(&words).expect(code::DONE);
+    let again = program.run(&words).expect(code::DONE);
+    assert!(first.stdout == again.stdout, "{format} differs between two reports of one record");
+    assert_eq!(first.stderr, "", "{format}");
+    first.stdout
 }
 
 #[test]

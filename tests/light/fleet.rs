@@ -91,18 +91,18 @@ fn postgresql_connection_is_encrypted_where_asked_for() {
     let (plain, certificate) = postgres.secure("lab");
     let secure = format!("{plain}?sslmode=require");
     let fleet = Fleet::start(2, &[], None);
-    let doctor = |store: &str, certificate: Option<&std::path::Path>| {
-        let folder = fleet.sockets().display().to_string();
-        let mut command = fleet.coordinator.command(&["fleet", "doctor", "--store", store, "--dir", &folder]);
-        certificate.map(|file| command.env("SSL_CERT_FILE", file));
-        crate::support::program::Outcome::of(command)
-    };
-    let healthy = doctor(&secure, Some(&certificate)).expect(code::DONE);
+    let folder = fleet.sockets().display().to_string();
+    let doctor = ["fleet", "doctor", "--dir", &folder, "--store"];
+    let mut trusting = fleet.coordinator.command(&[&doctor[..], &[&secure]].concat());
+    trusting.env("SSL_CERT_FILE", certificate);
+    let healthy = crate::support::program::Outcome::of(trusting).expect(code::DONE);
     assert!(healthy.stdout.contains("yes  the connection is encrypted"), "{healthy}");
-    doctor(&secure, None)
+    fleet
+        .coordinator
+        .run(&[&doctor[..], &[&secure]].concat())
         .expect(code::RECORD)
         .says(&["could not connect: fleet store postgres://localhost/lab", "certificate"]);
-    let plain = doctor(&plain, None).expect(code::ELSE);
+    let plain = fleet.coordinator.run(&[&doctor[..], &[&plain]].concat()).expect(code::ELSE);
     assert!(plain.stdout.contains("no   the connection is not encrypted: add ?sslmode=require"), "{plain}");
 }
 

@@ -159,19 +159,21 @@ fn whoever_does_not_know_the_key_gets_nothing() {
     // The key stands in no argument of a process.
     let mut first = there.program.start(&["measure", "udp", HERE, "-t", "2", "-p", &there.port]);
     // Before it executes its own program, a process shows its parent's arguments and environment.
-    let words =
-        |process: u32| String::from_utf8(fs::read(format!("/proc/{process}/cmdline")).unwrap()).unwrap();
-    while !children(pid).iter().any(|child| words(*child).contains("--stdio")) {
+    while !children(pid).iter().any(|child| read_arguments(*child).contains("--stdio")) {
         assert!(first.is_running());
         thread::sleep(Duration::from_millis(5));
     }
     let [served] = children(pid)[..] else { panic!("one process serves") };
     for process in [pid, served, first.pid()] {
-        assert!(!words(process).contains(support::program::KEY));
+        assert!(!read_arguments(process).contains(support::program::KEY));
     }
     let environment = fs::read(format!("/proc/{served}/environ")).unwrap();
     assert!(!String::from_utf8_lossy(&environment).contains(support::program::KEY));
     first.end(LIMIT).expect(code::DONE);
+}
+
+fn read_arguments(process: u32) -> String {
+    fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap()
 }
 
 #[test]
@@ -237,12 +239,12 @@ fn hostile_trials_are_refused_and_take_no_memory() {
         }
     }
     // Receivers are bounded, too.
-    let listen = || Request::Listen {
-        spec: Box::new(spec(Transport::Udp, Probe::Stream)),
-        address: HERE.parse().unwrap(),
-    };
-    let refused = (0..300).position(|_| agent.ask(listen(), "listen", LIMIT).is_err());
-    assert_eq!(refused, Some(2 * ArmSchedule::MAX_ARMS));
+    for receiver in 0..=2 * ArmSchedule::MAX_ARMS {
+        let spec = Box::new(spec(Transport::Udp, Probe::Stream));
+        let listen = Request::Listen { spec, address: HERE.parse().unwrap() };
+        let is_refused = agent.ask(listen, "listen", LIMIT).is_err();
+        assert_eq!(is_refused, receiver == 2 * ArmSchedule::MAX_ARMS, "receiver {receiver}");
+    }
     let status = fs::read_to_string(format!("/proc/{served}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kib: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
@@ -259,37 +261,18 @@ fn hostile_trials_are_refused_and_take_no_memory() {
 #[test]
 fn silent_or_idle_connections_do_not_hold_an_agent() {
     let there = Listening::start("", &["--idle-timeout", "3"]);
-    let hostile: SocketAddr = "127.0.0.9:0".parse().unwrap();
-    let open = || {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        socket.bind(&hostile.into()).unwrap();
-        let to: SocketAddr = format!("{HERE}:{}", there.port).parse().unwrap();
-        socket.connect(&to.into()).unwrap();
-        TcpStream::from(socket)
-    };
     // No more than eight of one address are heard; the others are closed as soon as they are accepted.
-    let mut silent: Vec<TcpStream> = (0..12).map(|_| open()).collect();
-    let is_open = |stream: &&TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        let mut seen = [0; 1000];
-        let mut read = || (&mut &**stream).read(&mut seen);
-        // The challenge, and then nothing, or the end.
-        let heard = |result: std::io::Result<usize>| match result {
-            Ok(count) => count > 0,
-            Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
-        };
-        heard(read()) && heard(read())
-    };
+    let mut silent: Vec<TcpStream> = (0..12).map(|_| connect_from_hostile(&there)).collect();
     // Well before any has been silent for too long.
     let start = Instant::now();
-    while silent.iter().filter(is_open).count() > 8 {
+    while silent.iter().filter(|stream| is_open(stream)).count() > 8 {
         assert!(
             start.elapsed() < Duration::from_secs(3),
             "more than eight connections of one address are heard"
         );
         thread::sleep(Duration::from_millis(10));
     }
-    silent.extend((12..100).map(|_| open()));
+    silent.extend((12..100).map(|_| connect_from_hostile(&there)));
     // Half a greeting, byte by byte.
     silent.iter().for_each(|mut stream| drop(stream.write_all(b"{")));
     for _ in 0..3 {
@@ -307,6 +290,26 @@ fn silent_or_idle_connections_do_not_hold_an_agent() {
     }
     assert!(idle.hello().is_err());
     there.program.run(&["measure", "udp", HERE, "-n", "10", "-p", &there.port]).expect(code::DONE);
+}
+
+/// A connection of another address than the other tests' coordinators have.
+fn connect_from_hostile(there: &Listening) -> TcpStream {
+    let hostile: SocketAddr = "127.0.0.9:0".parse().unwrap();
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&hostile.into()).unwrap();
+    let to: SocketAddr = format!("{HERE}:{}", there.port).parse().unwrap();
+    socket.connect(&to.into()).unwrap();
+    TcpStream::from(socket)
+}
+
+fn is_open(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let mut seen = [0; 1000];
+    // The challenge, and then nothing, or the end.
+    (0..2).all(|_| match stream.read(&mut seen) {
+        Ok(count) => count > 0,
+        Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+    })
 }
 
 #[test]
@@ -391,7 +394,6 @@ fn what_an_agent_says_does_not_change_the_terminal() {
     });
     let outcome = measure_with(&port).expect(code::HOST);
     assert!(outcome.stderr.contains("Password"), "{outcome}");
-    let control = |c: char| c.is_control() && c != '\n';
-    assert!(!outcome.stderr.contains(control), "{:?}", outcome.stderr);
+    assert!(!outcome.stderr.contains(|c: char| c.is_control() && c != '\n'), "{:?}", outcome.stderr);
     assert_eq!(outcome.stderr.trim_end().lines().count(), 1, "{:?}", outcome.stderr);
 }

@@ -256,27 +256,9 @@ fn rows_of_an_export_give_the_same_verdicts() {
     // The metrics that the study names are compared, and not all that the rows have.
     program.run(&["import", "a.csv", "--out", "b.stacklab"]).expect(code::DONE);
     let [a, b] = ["a.stacklab", "b.stacklab"].map(|record| report(&program, record));
-    let comparisons = |found: &Value| -> Vec<(Value, Value, Value, Value)> {
-        let mut all: Vec<(Value, Value, Value, Value)> = found["comparisons"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|c| {
-                (
-                    c["baseline"]["size"].clone(),
-                    c["metric"].clone(),
-                    c["verdict"].clone(),
-                    c["effect"].clone(),
-                )
-            })
-            .collect();
-        all.sort_by_key(|(size, metric, ..)| format!("{size:>5} {metric}"));
-        all
-    };
-    let a_found = comparisons(&a);
-    let b_found = comparisons(&b);
+    let [a_found, b_found] = [&a, &b].map(sort_comparisons);
     assert_eq!(a_found.len(), 4);
-    assert!(a_found.iter().all(|(.., effect)| !effect.is_null()), "{a}");
+    assert!(a_found.iter().all(|[.., effect]| !effect.is_null()), "{a}");
     assert_eq!(a_found, b_found);
     // The imported record has the same rows again, but for what no export tells.
     program.run(&["export", "b.stacklab", "--out", "b.csv"]).expect(code::DONE);
@@ -287,4 +269,16 @@ fn rows_of_an_export_give_the_same_verdicts() {
         lines
     });
     assert_eq!(a, b);
+}
+
+/// The size, metric, verdict and effect of each comparison of a report.
+fn sort_comparisons(report: &Value) -> Vec<[Value; 4]> {
+    let mut all = Vec::new();
+    for comparison in report["comparisons"].as_array().unwrap() {
+        let size = &comparison["baseline"]["size"];
+        let [metric, verdict, effect] = ["metric", "verdict", "effect"].map(|key| comparison[key].clone());
+        all.push([size.clone(), metric, verdict, effect]);
+    }
+    all.sort_by_key(|[size, metric, ..]| format!("{size:>5} {metric}"));
+    all
 }

@@ -128,13 +128,17 @@ fn agent_is_free_again_when_its_coordinator_is_gone() {
             first.end(SOON).expect(code::INTERRUPTED).says(&["interrupted"]);
         }
         let start = Instant::now();
-        let gone = |pid: u32| !std::path::Path::new(&format!("/proc/{pid}/exe")).exists();
-        while !(children(there.agent.pid()).is_empty() && here.iter().all(|pid| gone(*pid))) {
+        while !children(there.agent.pid()).is_empty() || here.iter().any(|pid| has_program(*pid)) {
             assert!(start.elapsed() < SOON, "an agent outlives SIG{how} of its coordinator");
             thread::sleep(Duration::from_millis(10));
         }
         there.serves();
     }
+}
+
+/// Whether a process still runs something; one that has ended and was not waited for does not.
+fn has_program(pid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}/exe")).exists()
 }
 
 #[test]
@@ -150,7 +154,7 @@ fn an_agent_ends_when_it_is_told_to() {
         signal(agent.pid(), how);
         agent.end(SOON).expect(code::DONE);
         let start = Instant::now();
-        while std::path::Path::new(&format!("/proc/{served}/exe")).exists() {
+        while has_program(served) {
             assert!(start.elapsed() < SOON, "the serving process outlives SIG{how}");
             thread::sleep(Duration::from_millis(10));
         }

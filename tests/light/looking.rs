@@ -103,22 +103,20 @@ fn check_rows(program: &Program) {
     let rows = program.run(&["export", "a.stacklab"]).expect(code::DONE).stdout;
     let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
-    let at =
-        |row: &Vec<&str>, name: &str| row[header.iter().position(|known| *known == name).unwrap()].to_owned();
-    let found: BTreeMap<_, _> = lines
-        .map(|row| ((at(&row, "block"), at(&row, "position"), at(&row, "metric")), at(&row, "number")))
-        .collect();
-    let expected: BTreeMap<_, _> = measured
-        .iter()
-        .flat_map(|run| {
-            let key = |metric: &str| {
-                (run.trial.block.to_string(), run.trial.position.to_string(), metric.to_owned())
-            };
-            let figure =
-                |value: &stacklab_model::Value| value.measured().map_or_else(String::new, |f| f.to_string());
-            run.values.iter().map(move |(metric, value)| (key(metric.name()), figure(value)))
-        })
-        .collect();
+    let columns = ["block", "position", "metric", "number"]
+        .map(|name| header.iter().position(|known| *known == name).unwrap());
+    let mut found = BTreeMap::new();
+    for row in lines {
+        let [block, position, metric, number] = columns.map(|column| row[column].to_owned());
+        found.insert([block, position, metric], number);
+    }
+    let mut expected = BTreeMap::new();
+    for run in &measured {
+        for (metric, value) in run.values.iter() {
+            let key = [run.trial.block.to_string(), run.trial.position.to_string(), metric.name().to_owned()];
+            expected.insert(key, value.measured().map_or_else(String::new, |figure| figure.to_string()));
+        }
+    }
     assert_eq!(found, expected);
 }
 

@@ -27,8 +27,10 @@ fn run(program: &Program, script: &str) -> Output {
             git(&origin, &["commit", "-q", "--allow-empty", "-m", branch]);
         }
         git(&work, &["clone", "-q", "origin", "linux"]);
-        let branch = |name: &str, day: u32| json!({ "branch": name, "date": format!("2026-11-{day}T00:00:00+00:00"), "base": "origin/main" });
-        let list = json!([branch("net-next-2", 26), branch("net-next-1", 25)]);
+        let list = json!([
+            { "branch": "net-next-2", "date": "2026-11-26T00:00:00+00:00", "base": "origin/main" },
+            { "branch": "net-next-1", "date": "2026-11-25T00:00:00+00:00", "base": "origin/main" },
+        ]);
         program.write("branches.json", list.to_string());
     }
     program.write("stacklab", format!("#!/bin/sh\necho \"$@\" > words\n{script}\n"));
@@ -49,9 +51,11 @@ fn results(program: &Program, name: &str) -> Value {
 #[test]
 fn nipa_executor_writes_a_test_for_each_cell() {
     let program = Program::new();
-    let check = |cell: &str, is_bad: bool| json!({ "cell": cell, "condition": "ipv6 > 8", "change": if is_bad { 59.5 } else { 0.0 }, "is_bad": is_bad });
-    let found =
-        json!({ "checks": [check("udp/128", true), check("udp/128", false), check("connect", false)] });
+    let found = json!({ "checks": [
+        { "cell": "udp/128", "condition": "ipv6 > 8", "change": 59.5, "is_bad": true },
+        { "cell": "udp/128", "condition": "ipv6 > 8", "change": 0.0, "is_bad": false },
+        { "cell": "connect", "condition": "ipv6 > 8", "change": 0.0, "is_bad": false },
+    ] });
     run(&program, &format!("echo '{found}'; exit 1"));
     let manifest = json!([{
         "url": "https://example.org/r/results-net-next-2.json", "branch": "net-next-2", "executor": "stacklab"
@@ -63,26 +67,23 @@ fn nipa_executor_writes_a_test_for_each_cell() {
         (&entry["executor"], &entry["branch"], &entry["link"]),
         (&"stacklab".into(), &"net-next-2".into(), &log.into())
     );
-    let tests = entry["results"].as_array().unwrap();
-    let of = |test: &Value| {
+    let mut tests = Vec::new();
+    for test in entry["results"].as_array().unwrap() {
         assert_eq!(
             (&test["group"], &test["link"], &test["crashes"]),
             (&"stacklab-regress".into(), &log.into(), &json!([]))
         );
         assert!(test["time"].as_f64().unwrap() >= 0.0 && test["retry"] == test["result"], "{test}");
-        let nested = test["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| (one["test"].clone(), one["result"].clone()));
-        (test["test"].clone(), test["result"].clone(), nested.collect::<Vec<_>>())
-    };
+        let nested = test["results"].as_array().unwrap();
+        let nested: Vec<_> = nested.iter().map(|one| (one["test"].clone(), one["result"].clone())).collect();
+        tests.push((test["test"].clone(), test["result"].clone(), nested));
+    }
     let [pass, fail, condition] = ["pass", "fail", "ipv6 > 8"].map(Value::from);
     let expected = [
         ("udp-128".into(), fail.clone(), vec![(condition.clone(), fail), (condition.clone(), pass.clone())]),
         ("connect".into(), pass.clone(), vec![(condition, pass)]),
     ];
-    assert_eq!(tests.iter().map(of).collect::<Vec<_>>(), expected);
+    assert_eq!(tests, expected);
     let tree = program.work().join("linux");
     let [base, branch] = ["origin/main", "origin/net-next-2"].map(|name| git(&tree, &["rev-parse", name]));
     let words = fs::read_to_string(program.work().join("words")).unwrap();

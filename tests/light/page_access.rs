@@ -9,6 +9,14 @@ use support::program::Program;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Half a request.
+fn begin_request(address: &str, token: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
 #[test]
 fn half_a_request_holds_no_place_at_the_page() {
     let program = Program::new();
@@ -17,15 +25,9 @@ fn half_a_request_holds_no_place_at_the_page() {
     let said = serving.stderr();
     let (address, rest) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();
     let token = rest.split_once("token=").unwrap().1.split_whitespace().next().unwrap();
-    let half = || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
-    };
     let begun = Instant::now();
-    let halves: Vec<TcpStream> = (0..300).map(|_| half()).collect();
-    let mut whole = half();
+    let halves: Vec<TcpStream> = (0..300).map(|_| begin_request(address, token)).collect();
+    let mut whole = begin_request(address, token);
     whole.write_all(b"Connection: close\r\n\r\n").unwrap();
     whole.set_read_timeout(Some(2 * LIMIT)).unwrap();
     let mut answer = String::new();

@@ -94,10 +94,8 @@ fn number(sample: &Value) -> f64 {
 fn queries(dashboard: &Value) -> Vec<String> {
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
-    let any = |query: &str| {
-        ["$record", "$metric"].iter().fold(query.to_owned(), |query, name| query.replace(name, ".*"))
-    };
-    targets.map(|target| any(target["expr"].as_str().unwrap())).collect()
+    let queries = targets.map(|target| target["expr"].as_str().unwrap());
+    queries.map(|query| query.replace("$record", ".*").replace("$metric", ".*")).collect()
 }
 
 #[test]
@@ -129,14 +127,13 @@ fn prometheus_reads_verdicts_the_dashboard_asks_for() {
         let found = holding.iter().filter(|sample| sample["metric"]["verdict"] == kind).count();
         assert_eq!(found, of_report.count(), "{kind}");
     }
-    let estimates = |values: &mut dyn Iterator<Item = f64>| {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    let found = prometheus.query("stacklab_effect{bound=\"estimate\"}");
-    let known = comparisons.iter().filter_map(|one| one["effect"]["estimate"].as_f64());
-    assert_eq!(estimates(&mut found.iter().map(number)), estimates(&mut known.into_iter()));
+    let estimates = prometheus.query("stacklab_effect{bound=\"estimate\"}");
+    let mut found: Vec<f64> = estimates.iter().map(number).collect();
+    found.sort_by(f64::total_cmp);
+    let mut expected: Vec<f64> =
+        comparisons.iter().filter_map(|one| one["effect"]["estimate"].as_f64()).collect();
+    expected.sort_by(f64::total_cmp);
+    assert_eq!(found, expected);
 
     let dashboard = std::fs::read_to_string(Path::new(ROOT).join("contrib/grafana/stacklab.json")).unwrap();
     let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
@@ -157,22 +154,24 @@ fn figures_need_the_metrics_option_and_the_token() {
     let program = Program::new();
     let name = "kept.stacklab";
     std::fs::copy(Path::new(ROOT).join("tests/records").join(name), program.work().join(name)).unwrap();
-    let ask = |more: &[&str], header: &str| {
-        let mut serving =
-            program.start(&[&["serve", ".", "--listen", ":0", "--token", TOKEN], more].concat());
-        serving.wait_for("http://", LIMIT);
-        let said = serving.stderr();
-        let (address, _) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();
-        let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n")
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
     let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
-    let without = ask(&[], &bearer);
+    let without = ask_for_metrics(&program, &[], &bearer);
     assert!(without.starts_with("HTTP/1.1 404") && without.contains("--metrics"), "{without}");
-    assert!(ask(&["--metrics"], "").starts_with("HTTP/1.1 403"));
-    assert!(ask(&["--metrics"], &bearer).starts_with("HTTP/1.1 200"));
+    assert!(ask_for_metrics(&program, &["--metrics"], "").starts_with("HTTP/1.1 403"));
+    assert!(ask_for_metrics(&program, &["--metrics"], &bearer).starts_with("HTTP/1.1 200"));
+}
+
+/// The answer of a page that is served with these options.
+fn ask_for_metrics(program: &Program, options: &[&str], header: &str) -> String {
+    let serve = ["serve", ".", "--listen", ":0", "--token", TOKEN];
+    let mut serving = program.start(&[&serve, options].concat());
+    serving.wait_for("http://", LIMIT);
+    let said = serving.stderr();
+    let (address, _) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+    write!(stream, "{request}{header}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }

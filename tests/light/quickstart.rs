@@ -18,12 +18,11 @@ fn quickstart_answers_and_is_reported_in_each_format() {
     let program = Program::new();
     program.give_to(65534);
     let scene = Scene::now();
-    let as_nobody = |command: &str| Outcome::of(program.script(&AS_NOBODY, command)).expect(code::DONE);
     let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/quickstart.toml");
     program.write("study.toml", std::fs::read(study).unwrap());
     // Two blocks; the whole study takes a minute.
-    let run =
-        as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set blocks.min=2 --set blocks.max=2");
+    let two_blocks = "--set blocks.min=2 --set blocks.max=2";
+    let run = run_as_nobody(&program, &format!("run study.toml --out a.stacklab {two_blocks}"));
     scene.assert_restored(&program, &["study.toml", "a.stacklab"], Duration::from_secs(20));
 
     for page in ["README.md", "docs/tutorial-research.md"] {
@@ -41,27 +40,34 @@ fn quickstart_answers_and_is_reported_in_each_format() {
             assert!(count(&record, &cell) >= 12, "{cell}: {run}");
         }
     }
-    let report =
-        |format: &str| as_nobody(&format!("exec \"$STACKLAB\" report a.stacklab --format {format}")).stdout;
-    let findings: Value = serde_json::from_str(&report("json")).unwrap();
+    let findings: Value = serde_json::from_str(&report(&program, "json")).unwrap();
     let comparisons = findings["comparisons"].as_array().unwrap();
     assert_eq!(
         comparisons.len(),
         21,
         "throughput, CPU and round trip of TCP and UDP, loss of UDP, at three sizes"
     );
-    let csv = report("csv");
+    let csv = report(&program, "csv");
     let controls = csv.lines().filter(|line| line.contains(",control,")).count();
     assert_eq!(controls, 7, "one for each metric and transport: {csv}");
     assert_eq!(csv.lines().count(), 1 + comparisons.len() + controls);
     for (format, begins) in
         [("text", "IPv4 beside IPv6"), ("markdown", "# IPv4 beside IPv6"), ("html", "<!doctype html>")]
     {
-        let text = report(format);
+        let text = report(&program, format);
         assert!(
             text.to_lowercase().starts_with(&begins.to_lowercase()),
             "{format}: {}",
             &text[..200.min(text.len())]
         );
     }
+}
+
+fn run_as_nobody(program: &Program, words: &str) -> Outcome {
+    let command = format!("exec \"$STACKLAB\" {words}");
+    Outcome::of(program.script(&AS_NOBODY, &command)).expect(code::DONE)
+}
+
+fn report(program: &Program, format: &str) -> String {
+    run_as_nobody(program, &format!("report a.stacklab --format {format}")).stdout
 }

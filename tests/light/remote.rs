@@ -103,6 +103,11 @@ impl Scene {
         self.folder.path().join(name)
     }
 
+    /// The same, as it stands in a file or a script.
+    fn place(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
     pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
         fs::write(self.path(name), text).unwrap();
         self.path(name)
@@ -117,9 +122,9 @@ impl Scene {
                 .unwrap();
             assert!(made.success());
         }
-        let public = |name: &str| fs::read_to_string(self.path(&format!("{name}.pub"))).unwrap();
-        self.write("authorized", &public("user"));
-        self.write("known", &format!("[198.18.0.2]:{PORT},[fe80::2%st0]:{PORT} {}", public("host")));
+        let [host, user] = ["host.pub", "user.pub"].map(|name| fs::read_to_string(self.path(name)).unwrap());
+        self.write("authorized", &user);
+        self.write("known", &format!("[198.18.0.2]:{PORT},[fe80::2%st0]:{PORT} {host}"));
         self.allow("user");
         // The program runs `ssh` as the user would; the test's user has a different configuration from the user who
         // runs the test.
@@ -134,30 +139,31 @@ impl Scene {
 
     /// Makes the user offer a key.
     fn allow(&self, key: &str) {
-        let path = |name: &str| self.path(name).display().to_string();
         self.write(
             "config",
             &format!(
                 "Host lab\nHostName 198.18.0.2\nHost *\nPort {PORT}\nUser root\nIdentityFile {}\nIdentitiesOnly yes\nUserKnownHostsFile {}\nStrictHostKeyChecking yes\n",
-                path(key),
-                path("known"),
+                self.place(key),
+                self.place("known"),
             ),
         );
     }
 
     /// Starts sshd in the second namespace, with the test's own users.
     fn start(&mut self) {
-        let path = |name: &str| self.path(name).display().to_string();
         let sshd = sshd();
         self.write(
             "passwd",
-            &format!("root:*:0:0:root:{}:/bin/sh\nsshd:*:101:65534::/run/sshd:/bin/false\n", path("home")),
+            &format!(
+                "root:*:0:0:root:{}:/bin/sh\nsshd:*:101:65534::/run/sshd:/bin/false\n",
+                self.place("home")
+            ),
         );
         self.write("shadow", "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n");
         let mut config = format!(
             "Port {PORT}\nListenAddress 0.0.0.0\nListenAddress fe80::2%st0\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
-            path("host"),
-            path("authorized"),
+            self.place("host"),
+            self.place("authorized"),
         );
         for (option, program) in [("SshdSessionPath", "sshd-session"), ("SshdAuthPath", "sshd-auth")] {
             let beside = sshd.parent().unwrap().join("../lib/openssh").join(program);
@@ -177,17 +183,17 @@ impl Scene {
         }
         let mut search = tools.display().to_string();
         if self.path("banner").exists() {
-            config += &format!("Banner {}\n", path("banner"));
-            search = format!("{}:{search}", path("there"));
+            config += &format!("Banner {}\n", self.place("banner"));
+            search = format!("{}:{search}", self.place("there"));
         }
         config += &format!("SetEnv PATH={search}\n");
         self.write("sshd_config", &config);
         let script = format!(
             "mount --bind {} /etc/passwd && mount --bind {} /etc/shadow && mkdir -p /run/sshd && exec {} -D -e -f {}",
-            path("passwd"),
-            path("shadow"),
+            self.place("passwd"),
+            self.place("shadow"),
             sshd.display(),
-            path("sshd_config"),
+            self.place("sshd_config"),
         );
         let log = fs::File::create(self.path("log")).unwrap();
         let receiver = self.testbed.hosts()[1].pid().to_string();
@@ -264,25 +270,26 @@ fn what_a_machine_prints_changes_no_terminal() {
     let other = scene.write("there/stacklab", &format!("#!/bin/sh\necho 'stacklab 0.0.1{TITLE}'\n"));
     fs::set_permissions(other, fs::Permissions::from_mode(0o755)).unwrap();
     scene.start();
-    let clean = |text: &str| {
-        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
-        assert!(text.len() < 10_000, "{} bytes", text.len());
-    };
     let run = ["run", "short.toml", "--out", "x.stacklab", "--copy-agent"];
     let refused = scene.run(&run[..4]).expect(code::HOST).stderr;
-    clean(&refused);
+    check_harmless(&refused);
     assert!(
         refused.contains("another version of stacklab is there (stacklab 0.0.1\u{fffd}]0;owned"),
         "{refused}"
     );
     let done = scene.run(&run).expect(code::DONE);
-    clean(&done.stderr);
-    clean(&done.stdout);
+    check_harmless(&done.stderr);
+    check_harmless(&done.stdout);
     assert!(done.stderr.contains("\nssh:lab: root password: \u{fffd}[2J"), "{}", done.stderr);
     scene.allow("stranger");
     let refused = scene.run(&["ssh-clean", "lab"]).expect(code::HOST).stderr;
-    clean(&refused);
+    check_harmless(&refused);
     assert!(refused.contains("\n  | banner\n") && refused.contains("Permission denied"), "{refused}");
+}
+
+fn check_harmless(text: &str) {
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    assert!(text.len() < 10_000, "{} bytes", text.len());
 }
 
 #[test]

@@ -29,9 +29,10 @@ fn lay_cable(scene: &Scene) {
     );
     let laid = Command::new("nsenter").args(["-t", &sender, "-n", "sh", "-c", &script]).status().unwrap();
     assert!(laid.success());
-    let read = |name: &str| fs::read_to_string(scene.path(name)).unwrap();
-    scene.write("config", &format!("Host cable\nHostName 198.18.9.2\n{}", read("config")));
-    scene.write("known", &format!("{}[198.18.9.2]:{PORT} {}", read("known"), read("host.pub")));
+    let [config, known, key] =
+        ["config", "known", "host.pub"].map(|name| fs::read_to_string(scene.path(name)).unwrap());
+    scene.write("config", &format!("Host cable\nHostName 198.18.9.2\n{config}"));
+    scene.write("known", &format!("{known}[198.18.9.2]:{PORT} {key}"));
 }
 
 #[test]
@@ -40,12 +41,12 @@ fn adapter_is_recorded_and_does_not_carry_ssh() {
     lay_cable(&scene);
     let iw = scene.write("bin/iw", IW);
     fs::set_permissions(iw, fs::Permissions::from_mode(0o755)).unwrap();
-    let run = |study: &str| scene.run(&["run", study, "--out", "x.stacklab", "--seed", "1", "--copy-agent"]);
+    let options = ["--out", "x.stacklab", "--seed", "1", "--copy-agent"];
     let said = ["st0 of localhost is Wi-Fi", "ssh to ssh:lab goes over it", "HostName"];
-    run("short.toml").expect(code::REQUEST).says(&said);
+    scene.run(&[&["run", "short.toml"], &options[..]].concat()).expect(code::REQUEST).says(&said);
     let short = fs::read_to_string(scene.program.work().join("short.toml")).unwrap();
     scene.program.write("cable.toml", short.replace("ssh:lab", "ssh:cable"));
-    let done = run("cable.toml").expect(code::DONE);
+    let done = scene.run(&[&["run", "cable.toml"], &options[..]].concat()).expect(code::DONE);
     assert!(done.stderr.contains("Wi-Fi at st0 of localhost"), "{}", done.stderr);
     let all = runs(&scene.program.work().join("x.stacklab"));
     assert_eq!(all.len(), 2);

@@ -211,21 +211,25 @@ fn liar(ahead: Duration, change: fn(u32, &mut Vec<u8>)) -> SocketAddr {
     socket.set_read_timeout(Some(SOON)).unwrap();
     let place = socket.local_addr().unwrap();
     thread::spawn(move || {
-        let now = || (SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + ahead).as_nanos() as u64;
         let error = ErrorEstimate::new(TimeFormat::Ptp, None);
         let mut reflector = Reflector::new(Codec::new(None), error, true);
         let mut room = [0; 2000];
         for count in 0.. {
             let Ok((length, peer)) = socket.recv_from(&mut room) else { return };
-            let arrived = Arrived { peer, unix_ns: now(), ttl: 250, traffic_class: 0 };
+            let arrived = Arrived { peer, unix_ns: read_clock(ahead), ttl: 250, traffic_class: 0 };
             let mut message = room[..length].to_vec();
             let pending = reflector.reflect(&mut message, &arrived).unwrap();
-            reflector.finish(pending, now(), &mut message);
+            reflector.finish(pending, read_clock(ahead), &mut message);
             change(count, &mut message);
             socket.send_to(&message, peer).unwrap();
         }
     });
     place
+}
+
+/// Nanoseconds since 1970 by a clock that is ahead.
+fn read_clock(ahead: Duration) -> u64 {
+    (SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + ahead).as_nanos() as u64
 }
 
 fn measure_liar(place: SocketAddr, words: &str) -> Outcome {

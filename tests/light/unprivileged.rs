@@ -47,12 +47,8 @@ fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
     program.give_to(user);
     let scene = Scene::now();
 
-    let stacklab = program.path().display().to_string();
-    let as_user = |args: &[&str]| {
-        let line = [prefix, &[stacklab.as_str()], args].concat();
-        Outcome::of(program.script(&line[..line.len() - 1], line[line.len() - 1]))
-    };
-    let outcome = as_user(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE).says(words);
+    let run = ["run", "study.toml", "--out", "x.stacklab"];
+    let outcome = run_as_user(&program, prefix, &run).expect(code::DONE).says(words);
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(20));
 
     let path = program.work().join("x.stacklab");
@@ -64,7 +60,8 @@ fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
         assert_eq!(count(&path, &format!("status = 'valid' AND family = '{family}'")), RUNS / 2, "{family}");
     }
 
-    let json = as_user(&["report", "x.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+    let report = ["report", "x.stacklab", "--format", "json"];
+    let json = run_as_user(&program, prefix, &report).expect(code::DONE).stdout;
     let findings: Value = serde_json::from_str(&json).unwrap();
     let comparisons = findings["comparisons"].as_array().unwrap();
     // UDP: throughput, delay, loss and round trip; TCP: throughput, delay, round trip and time to connect.
@@ -74,6 +71,13 @@ fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
         assert!(answered, "no verdict: {comparison}");
     }
     outcome
+}
+
+/// Runs the program as the user whom the prefix makes of root.
+fn run_as_user(program: &Program, prefix: &[&str], args: &[&str]) -> Outcome {
+    let stacklab = program.path().display().to_string();
+    let line = [prefix, &[stacklab.as_str()], args].concat();
+    Outcome::of(program.script(&line[..line.len() - 1], line[line.len() - 1]))
 }
 
 #[test]

@@ -77,14 +77,15 @@ fn json(outcome: &Outcome) -> Value {
 
 /// Interface, own and other address of each host's report, ports left out.
 fn ends(run: &Value) -> Vec<[String; 3]> {
-    let reports = run["ends"].as_array().unwrap();
-    let without_port = |address: &Value| address.as_str().unwrap().rsplit_once(':').unwrap().0.to_owned();
-    let of = |report: &Value| {
+    let mut ends = Vec::new();
+    for report in run["ends"].as_array().unwrap() {
         let endpoint = &report["endpoint"];
         let interface = endpoint["interface"].as_str().unwrap().to_owned();
-        [interface, without_port(&endpoint["local"]), without_port(&endpoint["peer"])]
-    };
-    reports.iter().map(of).collect()
+        let [local, peer] = ["local", "peer"]
+            .map(|end| endpoint[end].as_str().unwrap().rsplit_once(':').unwrap().0.to_owned());
+        ends.push([interface, local, peer]);
+    }
+    ends
 }
 
 #[test]

@@ -81,9 +81,8 @@ fn each_direction_fills_the_link_and_both_do_together() {
         let mut above = 0;
         let mut together = 0;
         for _ in 0..RUNS {
-            let mut run = |direction| rig.run_on_link((family, transport, SIZE), &flood(), direction);
-            let [forward, reverse, both] =
-                [Direction::Forward, Direction::Reverse, Direction::Both].map(&mut run);
+            let [forward, reverse, both] = [Direction::Forward, Direction::Reverse, Direction::Both]
+                .map(|direction| rig.run_on_link((family, transport, SIZE), &flood(), direction));
             check_sides(&forward, &rig, &[0]);
             check_sides(&reverse, &rig, &[1]);
             check_sides(&both, &rig, &[0, 1]);
@@ -155,14 +154,6 @@ fn round_trip_beside_a_stream_waits_in_its_queue() {
     let mut rig = LinkRig::of(LinkConfig { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
     for family in Family::ALL.iter().copied() {
         for direction in [Direction::Forward, Direction::Reverse] {
-            let echo = |probe, pacing| ProbeSpec {
-                probe,
-                pacing,
-                length: Length::Time(400_000_000),
-                warmup_ns: 100_000_000,
-                interval_ns: 100_000_000,
-                metrics: vec![Metric::Rtt],
-            };
             let tcp = (family, Transport::Tcp, SIZE);
             let idle = rig.run_on_link(tcp, &echo(Probe::Echo, Pacing::Lockstep), direction);
             // A machine that stalls may open a connection too late; not every time.
@@ -180,5 +171,16 @@ fn round_trip_beside_a_stream_waits_in_its_queue() {
             assert!(long > 4.0 * short && long > short + 0.8, "{family} {direction}: {short} and {long} ms");
             assert!(load > 12.0, "{family} {direction}: the stream had {load} of 20 Mbit/s");
         }
+    }
+}
+
+fn echo(probe: Probe, pacing: Pacing) -> ProbeSpec {
+    ProbeSpec {
+        probe,
+        pacing,
+        length: Length::Time(400_000_000),
+        warmup_ns: 100_000_000,
+        interval_ns: 100_000_000,
+        metrics: vec![Metric::Rtt],
     }
 }

@@ -5,6 +5,7 @@ use crate::rates::known_truth::library;
 use crate::support;
 
 use serde_json::Value;
+use std::path::Path;
 use std::time::Duration;
 use support::leftovers::Scene;
 use support::others::watch;
@@ -87,15 +88,7 @@ fn added_cost_is_found_and_equal_arms_do_not_differ() {
     let program = Program::new();
     let scene = Scene::now();
     let library = library(&program);
-    let explain = |candidate: u32| {
-        let comparison =
-            format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {candidate}\n");
-        program.write("study.toml", STUDY.replace("CANDIDATE", &candidate.to_string()) + &comparison);
-        let mut command = program.command(&["explain", "study.toml", "--format", "json", "--seed", "1"]);
-        command.env("LD_PRELOAD", &library);
-        explained(&Outcome::of(command).expect(code::DONE))
-    };
-    let found = explain(32);
+    let found = explain(&program, &library, 32);
     is_sound(&found);
     let stages = found["stages"].as_array().unwrap();
     let user = stages.iter().find(|stage| stage["name"] == "user (stacklab)").unwrap();
@@ -111,11 +104,20 @@ fn added_cost_is_found_and_equal_arms_do_not_differ() {
         differing(&found, CLAIMED).into_iter().filter(|name| *name != "user (stacklab)").collect();
     assert!(others.len() <= 1, "{others:?} differ, too: {found}");
 
-    let found = explain(2);
+    let found = explain(&program, &library, 2);
     is_sound(&found);
     let different = differing(&found, RARE);
     assert!(different.is_empty(), "{different:?} differ in arms that are alike: {found}");
     scene.assert_restored(&program, &["study.toml", "slower.so"], Duration::from_secs(2));
+}
+
+/// Explains the arm with this label beside the one without.
+fn explain(program: &Program, library: &Path, candidate: u32) -> Value {
+    let comparison = format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {candidate}\n");
+    program.write("study.toml", STUDY.replace("CANDIDATE", &candidate.to_string()) + &comparison);
+    let mut command = program.command(&["explain", "study.toml", "--format", "json", "--seed", "1"]);
+    command.env("LD_PRELOAD", library);
+    explained(&Outcome::of(command).expect(code::DONE))
 }
 
 #[test]
@@ -132,13 +134,12 @@ fn both_families_are_explained_without_a_study() {
         assert!(number(&health["unmapped"]) < 0.03, "{probe}: {health}");
         assert!(number(&health["samples"]) > 1000.0, "{probe}: {health}");
         let functions = found["functions"].as_array().unwrap();
-        let has =
-            |name: &str| functions.iter().any(|function| function["name"].as_str().unwrap().contains(name));
-        assert!(has("6"), "{probe}: no function of IPv6: {functions:?}");
+        let names: Vec<&str> = functions.iter().map(|function| function["name"].as_str().unwrap()).collect();
+        assert!(names.iter().any(|name| name.contains('6')), "{probe}: no function of IPv6: {functions:?}");
         // A function of IPv6 is beside the one of IPv4 that does the same.
-        let alone = ["udpv6_sendmsg", "tcp_v6_rcv", "ipv6_rcv"];
-        let is_alone = |function: &Value| alone.iter().any(|name| function["name"] == *name);
-        assert!(!functions.iter().any(is_alone), "{probe}: {functions:?}");
+        for alone in ["udpv6_sendmsg", "tcp_v6_rcv", "ipv6_rcv"] {
+            assert!(!names.contains(&alone), "{probe}: {functions:?}");
+        }
         assert_eq!(found["arms"], serde_json::json!(["ipv4", "ipv6"]));
     }
     // A translator is a process: its own code is a stage, and its time is busy time outside the arms' threads.
@@ -177,11 +178,8 @@ fn explanation_is_kept_and_reported_without_a_verdict() {
     let program = Program::new();
     let explain = ["explain", "udp", "--seconds", "8s", "--out", "why.stacklab", "--format", "json"];
     let printed = explained(&program.run(&explain).expect(code::DONE));
-    let report = |words: &[&str]| {
-        program.run(&[&["report", "why.stacklab"], words].concat()).expect(code::DONE).stdout
-    };
-    assert_eq!(explained_in(&report(&["--stages", "--format", "json"])), printed);
-    let json: Value = serde_json::from_str(&report(&["--format", "json"])).unwrap();
+    assert_eq!(explained_in(&report(&program, &["--stages", "--format", "json"])), printed);
+    let json: Value = serde_json::from_str(&report(&program, &["--format", "json"])).unwrap();
     let why = &json["explanations"][0]["why"]["costs"];
     assert_eq!(*why, printed);
     // Each comparison says why it has no verdict.
@@ -192,29 +190,33 @@ fn explanation_is_kept_and_reported_without_a_verdict() {
     }
     // The call chains of each arm add up to what was sampled of it.
     for arm in [0, 1] {
-        let sum = |rows: &Value| -> f64 {
-            rows.as_array().unwrap().iter().map(|row| number(&row["ns"][arm])).sum()
-        };
-        let stages = sum(&why["stages"]) + number(&why["unmapped"]["ns"][arm]);
-        let stacks = sum(&why["stacks"]);
+        let stages = sum_ns(&why["stages"], arm) + number(&why["unmapped"]["ns"][arm]);
+        let stacks = sum_ns(&why["stacks"], arm);
         assert!(stages > 0.0 && (stages - stacks).abs() < 1e-3, "{stages} and {stacks} ns");
     }
     let chains = why["stacks"].as_array().unwrap();
     assert!(chains.len() > 10 && chains.len() <= 1000, "{} call chains", chains.len());
-    let calls = |name: &str| {
-        let functions = chains.iter().flat_map(|chain| chain["functions"].as_array().unwrap());
-        functions.clone().any(|function| function.as_str() == Some(name))
-    };
-    assert!(calls("udp_sendmsg") && calls("udpv6_sendmsg"), "{chains:?}");
+    for name in ["udp_sendmsg", "udpv6_sendmsg"] {
+        let mut functions = chains.iter().flat_map(|chain| chain["functions"].as_array().unwrap());
+        assert!(functions.any(|function| function.as_str() == Some(name)), "{name}: {chains:?}");
+    }
     for format in ["text", "markdown"] {
-        let text = report(&["--format", format]);
+        let text = report(&program, &["--format", format]);
         assert!(text.contains("Why: stream UDP 128 B") && text.contains("route lookup"), "{text}");
     }
-    assert!(
-        report(&["--stages", "--format", "csv"]).lines().any(|line| line.contains(",ipv4,ipv6,whole,busy,"))
-    );
+    let csv = report(&program, &["--stages", "--format", "csv"]);
+    assert!(csv.lines().any(|line| line.contains(",ipv4,ipv6,whole,busy,")), "{csv}");
     let resumed = program.run(&["run", "--resume", "--out", "why.stacklab"]).expect(code::REQUEST);
     assert!(resumed.stderr.contains("stacklab explain"), "{resumed}");
+}
+
+fn report(program: &Program, words: &[&str]) -> String {
+    program.run(&[&["report", "why.stacklab"], words].concat()).expect(code::DONE).stdout
+}
+
+/// What an arm took in all rows, nanoseconds.
+fn sum_ns(rows: &Value, arm: usize) -> f64 {
+    rows.as_array().unwrap().iter().map(|row| number(&row["ns"][arm])).sum()
 }
 
 #[test]
@@ -227,19 +229,12 @@ fn campaign_says_why_an_arm_is_better_if_time_allows() {
     let study =
         study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"sender_cpu_per_message\"]");
     program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
-    let run = |words: &[&str]| {
-        let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());
-        command.env("LD_PRELOAD", &library);
-        Outcome::of(command).expect(code::DONE);
-        let json = program.run(&["report", "better.stacklab", "--format", "json"]).expect(code::DONE).stdout;
-        serde_json::from_str::<Value>(&json).unwrap()
-    };
-    let short = run(&["study.toml", "--seed", "1", "--explain=1s"]);
+    let short = run_with(&library, &program, &["study.toml", "--seed", "1", "--explain=1s"]);
     assert_eq!(short["comparisons"][0]["verdict"]["better"], "0", "{}", short["comparisons"]);
     let reason = short["explanations"][0]["why"]["unknown"].as_str().unwrap();
     assert!(reason.contains("the time for it was over") && reason.contains("--explain=12s"), "{reason}");
     // What was not explained before is when the campaign is resumed; its runs and verdicts stay.
-    let found = run(&["--resume", "--explain"]);
+    let found = run_with(&library, &program, &["--resume", "--explain"]);
     assert_eq!(found["comparisons"], short["comparisons"]);
     assert_eq!(found["explanations"].as_array().unwrap().len(), 1, "{found}");
     let costs = &found["explanations"][0]["why"]["costs"];
@@ -254,35 +249,43 @@ fn campaign_says_why_an_arm_is_better_if_time_allows() {
     assert!(first.starts_with("user (stacklab)"), "{text}");
 }
 
+/// Runs a campaign with the library that makes a sender slower, and returns its report.
+fn run_with(library: &Path, program: &Program, words: &[&str]) -> Value {
+    let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());
+    command.env("LD_PRELOAD", library);
+    Outcome::of(command).expect(code::DONE);
+    let json = program.run(&["report", "better.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+    serde_json::from_str(&json).unwrap()
+}
+
 #[test]
 fn what_cannot_be_sampled_is_refused_before_building() {
     require_root();
     require_tool("setpriv", "util-linux");
     let program = Program::new();
-    let refused = |words: &[&str], expected: i32, reason: &str| {
-        let outcome = program.run(words).expect(expected);
-        assert!(outcome.stderr.contains(reason), "{outcome}");
-    };
     let study = STUDY.replace("CANDIDATE", "2");
     let separate = study.replace("interleaved", "sequential").replace("slice = \"4ms\"\n", "");
     program.write(
         "separate.toml",
         separate + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 2\n",
     );
-    refused(&["explain", "separate.toml"], code::REQUEST, "blocks.schedule");
     program.write("none.toml", &study);
-    refused(&["explain", "none.toml"], code::REQUEST, "[[comparison]]");
     let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
     program.write("guest.toml", guest);
-    refused(&["explain", "guest.toml"], code::REQUEST, "another stack than this kernel's");
-    refused(&["explain", "wifi"], code::REQUEST, "inside a guest");
-    refused(&["explain", "udp", "--factor", "dscp"], code::REQUEST, "--levels A,B");
-    refused(
-        &["explain", "udp", "--factor", "mtu", "--levels", "1500,9000"],
-        code::REQUEST,
-        "udp cannot be explained: its arms are not interleaved",
-    );
-    refused(&["explain", "udp", "--format", "htm"], code::REQUEST, "expected one of");
+    for (words, reason) in [
+        (&["separate.toml"][..], "blocks.schedule"),
+        (&["none.toml"], "[[comparison]]"),
+        (&["guest.toml"], "another stack than this kernel's"),
+        (&["wifi"], "inside a guest"),
+        (&["udp", "--factor", "dscp"], "--levels A,B"),
+        (
+            &["udp", "--factor", "mtu", "--levels", "1500,9000"],
+            "udp cannot be explained: its arms are not interleaved",
+        ),
+        (&["udp", "--format", "htm"], "expected one of"),
+    ] {
+        program.run(&[&["explain"], words].concat()).expect(code::REQUEST).says(&[reason]);
+    }
     let mut command = std::process::Command::new("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])

@@ -67,18 +67,20 @@ fn slices(run: &RunRecord) -> &[Slice] {
 /// worse than any.
 fn figures(run: &RunRecord) -> Vec<Option<f64>> {
     let none = Slice::default();
-    let counted = slices(run).iter().chain(std::iter::repeat(&none));
-    let figure = |(sent, counted): (&Slice, &Slice)| {
-        let lost = |figure| (sent.messages > 0).then_some(figure);
+    let all = slices(run);
+    let mut figures = Vec::new();
+    for (place, sent) in side(run, Role::Sender).slices.iter().enumerate() {
+        let counted = all.get(place).unwrap_or(&none);
+        let is_lost = sent.messages > 0;
         let delay = counted.delay_ns.map(|ns| ns as f64);
-        match run.trial.probe {
+        figures.push(match run.trial.probe {
             Probe::Paced => delay,
-            Probe::Echo => delay.or(lost(1e15)),
+            Probe::Echo => delay.or(is_lost.then_some(1e15)),
             _ if counted.messages > 0 => counted.arrival_rate(None),
-            _ => lost(1e-15),
-        }
-    };
-    side(run, Role::Sender).slices.iter().zip(counted).map(figure).collect()
+            _ => is_lost.then_some(1e-15),
+        });
+    }
+    figures
 }
 
 /// The 20 % trimmed mean.
@@ -94,8 +96,11 @@ fn arms_take_turns_and_compare_neighbouring_slices() {
         let both = [slices(four), slices(six)];
         assert!(both[0].len() >= 6 && both[1].len() >= 6, "{probe} {transport}: {both:?}");
         // No slice begins before the one before it has ended, and a round is over before the next one begins.
-        let sent = |run| side(run, Role::Sender).slices.iter().map(|s| (s.first_ns, s.last_ns, s.round));
-        let mut sent: Vec<_> = sent(four).chain(sent(six)).collect();
+        let mut sent = Vec::new();
+        for run in [four, six] {
+            let slices = &side(run, Role::Sender).slices;
+            sent.extend(slices.iter().map(|slice| (slice.first_ns, slice.last_ns, slice.round)));
+        }
         sent.sort_unstable();
         for pair in sent.windows(2) {
             assert!(pair[0].1 <= pair[1].0 && pair[0].2 <= pair[1].2, "{probe} {transport}: {sent:?}");
@@ -165,13 +170,7 @@ warmup = "50ms"
     assert_eq!(pairs.len(), 2 * (2 + 1));
     for [four, six] in pairs {
         let cell = &four.trial.cell;
-        let payload = f64::from(cell.size);
-        // Ethernet's 38 bytes with preamble, gap and FCS, then the IP header, then UDP's.
-        let wire = |run: &RunRecord| {
-            let header = if run.trial.cell.family == Family::Ipv4 { 20.0 } else { 40.0 };
-            payload + 38.0 + header + 8.0
-        };
-        let headers = wire(four) / wire(six);
+        let headers = wire_bytes(four) / wire_bytes(six);
         let ratio = figure(six, Metric::Throughput) / figure(four, Metric::Throughput);
         println!("{} B: {ratio:.4}, headers alone {headers:.4}", cell.size);
         assert!(
@@ -180,6 +179,12 @@ warmup = "50ms"
             four.trial
         );
     }
+}
+
+/// Bytes of wire time of a datagram: Ethernet's 38 with preamble, gap and FCS, then the IP header, then UDP's.
+fn wire_bytes(run: &RunRecord) -> f64 {
+    let header = if run.trial.cell.family == Family::Ipv4 { 20.0 } else { 40.0 };
+    f64::from(run.trial.cell.size) + 38.0 + header + 8.0
 }
 
 /// The mean rate of slices as counted, with what the link's token bucket let through at once, Mbit/s.
@@ -221,9 +226,8 @@ warmup = "50ms"
                 Transport::Udp => 1408.0 / (1408.0 + 8.0 + ip + 38.0),
                 Transport::Tcp => (1500.0 - ip - 32.0) / (1500.0 + 38.0),
             };
-            let above = |mbit: f64| 100.0 * (mbit / (f64::from(megabits) * share) - 1.0);
-            let found = above(figure(&run, Metric::Throughput));
-            let counted = above(with_bursts(&run));
+            let [found, counted] = [figure(&run, Metric::Throughput), with_bursts(&run)]
+                .map(|mbit| 100.0 * (mbit / (f64::from(megabits) * share) - 1.0));
             println!("{}: {found:+.2} % above {megabits} Mbit/s, {counted:+.2} % with bursts", run.trial);
             assert!(found < 0.5, "{} at {megabits} Mbit/s: {found} % above the limit", run.trial);
             if cell.transport == Transport::Udp {
@@ -274,8 +278,7 @@ fn beside(runs: &[RunRecord], arms: usize) -> Vec<Vec<&RunRecord>> {
     assert_eq!(trials.len(), 2 * 2 * 2);
     for trial in trials.values() {
         assert_eq!(trial.len(), arms);
-        let rounds = |run: &RunRecord| side(run, Role::Sender).slices.len();
-        let all: Vec<usize> = trial.iter().map(|run| rounds(run)).collect();
+        let all: Vec<usize> = trial.iter().map(|run| side(run, Role::Sender).slices.len()).collect();
         assert!(all[0] >= 8 && all.iter().all(|count| *count == all[0]), "{all:?} rounds");
     }
     trials.into_values().collect()
@@ -349,9 +352,8 @@ fn killed_campaign_has_all_arms_of_a_trial_or_none() {
     let path = program.work().join("x.stacklab");
     let scene = Scene::now();
     let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "3"]);
-    let enough = || Record::read(&path).is_ok_and(|record| record.run_count().is_ok_and(|count| count >= 6));
     let waited = std::time::Instant::now();
-    while !enough() {
+    while Record::read(&path).and_then(|record| record.run_count()).unwrap_or(0) < 6 {
         assert!(waited.elapsed() < Duration::from_secs(60), "no run in a minute");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -367,29 +369,33 @@ fn killed_campaign_has_all_arms_of_a_trial_or_none() {
 #[test]
 fn arms_interleave_unless_a_figure_needs_its_own_host() {
     let program = Program::new();
-    let says = |study: String, arms: &str| {
+    let paced = STUDY.replace("[probe.paced]", "[probe.paced]\nmessage_rate = 1000");
+    let unsaid = paced.replace("schedule = \"interleaved\"\n", "");
+    for (study, arms) in [
+        (unsaid.replace(", \"memory_sockets\"", ""), "interleaved"),
+        (unsaid, "sequential"),
+        (paced, "interleaved"),
+    ] {
         program.write("study.toml", study);
         let plan = program.run(&["plan", "study.toml"]).expect(code::DONE).stdout;
         assert!(plan.contains(&format!("Arms        {arms}\n")), "{plan}");
-    };
-    let paced = STUDY.replace("[probe.paced]", "[probe.paced]\nmessage_rate = 1000");
-    let unsaid = paced.replace("schedule = \"interleaved\"\n", "");
-    says(unsaid.replace(", \"memory_sockets\"", ""), "interleaved");
-    says(unsaid, "sequential");
-    says(paced, "interleaved");
+    }
 }
 
 #[test]
 fn what_cannot_be_interleaved_is_refused_at_its_place() {
     let program = Program::new();
-    let refused = |from: &str, to: &str, place: &str| {
+    let long = "schedule = \"interleaved\"\nslice = \"15ms\"";
+    for (from, to, place) in [
+        ("\"interleaved\"", "\"sequential\"", "a share of the flood rate"),
+        ("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages"),
+        ("schedule = \"interleaved\"", "slice = \"5ms\"", "`blocks.slice` is set"),
+        ("schedule = \"interleaved\"", long, "a slice of 15 ms leaves probe.echo fewer than 5"),
+        ("schedule = \"interleaved\"", "schedule = \"intermixed\"", "interleaved"),
+    ] {
         program.write("study.toml", STUDY.replace(from, to));
-        let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
-        assert!(said.contains(place), "{said}");
-    };
-    refused("\"interleaved\"", "\"sequential\"", "a share of the flood rate");
-    refused("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages");
-    refused("schedule = \"interleaved\"", "slice = \"5ms\"", "`blocks.slice` is set");
+        program.run(&["plan", "study.toml"]).expect(code::REQUEST).says(&[place]);
+    }
     let systems = "[factors]\nos = [\"namespace\", \"uml\"]";
     let study = STUDY.replace("[factors]", systems).replace(
         "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
@@ -398,7 +404,4 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
     program.write("study.toml", study);
     let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
     assert!(said.contains("differ in os, and uml sleeps between its turns"), "{said}");
-    let long = "schedule = \"interleaved\"\nslice = \"15ms\"";
-    refused("schedule = \"interleaved\"", long, "a slice of 15 ms leaves probe.echo fewer than 5");
-    refused("schedule = \"interleaved\"", "schedule = \"intermixed\"", "interleaved");
 }

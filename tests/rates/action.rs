@@ -219,25 +219,27 @@ fn action_checks_a_downloaded_release() {
     );
     Outcome::of(program.script(&["sh", "-c"], &script)).expect(code::DONE);
     fs::copy(at("tests/records/kept.stacklab"), program.work().join("kept.stacklab")).unwrap();
-    let releases = format!("file://{}/releases", program.work().display());
-    let download = |version: &str| {
-        let compare = ("INPUT_COMPARE", "kept.stacklab kept.stacklab");
-        let from = ("STACKLAB_RELEASES", releases.as_str());
-        act(&program, &[("INPUT_STACKLAB", ""), ("INPUT_VERSION", version), compare, from])
-    };
-    download("1.2.3").outcome.expect(code::DONE);
-    download("v1.2.3").outcome.expect(code::DONE);
-    let refused = |version: &str| {
-        let job = download(version);
-        assert_eq!(job.output("verdict"), Some("failed"), "{}", job.outcome);
-        assert!(job.summary.contains("cannot be downloaded, or its SHA-256 sum is wrong"), "{}", job.summary);
-    };
-    refused("9.9.9");
+    download(&program, "1.2.3").outcome.expect(code::DONE);
+    download(&program, "v1.2.3").outcome.expect(code::DONE);
+    refuse_to_download(&program, "9.9.9");
     let archive = release.join(format!("{name}.tar.gz"));
     let mut bytes = fs::read(&archive).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&archive, bytes).unwrap();
-    refused("1.2.3");
+    refuse_to_download(&program, "1.2.3");
+}
+
+fn download(program: &Program, version: &str) -> Job {
+    let releases = format!("file://{}/releases", program.work().display());
+    let compare = ("INPUT_COMPARE", "kept.stacklab kept.stacklab");
+    let from = ("STACKLAB_RELEASES", releases.as_str());
+    act(program, &[("INPUT_STACKLAB", ""), ("INPUT_VERSION", version), compare, from])
+}
+
+fn refuse_to_download(program: &Program, version: &str) {
+    let job = download(program, version);
+    assert_eq!(job.output("verdict"), Some("failed"), "{}", job.outcome);
+    assert!(job.summary.contains("cannot be downloaded, or its SHA-256 sum is wrong"), "{}", job.summary);
 }
 
 #[test]

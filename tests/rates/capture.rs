@@ -93,20 +93,21 @@ fn sender_of(program: u32, still_running: impl FnMut()) -> u32 {
     let mut still_running = still_running;
     loop {
         // The sender has the address that ends in 1, independently of the start order of the processes.
-        let has = |pid: &u32, what: &str, path: &str| {
-            fs::read_to_string(format!("/proc/{pid}/{path}")).is_ok_and(|text| text.contains(what))
-        };
-        let hosts = children(program);
-        let with_link: Vec<u32> = hosts.into_iter().filter(|pid| has(pid, "st0:", "net/dev")).collect();
-        let sender =
-            with_link.iter().find(|pid| has(pid, "20010002000000010000000000000001", "net/if_inet6"));
-        if let Some(sender) = sender {
-            return *sender;
+        for pid in children(program) {
+            if lists(pid, "net/dev", "st0:") && lists(pid, "net/if_inet6", "20010002000000010000000000000001")
+            {
+                return pid;
+            }
         }
         still_running();
         assert!(start.elapsed() < Duration::from_secs(30), "no host of {program} has the sender's address");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Whether a file of a process in /proc contains a text.
+fn lists(pid: u32, file: &str, text: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/{file}")).is_ok_and(|listed| listed.contains(text))
 }
 
 /// Compares a run's record with the packets of its flow, both ways.

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use stacklab_model::{HostReport, Role};
+use stacklab_model::Role;
 use stacklab_store::Record;
 use std::fs;
 use std::thread::sleep;
@@ -70,8 +70,9 @@ fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     assert_eq!(sent, packets, "all are sent");
     assert!(received > packets / 10, "hardly any arrived: {received}");
     let rows = receiver.series.len() as u64;
-    let peak = |side: &HostReport| side.peak_rss_kib.expect("an agent reports its peak");
-    let peaks = [("coordinator", coordinator), ("sender", peak(sender)), ("receiver", peak(receiver))];
+    let [of_sender, of_receiver] =
+        [sender, receiver].map(|side| side.peak_rss_kib.expect("an agent reports its peak"));
+    let peaks = [("coordinator", coordinator), ("sender", of_sender), ("receiver", of_receiver)];
     println!(
         "{family}, {packets} packets, {received} arrived: KiB {peaks:?}, {rows} rows, {:?}",
         start.elapsed()

@@ -161,11 +161,8 @@ fn messages_take_no_call_but_io_and_the_clock() {
         ] {
             let [few, many] =
                 [SHORT_TRIAL, LONG_TRIAL].map(|packets| calls(&spec(family, transport, io, probe, packets)));
-            let io_calls = |calls: &BTreeMap<String, u64>| -> u64 {
-                IO_AND_CLOCK.iter().filter_map(|name| calls.get(*name)).sum()
-            };
-            let few_io = io_calls(&few);
-            let many_io = io_calls(&many);
+            let few_io = count_io(&few);
+            let many_io = count_io(&many);
             println!("{probe} {transport} {family} {io}: {few_io} calls of I/O and clock, then {many_io}");
             // The longer run must show more calls: one call moves at most 64 messages.
             assert!(many_io > few_io + (LONG_TRIAL - SHORT_TRIAL) / 128, "{few:?}\n{many:?}");
@@ -180,17 +177,20 @@ fn messages_take_no_call_but_io_and_the_clock() {
     }
 }
 
+/// The calls of I/O and the clock.
+fn count_io(calls: &BTreeMap<String, u64>) -> u64 {
+    IO_AND_CLOCK.iter().filter_map(|name| calls.get(*name)).sum()
+}
+
 #[test]
 fn ten_thousand_connections_fit_into_promised_memory() {
     require_root();
     for family in Family::ALL.iter().copied() {
         let program = Program::new();
         // With a resource limit that must be raised first.
-        let start = |host| {
-            let script = r#"ulimit -S -n 512; exec "$STACKLAB" agent --stdio"#;
-            Agent::start(host, program.script(&["sh", "-c"], script))
-        };
-        let mut agents = ["sender", "receiver"].map(start);
+        let script = r#"ulimit -S -n 512; exec "$STACKLAB" agent --stdio"#;
+        let mut agents =
+            ["sender", "receiver"].map(|host| Agent::start(host, program.script(&["sh", "-c"], script)));
         let mut spec = spec(family, Transport::Tcp, Io::Send, Probe::Stream, 20 * u64::from(FLOWS));
         (spec.flows, spec.message_bytes) = (FLOWS, 1408);
         let done = run(&mut agents, spec);
@@ -213,12 +213,9 @@ fn host_with_too_low_a_socket_limit_says_what_to_do() {
     require_root();
     require_tool("setpriv", "util-linux");
     let program = Program::new();
-    let start = |host| {
-        let script = r#"ulimit -n 300; exec "$STACKLAB" agent --stdio"#;
-        let nobody = ["setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c"];
-        Agent::start(host, program.script(&nobody, script))
-    };
-    let mut agents = ["sender", "receiver"].map(start);
+    let script = r#"ulimit -n 300; exec "$STACKLAB" agent --stdio"#;
+    let nobody = ["setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c"];
+    let mut agents = ["sender", "receiver"].map(|host| Agent::start(host, program.script(&nobody, script)));
     let mut spec = spec(Family::Ipv6, Transport::Tcp, Io::Send, Probe::Stream, 100);
     spec.flows = 400;
     let done = run(&mut agents, spec.clone());

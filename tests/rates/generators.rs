@@ -28,12 +28,11 @@ fn study(generators: &str, messages: u64, more: &str) -> String {
 
 /// What the kernel counted for one host in the planned family and in the other one.
 fn packets(run: &RunRecord, role: Role, counter: &str) -> [u64; 2] {
-    let counters = &side(run, role).counters;
-    let of = |group: &str| counters.get(&format!("{group}.{counter}"));
-    match run.trial.cell.family {
-        Family::Ipv4 => [of("ip"), of("ip6")],
-        Family::Ipv6 => [of("ip6"), of("ip")],
-    }
+    let groups = match run.trial.cell.family {
+        Family::Ipv4 => ["ip", "ip6"],
+        Family::Ipv6 => ["ip6", "ip"],
+    };
+    groups.map(|group| side(run, role).counters.get(&format!("{group}.{counter}")))
 }
 
 #[test]
@@ -164,18 +163,20 @@ fn stopped_program_is_killed_with_all_its_children() {
     let mut tool = folder.start(&testbed.hosts()[0], "sh", Path::new("/bin/sh"), &script).unwrap();
     assert_eq!(tool.wait(Instant::now() + Duration::from_millis(500), || false).unwrap(), None);
     let child: u32 = tool.printed_text(100).trim().parse().unwrap();
-    let state = || {
-        let status = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        status.rsplit_once(") ").map(|(_, rest)| rest.chars().next().unwrap())
-    };
-    assert_eq!(state(), Some('S'));
+    assert_eq!(read_state(child), Some('S'));
     tool.kill();
     let begun = Instant::now();
     // One that is killed may not have been waited for yet.
-    while !matches!(state(), None | Some('Z' | 'X')) {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", state());
+    while !matches!(read_state(child), None | Some('Z' | 'X')) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", read_state(child));
         sleep(Duration::from_millis(10));
     }
+}
+
+/// The kernel's letter for what a process does; `None` if there is no such process.
+fn read_state(process: u32) -> Option<char> {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    status.rsplit_once(") ").map(|(_, rest)| rest.chars().next().unwrap())
 }
 
 #[test]

@@ -42,30 +42,19 @@ fn a_known_delay_is_reported_in_each_direction() {
     // TCP begins with 10 segments per round trip; at a higher rate, messages would wait in the sender.
     let slow = stream(100, 100.0);
     let mut rig = LinkRig::build();
-    let delays = |rig: &mut LinkRig| {
-        let cases = Family::ALL
-            .iter()
-            .flat_map(|family| Transport::ALL.iter().map(|transport| (*family, *transport)));
-        let measured = cases.map(|(family, transport)| {
-            let one_way = figure(&rig.run(family, transport, &slow), Metric::OneWayDelay);
-            let round_trip = figure(&rig.run(family, transport, &echo(20)), Metric::Rtt);
-            (format!("{family} {transport}"), one_way, round_trip)
-        });
-        measured.collect::<Vec<_>>()
-    };
     let path = FaultyPath::new(rig.pids(), Faults::default(), Faults::default());
-    let without = delays(&mut rig);
+    let without = measure_delays(&mut rig, &slow);
     drop(path);
     let _path = FaultyPath::new(rig.pids(), delayed(THERE), delayed(BACK));
-    for ((case, one_way_base, round_trip_base), (_, one_way, round_trip)) in
-        without.into_iter().zip(delays(&mut rig))
-    {
+    for (before, after) in without.into_iter().zip(measure_delays(&mut rig, &slow)) {
+        let case = &before.case;
         println!(
-            "{case}: {one_way_base:.3} and {one_way:.3} ms one way, {round_trip_base:.3} and {round_trip:.3} ms"
+            "{case}: {:.3} and {:.3} ms one way, {:.3} and {:.3} ms",
+            before.one_way, after.one_way, before.round_trip, after.round_trip
         );
         for (what, injected, base, reported) in [
-            ("one way", THERE, one_way_base, one_way),
-            ("there and back", THERE + BACK, round_trip_base, round_trip),
+            ("one way", THERE, before.one_way, after.one_way),
+            ("there and back", THERE + BACK, before.round_trip, after.round_trip),
         ] {
             let injected = injected.as_secs_f64() * 1e3;
             // A packet is never early.
@@ -77,6 +66,27 @@ fn a_known_delay_is_reported_in_each_direction() {
             );
         }
     }
+}
+
+/// What is reported of a family and a transport, milliseconds.
+struct DelayFigures {
+    case: String,
+    one_way: f64,
+    round_trip: f64,
+}
+
+fn measure_delays(rig: &mut LinkRig, slow: &ProbeSpec) -> Vec<DelayFigures> {
+    let mut all = Vec::new();
+    for family in Family::ALL.iter().copied() {
+        for transport in Transport::ALL.iter().copied() {
+            all.push(DelayFigures {
+                case: format!("{family} {transport}"),
+                one_way: figure(&rig.run(family, transport, slow), Metric::OneWayDelay),
+                round_trip: figure(&rig.run(family, transport, &echo(20)), Metric::Rtt),
+            });
+        }
+    }
+    all
 }
 
 #[test]
@@ -123,10 +133,13 @@ fn reported(run: &RunRecord, done: &Done, name: &str) {
     let counts =
         (received.measured, received.duplicates, received.reordered, received.beyond_window, received.strays);
     assert_eq!(counts, (arrived, done.doubled, done.reordered, 0, 0), "{} {name}", run.trial);
-    let share = |count: u64, of: u64| count as f64 / of as f64;
-    assert_eq!(figure(run, Metric::Loss), share(done.dropped, done.came), "{} {name}", run.trial);
-    assert_eq!(figure(run, Metric::Duplicate), share(done.doubled, arrived), "{} {name}", run.trial);
-    assert_eq!(figure(run, Metric::Reorder), share(done.reordered, arrived), "{} {name}", run.trial);
+    for (metric, count, of) in [
+        (Metric::Loss, done.dropped, done.came),
+        (Metric::Duplicate, done.doubled, arrived),
+        (Metric::Reorder, done.reordered, arrived),
+    ] {
+        assert_eq!(figure(run, metric), count as f64 / of as f64, "{} {name}", run.trial);
+    }
     let network = Drops { network: done.dropped, ..Drops::default() };
     assert_eq!(run.drops, network, "{} {name}: losses on the path are blamed on it alone", run.trial);
 }

@@ -197,31 +197,18 @@ fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let serve = thread::spawn(move || {
-        let accept = || {
-            let mut stream = listener.accept().unwrap().0;
-            stream.read_exact(&mut [0; 37]).unwrap();
-            stream
-        };
-        let mut control = accept();
-        let tell = |control: &mut TcpStream, state: State| control.write_all(&[state.byte()]).unwrap();
-        let text = |control: &mut TcpStream, most| {
-            let mut prefix = [0; 4];
-            control.read_exact(&mut prefix).unwrap();
-            let mut bytes = vec![0; text_bytes(prefix, most).unwrap()];
-            control.read_exact(&mut bytes).unwrap();
-            String::from_utf8(bytes).unwrap()
-        };
+        let mut control = accept(&listener);
         tell(&mut control, State::ParamExchange);
-        let parameters = Parameters::parse(&text(&mut control, MAX_PARAMETER_BYTES)).unwrap();
+        let parameters = Parameters::parse(&read_text(&mut control, MAX_PARAMETER_BYTES)).unwrap();
         tell(&mut control, State::CreateStreams);
-        let mut stream = accept();
+        let mut stream = accept(&listener);
         tell(&mut control, State::TestStart);
         tell(&mut control, State::TestRunning);
         let began = Instant::now();
         let counting = thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()).unwrap());
         control.read_exact(&mut [0]).unwrap();
         tell(&mut control, State::ExchangeResults);
-        let own: Value = serde_json::from_str(&text(&mut control, 1 << 20)).unwrap();
+        let own: Value = serde_json::from_str(&read_text(&mut control, 1 << 20)).unwrap();
         let bytes = own["streams"][0]["bytes"].as_u64().unwrap() * times;
         let end_time = began.elapsed().as_secs_f64();
         let results = json!({ "streams": [{ "id": 1, "bytes": bytes, "end_time": end_time }] });
@@ -235,15 +222,36 @@ fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
     (port, serve)
 }
 
+/// A connection after its cookie.
+fn accept(listener: &TcpListener) -> TcpStream {
+    let mut stream = listener.accept().unwrap().0;
+    stream.read_exact(&mut [0; 37]).unwrap();
+    stream
+}
+
+fn tell(control: &mut TcpStream, state: State) {
+    control.write_all(&[state.byte()]).unwrap();
+}
+
+fn read_text(control: &mut TcpStream, most: usize) -> String {
+    let mut prefix = [0; 4];
+    control.read_exact(&mut prefix).unwrap();
+    let mut bytes = vec![0; text_bytes(prefix, most).unwrap()];
+    control.read_exact(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Measures TCP to a server of this machine.
+fn measure_tcp(program: &Program, port: u16, options: &[&str]) -> Outcome {
+    let port = port.to_string();
+    program.run(&[&["measure", "tcp", "127.0.0.1", "--peer", "iperf3", "-p", &port], options].concat())
+}
+
 #[test]
 fn lying_server_is_told_apart_from_own_counts() {
     let program = Program::new();
-    let measure = |port: u16| {
-        let port = port.to_string();
-        program.run(&["measure", "tcp", "127.0.0.1", "-n", "100", "--peer", "iperf3", "-p", &port])
-    };
     let (port, server) = liar(1);
-    let honest = measure(port).expect(code::DONE);
+    let honest = measure_tcp(&program, port, &["-n", "100"]).expect(code::DONE);
     assert!(
         honest.stdout.contains("reports that it received 13107200 bytes; this host sent 13107200 bytes"),
         "{honest}"
@@ -251,7 +259,7 @@ fn lying_server_is_told_apart_from_own_counts() {
     let asked = server.join().unwrap();
     assert_eq!((asked.block_bytes, asked.blocks, asked.parallel), (131_072, 100, 1));
     let (port, server) = liar(2);
-    let lie = measure(port).expect(code::INVALID);
+    let lie = measure_tcp(&program, port, &["-n", "100"]).expect(code::INVALID);
     assert!(lie.stdout.contains("26214400 bytes received of stream 1; this host sent 13107200"), "{lie}");
     server.join().unwrap();
 }
@@ -260,22 +268,20 @@ fn lying_server_is_told_apart_from_own_counts() {
 fn a_server_that_is_not_there_or_not_iperf3_is_said() {
     let program = Program::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port().to_string();
-    let measure = |options: &[&str]| {
-        program.run(&[&["measure", "tcp", "127.0.0.1", "--peer", "iperf3", "-p", &port], options].concat())
-    };
+    let port = listener.local_addr().unwrap().port();
     let speak = thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.write_all(b"220 mail").unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    measure(&[]).expect(code::HOST).says(&["which is not a state of iperf3", "iperf3 -s"]);
+    let refused = measure_tcp(&program, port, &[]).expect(code::HOST);
+    refused.says(&["which is not a state of iperf3", "iperf3 -s"]);
     speak.join().unwrap();
-    measure(&[]).expect(code::HOST).says(&["no iperf3 server could be reached"]);
+    measure_tcp(&program, port, &[]).expect(code::HOST).says(&["no iperf3 server could be reached"]);
     for (options, word) in
         [(&["--size-of", "payload"][..], "--size-of"), (&["-O", "0.5"], "-O"), (&["-P", "200"], "128")]
     {
-        measure(options).expect(code::REQUEST).says(&[word, "an agent"]);
+        measure_tcp(&program, port, options).expect(code::REQUEST).says(&[word, "an agent"]);
     }
 }
 

@@ -17,8 +17,12 @@ const SOON: Duration = Duration::from_secs(10);
 /// Sums a number over the streams of a result: sender's and receiver's of TCP, or both of UDP.
 fn sum(json: &Value, path: &[&str]) -> f64 {
     let streams = json["end"]["streams"].as_array().unwrap_or_else(|| panic!("{json}"));
-    let of = |stream: &Value| path.iter().fold(stream, |value, name| &value[*name]).as_f64();
-    streams.iter().map(|stream| of(stream).unwrap_or_else(|| panic!("{path:?} of {json}"))).sum()
+    let mut sum = 0.0;
+    for stream in streams {
+        let value = path.iter().fold(stream, |value, name| &value[*name]);
+        sum += value.as_f64().unwrap_or_else(|| panic!("{path:?} of {json}"));
+    }
+    sum
 }
 
 /// Waits until a condition holds.
@@ -205,18 +209,13 @@ fn strangers_hold_up_nobody() {
     let said = server.stderr();
     let port: u16 = said.split("-c HOST -p ").nth(1).unwrap().split('`').next().unwrap().parse().unwrap();
     let base = threads(server.pid());
-    let connect = || {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        stream
-    };
-    let silent: Vec<TcpStream> = (0..5).map(|_| connect()).collect();
+    let silent: Vec<TcpStream> = (0..5).map(|_| connect(port)).collect();
     let cookie = [b'a'; 37];
     // Parameters of two gigabytes, of no JSON, and streams that never come.
     for (place, text) in
         [&[0x7f, 0xff, 0xff, 0xff][..], b"\0\0\0\x01{", b"\0\0\0\x0c{\"tcp\":true}"].into_iter().enumerate()
     {
-        let mut stream = connect();
+        let mut stream = connect(port);
         let mut own = cookie;
         own[0] += place as u8;
         stream.write_all(&own).unwrap();
@@ -237,4 +236,10 @@ fn strangers_hold_up_nobody() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
     signal(server.pid(), "INT");
     server.end(SOON).expect(code::DONE);
+}
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
 }

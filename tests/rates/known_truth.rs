@@ -49,17 +49,13 @@ struct Found {
 impl Found {
     /// Of the candidate whose DSCP this is, or else the only one.
     fn of(report: &Value, metric: &str, dscp: Option<&str>) -> Self {
-        let is_asked = |one: &&Value| {
-            let level = one["candidate"]["settings"]["dscp"].as_str();
-            one["metric"] == metric && level == dscp
-        };
-        let of = report["comparisons"].as_array().unwrap().iter().find(is_asked);
+        let mut comparisons = report["comparisons"].as_array().unwrap().iter();
+        let of = comparisons
+            .find(|one| one["metric"] == metric && one["candidate"]["settings"]["dscp"].as_str() == dscp);
         let effect = &of.unwrap_or_else(|| panic!("{metric} is not compared: {report}"))["effect"];
-        let half = |name: &str| {
-            (effect[name]["high"].as_f64().unwrap() - effect[name]["low"].as_f64().unwrap()) / 2.0
-        };
+        let [low, high] = ["low", "high"].map(|end| effect["interval95"][end].as_f64().unwrap());
         let ratio = effect["estimate"].as_f64().unwrap();
-        Found { ratio, half95: half("interval95"), pairs: effect["pairs"].as_u64().unwrap() }
+        Found { ratio, half95: (high - low) / 2.0, pairs: effect["pairs"].as_u64().unwrap() }
     }
 
     /// Fails unless the truth is recovered, which is known but for `unknown`. Returns whether it is told from none, or
@@ -93,11 +89,11 @@ fn known_extra_cost_of_each_call_is_recovered() {
     watch();
     let program = Program::new();
     let library = library(&program);
-    let comparison = |dscp| format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {dscp}\n");
-    program.write(
-        "study.toml",
-        SLOWER.iter().fold(STUDY.to_owned(), |study, (dscp, _)| study + &comparison(dscp)),
-    );
+    let mut study = STUDY.to_owned();
+    for (dscp, _) in SLOWER {
+        study += &format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {dscp}\n");
+    }
+    program.write("study.toml", study);
     let mut command = program.command(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
     command.env("LD_PRELOAD", &library);
     Outcome::of(command).expect(code::DONE);
@@ -132,24 +128,17 @@ fn known_slowness_of_a_link_for_a_family_is_recovered() {
     let link = LinkConfig { rate: None, mtu: 1500, offloads: false };
     let testbed = Testbed::build(&link, Path::new("sleep"), &["600"]).unwrap();
     let [here, there] = testbed.hosts().each_ref().map(|host| host.pid().to_string());
-    let tc = |words: &str| {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &here, "-n", "tc"]).args(words.split_whitespace());
-        assert!(command.status().unwrap().success(), "{command:?}");
-    };
-    tc("qdisc replace dev st0 root handle 1: htb");
+    run_tc(&here, "qdisc replace dev st0 root handle 1: htb");
     let addresses = [Family::Ipv4, Family::Ipv6].map(|family| testbed.hosts()[1].address(family).to_string());
     let listening = Listening::in_namespace(&there, "");
     for (_, share) in SLOWER {
         for (class, (protocol, _)) in FRAME.iter().enumerate() {
             let rate = RATE * (1.0 - share * class as f64);
             let id = class + 1;
-            tc(&format!(
-                "class replace dev st0 parent 1: classid 1:{id} htb rate {rate}bit burst 1600 cburst 1600 quantum 1600"
-            ));
-            tc(&format!(
-                "filter replace dev st0 parent 1: protocol {protocol} prio {id} u32 match u32 0 0 classid 1:{id}"
-            ));
+            let htb = format!("htb rate {rate}bit burst 1600 cburst 1600 quantum 1600");
+            run_tc(&here, &format!("class replace dev st0 parent 1: classid 1:{id} {htb}"));
+            let filter = format!("protocol {protocol} prio {id} u32 match u32 0 0 classid 1:{id}");
+            run_tc(&here, &format!("filter replace dev st0 parent 1: {filter}"));
         }
         let shell = ["nsenter", "-t", &here, "-n", "sh", "-c"];
         // A class lets a batch of datagrams (UDP_SEGMENT) through as one packet, and a slice has only some of these.
@@ -166,4 +155,11 @@ fn known_slowness_of_a_link_for_a_family_is_recovered() {
         });
         assert!(is_recovered, "{of}: what was found may be none, {TRIES} times");
     }
+}
+
+/// Runs `tc` in the namespace of a process.
+fn run_tc(pid: &str, words: &str) {
+    let mut command = Command::new("nsenter");
+    command.args(["-t", pid, "-n", "tc"]).args(words.split_whitespace());
+    assert!(command.status().unwrap().success(), "{command:?}");
 }

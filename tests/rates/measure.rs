@@ -240,8 +240,9 @@ fn uncomparable_clocks_leave_one_way_delay_missing() {
 /// The measured offset of the receiver's clock, and its maximum error, nanoseconds.
 fn compared(run: &Value, side: usize) -> (i64, i64) {
     let compared = &run["ends"][side]["delay_points"]["compared"];
-    let number = |name: &str| compared[name].as_i64().unwrap_or_else(|| panic!("no {name}: {run}"));
-    (number("offset_ns"), number("bound_ns"))
+    let [offset, bound] = ["offset_ns", "bound_ns"]
+        .map(|name| compared[name].as_i64().unwrap_or_else(|| panic!("no {name}: {run}")));
+    (offset, bound)
 }
 
 #[test]

@@ -61,14 +61,20 @@ fn measured(words: &[&str], strays: impl FnOnce(&Listening)) -> Value {
 
 /// Messages sent, those that arrived at the receiver's socket, and strays. A busy machine's socket may be full.
 fn counts(run: &Value) -> [u64; 3] {
-    let side = |role: &str| {
-        let all = run["ends"].as_array().unwrap();
-        all.iter().find(|side| side["role"] == role).unwrap_or_else(|| panic!("no {role}: {run}"))
-    };
-    let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no count: {run}"));
-    let received = &side("receiver")["received"];
-    let arrived = count(&received["measured"]) + count(&run["drops"]["socket_buffer"]);
-    [count(&side("sender")["sent"]["measured"]), arrived, count(&received["strays"])]
+    let sent = read_count(&find_end(run, "sender")["sent"]["measured"]);
+    let received = &find_end(run, "receiver")["received"];
+    let arrived = read_count(&received["measured"]) + read_count(&run["drops"]["socket_buffer"]);
+    [sent, arrived, read_count(&received["strays"])]
+}
+
+fn find_end<'a>(run: &'a Value, role: &str) -> &'a Value {
+    let mut ends = run["ends"].as_array().unwrap().iter();
+    ends.find(|end| end["role"] == role).unwrap_or_else(|| panic!("no {role}: {run}"))
+}
+
+#[track_caller]
+fn read_count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no count: {value}"))
 }
 
 /// Sends so many datagrams to the receiver at the rate.

@@ -126,8 +126,10 @@ fn filled(
     let mut cells = shares(&all, gigabits);
     assert_eq!(cells.len(), 2 * sizes.len());
     for _ in 1..ROUNDS {
-        let open = |size: u32| cells.iter().any(|(cell, shares)| cell.0 == size && !full(shares));
-        let again: Vec<u32> = sizes.iter().copied().filter(|size| held(*size) && open(*size)).collect();
+        let mut again = sizes.to_vec();
+        again.retain(|size| {
+            held(*size) && cells.iter().any(|(cell, shares)| cell.0 == *size && !full(shares))
+        });
         if again.is_empty() {
             break;
         }
@@ -167,10 +169,8 @@ fn udp_fills_20_mbit_and_headers_explain_the_rest() {
     for size in sizes {
         // If every run filled the link, the report's means leave no part for the stacks. A run that missed it by some
         // part makes that part of the difference, in the worst case.
-        let missed = |family: &Family| {
-            cells[&(size, *family)].iter().map(|share| (share - 1.0).abs()).fold(0.0, f64::max)
-        };
-        let missed = Family::ALL.iter().map(missed).fold(0.0, f64::max);
+        let shares = Family::ALL.iter().flat_map(|family| &cells[&(size, *family)]);
+        let missed = shares.map(|share| (share - 1.0).abs()).fold(0.0, f64::max);
         let most = TOLERANCE + 2.0 * missed;
         let [Some((explained, place)), Some((left, _))] =
             ["headers, %", "rest, %"].map(|column| reported(&outcome, size, column))
@@ -193,13 +193,12 @@ fn udp_fills_20_mbit_and_headers_explain_the_rest() {
 /// A figure of the report's table and its last decimal place, by the row's size and the column's title; `None` if a
 /// note stands in its place.
 fn reported(outcome: &Outcome, size: u32, column: &str) -> Option<(f64, f64)> {
-    let lines = || outcome.stdout.lines();
+    let mut lines = outcome.stdout.lines();
     let title =
-        lines().find(|line| line.contains(column)).unwrap_or_else(|| panic!("no `{column}` in {outcome}"));
-    let characters = |text: &str| text.chars().count();
+        lines.find(|line| line.contains(column)).unwrap_or_else(|| panic!("no `{column}` in {outcome}"));
     // Columns of figures are right-aligned.
-    let end = characters(&title[..title.find(column).unwrap() + column.len()]);
-    let row = lines().find(|line| line.trim_start().starts_with(&format!("{size} B ")));
+    let end = title[..title.find(column).unwrap() + column.len()].chars().count();
+    let row = outcome.stdout.lines().find(|line| line.trim_start().starts_with(&format!("{size} B ")));
     let row = row.unwrap_or_else(|| panic!("no row for {size} B in {outcome}"));
     let upto: String = row.chars().take(end).collect();
     let figure = upto.split_whitespace().next_back().unwrap_or_default();
@@ -223,14 +222,13 @@ fn tcp_fills_a_link_of_20_mbit() {
 fn udp_fills_1_gbit_or_says_where_it_does_not() {
     require_root();
     let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
-    let held = |size| size >= ALWAYS_HELD;
-    let (_, runs, cells) = filled(("1 Gbit/s", 1.0), "udp", &sizes, (4, 200), held);
+    let (_, runs, cells) = filled(("1 Gbit/s", 1.0), "udp", &sizes, (4, 200), |size| size >= ALWAYS_HELD);
     for ((size, family), shares) in &cells {
         if !full(shares) {
-            let of_cell = |run: &&RunRecord| run.trial.cell.size == *size && run.trial.cell.family == *family;
+            let mut of_cell =
+                runs.iter().filter(|run| run.trial.cell.size == *size && run.trial.cell.family == *family);
             // Either end may be too slow: a slow sender gives a warning, a slow receiver loses packets.
-            let said = |run: &RunRecord| warns(run, "below_link") || figure(run, Metric::Loss) > TOLERANCE;
-            let said = runs.iter().filter(of_cell).any(said);
+            let said = of_cell.any(|run| warns(run, "below_link") || figure(run, Metric::Loss) > TOLERANCE);
             assert!(said, "{size} B over {family}: {shares:?} of what the link carries, and nothing is said");
         }
     }

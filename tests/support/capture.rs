@@ -39,10 +39,9 @@ impl Capture {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         let mut tcpdump = command.spawn().unwrap();
         let start = Instant::now();
-        while !fs::read_to_string(&log).unwrap().contains("listening on") {
-            let said = || fs::read_to_string(&log).unwrap();
-            assert!(tcpdump.try_wait().unwrap().is_none(), "tcpdump ended: {}", said());
-            assert!(start.elapsed() < TIMEOUT, "tcpdump does not listen: {}", said());
+        while !read_log(&log).contains("listening on") {
+            assert!(tcpdump.try_wait().unwrap().is_none(), "tcpdump ended: {}", read_log(&log));
+            assert!(start.elapsed() < TIMEOUT, "tcpdump does not listen: {}", read_log(&log));
             std::thread::sleep(Duration::from_millis(1));
         }
         Capture { tcpdump, file, log, listening: SystemTime::now() }
@@ -57,7 +56,7 @@ impl Capture {
             assert!(start.elapsed() < TIMEOUT, "tcpdump does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
-        let log = fs::read_to_string(&self.log).unwrap();
+        let log = read_log(&self.log);
         assert!(log.contains("\n0 packets dropped by kernel"), "tcpdump has not seen every packet:\n{log}");
         let packets = parse(&fs::read(&self.file).unwrap());
         packets.unwrap_or_else(|| panic!("{} is not a whole capture of Ethernet", self.file.display()))
@@ -70,6 +69,10 @@ impl Drop for Capture {
         let _ = self.tcpdump.kill();
         let _ = self.tcpdump.wait();
     }
+}
+
+fn read_log(log: &Path) -> String {
+    fs::read_to_string(log).unwrap()
 }
 
 /// A TCP or UDP packet.
@@ -90,22 +93,26 @@ pub(crate) struct Packet {
 /// The TCP and UDP packets of a capture file (the classic format of libpcap, Ethernet); `None` if it is not such a
 /// file.
 pub(crate) fn parse(file: &[u8]) -> Option<Vec<Packet>> {
-    let word = |at: usize| Some(u32::from_ne_bytes(file.get(at..at + 4)?.try_into().ok()?));
     // The file has this machine's byte order; the second number is the magic number for nanosecond timestamps.
     const MAGIC: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
     const ETHERNET: u32 = 1;
-    if !MAGIC.contains(&word(0)?) || word(20)? & 0xffff != ETHERNET {
+    if !MAGIC.contains(&read_word(file, 0)?) || read_word(file, 20)? & 0xffff != ETHERNET {
         return None;
     }
     let mut packets = Vec::new();
     let mut at = 24;
     while at < file.len() {
-        let kept = word(at + 8)? as usize;
+        let kept = read_word(file, at + 8)? as usize;
         let frame = file.get(at + 16..at + 16 + kept)?;
         packets.extend(packet(frame));
         at += 16 + kept;
     }
     Some(packets)
+}
+
+/// A number of four bytes in this machine's byte order.
+fn read_word(file: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(file.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// Parses a packet from the beginning of its frame; `None` for anything but whole TCP and UDP over IP.
@@ -121,26 +128,18 @@ fn packet(frame: &[u8]) -> Option<Packet> {
         version,
         "an Ethernet type of {family} with an IP header of another version"
     );
-    let short =
-        |from: &[u8], at: usize| Some(usize::from(u16::from_be_bytes([*from.get(at)?, *from.get(at + 1)?])));
     let (header, total, protocol, addresses): (usize, usize, u8, [IpAddr; 2]) = match family {
         Family::Ipv4 => {
-            let address = |at: usize| {
-                let bytes: [u8; 4] = ip.get(at..at + 4)?.try_into().ok()?;
-                Some(IpAddr::from(Ipv4Addr::from(bytes)))
-            };
-            let is_fragment = short(ip, 6)? & 0x3fff != 0;
+            let is_fragment = read_short(ip, 6)? & 0x3fff != 0;
             if is_fragment {
                 return None;
             }
-            (usize::from(ip[0] & 15) * 4, short(ip, 2)?, *ip.get(9)?, [address(12)?, address(16)?])
+            let addresses = [read_ipv4(ip, 12)?, read_ipv4(ip, 16)?];
+            (usize::from(ip[0] & 15) * 4, read_short(ip, 2)?.into(), *ip.get(9)?, addresses)
         }
         Family::Ipv6 => {
-            let address = |at: usize| {
-                let bytes: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
-                Some(IpAddr::from(Ipv6Addr::from(bytes)))
-            };
-            (40, 40 + short(ip, 4)?, *ip.get(6)?, [address(8)?, address(24)?])
+            let addresses = [read_ipv6(ip, 8)?, read_ipv6(ip, 24)?];
+            (40, 40 + usize::from(read_short(ip, 4)?), *ip.get(6)?, addresses)
         }
     };
     let segment = ip.get(header..)?;
@@ -149,12 +148,26 @@ fn packet(frame: &[u8]) -> Option<Packet> {
         17 => (Transport::Udp, 8),
         _ => return None,
     };
-    let port = |at: usize| short(segment, at).map(|port| port as u16);
     Some(Packet {
         family,
         transport,
-        source: SocketAddr::new(addresses[0], port(0)?),
-        destination: SocketAddr::new(addresses[1], port(2)?),
+        source: SocketAddr::new(addresses[0], read_short(segment, 0)?),
+        destination: SocketAddr::new(addresses[1], read_short(segment, 2)?),
         payload: total.checked_sub(header + transport_header)?,
     })
+}
+
+/// A number of two bytes in network byte order.
+fn read_short(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+fn read_ipv4(ip: &[u8], at: usize) -> Option<IpAddr> {
+    let bytes: [u8; 4] = ip.get(at..at + 4)?.try_into().ok()?;
+    Some(Ipv4Addr::from(bytes).into())
+}
+
+fn read_ipv6(ip: &[u8], at: usize) -> Option<IpAddr> {
+    let bytes: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
+    Some(Ipv6Addr::from(bytes).into())
 }

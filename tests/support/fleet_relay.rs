@@ -56,9 +56,8 @@ impl Relayed {
         let mut line = String::new();
         BufReader::new(&coordinator).read_line(&mut line).unwrap();
         let [new, repeated] = &self.orders;
-        let take = |orders: &Mutex<BTreeMap<String, String>>| orders.lock().unwrap().remove(attempt(&line));
         if name(&line) == "forget"
-            && let Some(order) = take(new)
+            && let Some(order) = take(new, &line)
         {
             repeated.lock().unwrap().insert(attempt(&line).to_owned(), order);
             return self.answers.lock().unwrap().push(("forget".to_owned(), "lost".to_owned()));
@@ -72,7 +71,7 @@ impl Relayed {
         }
         self.answer(&line, agent, Some(&coordinator));
         if name(&line) == "forget"
-            && let Some(order) = take(repeated)
+            && let Some(order) = take(repeated, &line)
         {
             self.answer(&order, self.ask(&order), None);
         }
@@ -94,6 +93,11 @@ impl Relayed {
             let _ = to.write_all(&answer).and_then(|()| to.shutdown(Shutdown::Both));
         }
     }
+}
+
+/// Takes out the order to measure whose attempt is in a request.
+fn take(orders: &Mutex<BTreeMap<String, String>>, line: &str) -> Option<String> {
+    orders.lock().unwrap().remove(attempt(line))
 }
 
 /// The attempt in a request.

@@ -119,16 +119,20 @@ impl Hosts {
 
     /// Connections of TCP and sockets of UDP on host 1 at the port that are more than listening.
     pub(crate) fn sockets(&self) -> usize {
+        let mut sockets = 0;
+        for (file, listening) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
+            sockets += self.count_sockets(file, listening);
+        }
+        sockets
+    }
+
+    /// Those in a file of /proc whose state is not this one.
+    fn count_sockets(&self, file: &str, listening: &str) -> usize {
         let port = format!(":{PORT:04X}");
-        let of = |file: &str, listening: &str| {
-            let text = self.proc(1, file);
-            let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-            // Those in TIME_WAIT (06) are nobody's any more.
-            fields
-                .filter(|field| field[1].ends_with(&port) && field[3] != listening && field[3] != "06")
-                .count()
-        };
-        of("tcp", "0A") + of("tcp6", "0A") + of("udp", "07") + of("udp6", "07")
+        let text = self.proc(1, file);
+        let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+        // Those in TIME_WAIT (06) are nobody's any more.
+        fields.filter(|field| field[1].ends_with(&port) && field[3] != listening && field[3] != "06").count()
     }
 
     fn listens(&self) -> bool {

@@ -87,8 +87,14 @@ pub(crate) fn processes_of(program: &Path) -> Vec<u32> {
 /// The processes whose environment names this program file.
 fn users_of(program: &Path) -> Vec<u32> {
     let named = format!("STACKLAB={}", program.display()).into_bytes();
-    let has = |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|word| word == named);
-    processes().filter(|pid| fs::read(format!("/proc/{pid}/environ")).is_ok_and(has)).collect()
+    let mut users = Vec::new();
+    for pid in processes() {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        if environment.split(|byte| *byte == 0).any(|word| word == named) {
+            users.push(pid);
+        }
+    }
+    users
 }
 
 /// The holder of a network namespace.
@@ -147,8 +153,9 @@ fn links() -> BTreeSet<String> {
 
 /// Files in /tmp that the program, or its database, could have created, except tests' own folders.
 fn temporary() -> BTreeSet<String> {
-    let suspect = |name: &String| {
-        (name.contains("stacklab") && !name.starts_with("stacklab-test-")) || name.starts_with("etilqs_")
-    };
-    names(Path::new("/tmp")).into_iter().filter(suspect).collect()
+    names(Path::new("/tmp")).into_iter().filter(|name| is_suspect(name)).collect()
+}
+
+fn is_suspect(name: &str) -> bool {
+    (name.contains("stacklab") && !name.starts_with("stacklab-test-")) || name.starts_with("etilqs_")
 }

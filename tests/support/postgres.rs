@@ -74,10 +74,9 @@ impl Postgres {
         let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let shown = |file: &Path| file.display().to_string();
         self.kill();
-        for (option, value) in [("ssl_key_file", shown(&key)), ("ssl_cert_file", shown(&certificate))] {
-            self.options.extend(["-c".to_owned(), format!("{option}={value}")]);
+        for (option, file) in [("ssl_key_file", &key), ("ssl_cert_file", &certificate)] {
+            self.options.extend(["-c".to_owned(), format!("{option}={}", file.display())]);
         }
         self.options.extend(["-c".to_owned(), "ssl=on".to_owned(), "-h".to_owned(), "localhost".to_owned()]);
         self.options.extend(["-p".to_owned(), port.to_string()]);
@@ -175,18 +174,21 @@ impl Drop for Postgres {
 
 /// The folder of the server's programs, which any user may read.
 fn programs(folder: &Path) -> PathBuf {
-    let newest = |below: &Path| {
-        let versions = fs::read_dir(below).into_iter().flatten().flatten();
-        let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
-        found.retain(|bin| bin.join("postgres").exists());
-        found.sort();
-        found.pop()
-    };
-    if let Some(installed) = newest(Path::new("/usr/lib/postgresql")) {
+    if let Some(installed) = find_newest(Path::new("/usr/lib/postgresql")) {
         return installed;
     }
     let unpacked = Path::new(ROOT).join("target/tools/postgresql/usr");
     let copied = Command::new("cp").arg("-a").arg(&unpacked).arg(folder).status().expect("cp is installed");
     assert!(copied.success(), "this test needs PostgreSQL: scripts/setup test-all");
-    newest(&folder.join("usr/lib/postgresql")).expect("this test needs PostgreSQL: scripts/setup test-all")
+    find_newest(&folder.join("usr/lib/postgresql"))
+        .expect("this test needs PostgreSQL: scripts/setup test-all")
+}
+
+/// The programs of the newest version below a folder.
+fn find_newest(below: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(below).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    found.retain(|bin| bin.join("postgres").exists());
+    found.sort();
+    found.pop()
 }

@@ -110,13 +110,10 @@ impl Program {
 
     /// Starts one of its commands in the same way.
     pub(crate) fn started(&self, mut command: Command) -> Running {
-        let to = |name: &str| {
-            let path = self.folder.path().join(name);
-            (fs::File::create(&path).unwrap(), path)
-        };
-        let (out, stdout) = to("stdout");
-        let (err, stderr) = to("stderr");
-        let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap();
+        let stdout = self.folder.path().join("stdout");
+        let stderr = self.folder.path().join("stderr");
+        command.stdout(fs::File::create(&stdout).unwrap()).stderr(fs::File::create(&stderr).unwrap());
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
         Running { child, stdout, stderr, command: format!("{command:?}") }
     }
 
@@ -223,11 +220,10 @@ impl Outcome {
     pub(crate) fn of(mut command: Command) -> Self {
         let output = command.stdin(Stdio::null()).output();
         let output = output.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
-        let text = |bytes| String::from_utf8(bytes).expect("the program speaks UTF-8");
         Outcome {
             status: output.status,
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
+            stdout: String::from_utf8(output.stdout).expect("the program speaks UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("the program speaks UTF-8"),
             command: format!("{command:?}"),
         }
     }

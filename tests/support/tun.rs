@@ -131,16 +131,18 @@ fn device(pid: u32, end: usize) -> File {
     let made = in_namespace(pid, || open_tun(DEVICE)).and_then(|made| made);
     let file =
         made.unwrap_or_else(|error| panic!("this test needs TUN devices (sudo modprobe tun): {error}"));
-    let ip = |arguments: &str| {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &pid.to_string(), "-n", "ip"]).args(arguments.split_whitespace());
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    };
-    ip(&format!("address add {}/24 dev {DEVICE}", address(Family::Ipv4, end)));
-    ip(&format!("address add {}/64 dev {DEVICE} nodad", address(Family::Ipv6, end)));
-    ip(&format!("link set {DEVICE} mtu {MTU} up"));
+    run_ip(pid, &format!("address add {}/24 dev {DEVICE}", address(Family::Ipv4, end)));
+    run_ip(pid, &format!("address add {}/64 dev {DEVICE} nodad", address(Family::Ipv6, end)));
+    run_ip(pid, &format!("link set {DEVICE} mtu {MTU} up"));
     file
+}
+
+/// Runs `ip` in the namespace of a process.
+fn run_ip(pid: u32, arguments: &str) {
+    let mut command = Command::new("nsenter");
+    command.args(["-t", &pid.to_string(), "-n", "ip"]).args(arguments.split_whitespace());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// A packet and its departure time.

@@ -103,9 +103,10 @@ pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
         }
     }
     // Both hosts have one clock.
-    let of = |role| reports.iter().find(|report| report.role == role).unwrap();
-    let sent_ns = of(Role::Sender).sent.first_ns;
-    let arrived_ns = of(Role::Receiver).received.first_ns;
+    let [sender, receiver] =
+        [Role::Sender, Role::Receiver].map(|role| reports.iter().find(|report| report.role == role).unwrap());
+    let sent_ns = sender.sent.first_ns;
+    let arrived_ns = receiver.received.first_ns;
     assert!(sent_ns > 0 && arrived_ns >= sent_ns, "{what}: sent at {sent_ns} and there at {arrived_ns} ns");
 }
 

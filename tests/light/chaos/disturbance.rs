@@ -62,20 +62,41 @@ pub(super) struct Disturbed {
     pub over: u64,
 }
 
+/// The processes of a campaign that may be disturbed.
+struct Processes {
+    coordinator: u32,
+    hosts: Vec<u32>,
+}
+
+impl Processes {
+    fn choose(&self, whom: Whom, random: &mut Random) -> Option<u32> {
+        match whom {
+            Whom::Coordinator => Some(self.coordinator),
+            Whom::Host if self.hosts.is_empty() => None,
+            Whom::Host => Some(random.one_of(&self.hosts)),
+        }
+    }
+}
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Whom::Host { "a host" } else { "the coordinator" })
+    }
+}
+
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |whom: &Whom| if *whom == Whom::Host { "a host" } else { "the coordinator" };
         match self {
-            Disturbance::Signal(whom, name) => write!(f, "SIG{name} to {}", of(whom)),
+            Disturbance::Signal(whom, name) => write!(f, "SIG{name} to {whom}"),
             Disturbance::TwoInterrupts => f.write_str("SIGINT twice to the coordinator"),
-            Disturbance::Stopped(whom, _) => write!(f, "SIGSTOP and SIGCONT to {}", of(whom)),
-            Disturbance::StoppedThenKilled(whom, _) => write!(f, "SIGSTOP and SIGKILL to {}", of(whom)),
+            Disturbance::Stopped(whom, _) => write!(f, "SIGSTOP and SIGCONT to {whom}"),
+            Disturbance::StoppedThenKilled(whom, _) => write!(f, "SIGSTOP and SIGKILL to {whom}"),
             Disturbance::Frozen => f.write_str("SIGSTOP to a host"),
             Disturbance::FullDisk(_) => f.write_str("ENOSPC at the record"),
             Disturbance::NoLongerFiles(_) => f.write_str("EFBIG at the record"),
             Disturbance::BrokenDisk => f.write_str("EIO at the record"),
-            Disturbance::NoMoreMemory(whom, _) => write!(f, "no more memory for {}", of(whom)),
-            Disturbance::MemoryGroup(whom, _) => write!(f, "a memory limit of its group for {}", of(whom)),
+            Disturbance::NoMoreMemory(whom, _) => write!(f, "no more memory for {whom}"),
+            Disturbance::MemoryGroup(whom, _) => write!(f, "a memory limit of its group for {whom}"),
             Disturbance::ClockSet(_) => f.write_str("the realtime clock set"),
             Disturbance::LinkDown(_) => f.write_str("link down"),
         }
@@ -142,22 +163,17 @@ impl Disturbance {
     ) -> Option<Disturbed> {
         let mut from = monotonic_ns();
         let mut to = None;
-        let hosts = campaign.hosts(running.pid());
-        let of = |whom: Whom, random: &mut Random| match whom {
-            Whom::Coordinator => Some(running.pid()),
-            Whom::Host if hosts.is_empty() => None,
-            Whom::Host => Some(random.one_of(&hosts)),
-        };
+        let ours = Processes { coordinator: running.pid(), hosts: campaign.hosts(running.pid()) };
         match self {
-            Disturbance::Signal(whom, name) => tell(of(whom, random)?, name),
+            Disturbance::Signal(whom, name) => tell(ours.choose(whom, random)?, name),
             Disturbance::TwoInterrupts => {
                 tell(running.pid(), "INT");
                 sleep(Duration::from_millis(random.below(20)));
                 tell(running.pid(), "INT");
             }
-            Disturbance::Stopped(whom, pause) => stop(of(whom, random)?, pause, "CONT"),
-            Disturbance::StoppedThenKilled(whom, pause) => stop(of(whom, random)?, pause, "KILL"),
-            Disturbance::Frozen => tell(of(Whom::Host, random)?, "STOP"),
+            Disturbance::Stopped(whom, pause) => stop(ours.choose(whom, random)?, pause, "CONT"),
+            Disturbance::StoppedThenKilled(whom, pause) => stop(ours.choose(whom, random)?, pause, "KILL"),
+            Disturbance::Frozen => tell(ours.choose(Whom::Host, random)?, "STOP"),
             Disturbance::FullDisk(_) | Disturbance::ClockSet(_) => {}
             Disturbance::NoLongerFiles(room) => {
                 let length = fs::metadata(campaign.record()).map_or(0, |record| record.len());
@@ -165,17 +181,17 @@ impl Disturbance {
             }
             Disturbance::BrokenDisk => fail_writes(running.pid(), &campaign.record())?,
             Disturbance::NoMoreMemory(whom, room) => {
-                let pid = of(whom, random)?;
-                let kib = |line: &str| line.strip_prefix("VmSize:")?.trim().split(' ').next()?.parse().ok();
+                let pid = ours.choose(whom, random)?;
                 let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-                let kib: u64 = status.lines().find_map(kib)?;
+                let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+                let kib: u64 = size.trim().split(' ').next()?.parse().ok()?;
                 limit(pid, "as", kib * 1024 + room);
             }
             Disturbance::MemoryGroup(whom, _) => {
-                group.expect("it was made for this").take(of(whom, random)?).then_some(())?;
+                group.expect("it was made for this").take(ours.choose(whom, random)?).then_some(())?;
             }
             Disturbance::LinkDown(down) => {
-                let host = of(Whom::Host, random)?;
+                let host = ours.choose(Whom::Host, random)?;
                 link(host, "down").then_some(())?;
                 from = monotonic_ns();
                 sleep(down);

@@ -97,20 +97,25 @@ fn controller() -> Result<(PathBuf, Version), String> {
         let fields: Vec<&str> = mount.split(' ').collect();
         let [_, place, kind, options, ..] = fields[..] else { continue };
         let place = Path::new(place);
-        let has = |name: &str| {
-            let controllers = fs::read_to_string(place.join(name)).unwrap_or_default();
-            controllers.split_whitespace().any(|controller| controller == "memory")
-        };
         match kind {
             "cgroup" if options.split(',').any(|option| option == "memory") => {
                 return Ok((place.to_owned(), Version::One));
             }
             // Its groups have it only if the top one gives it to them, which is the machine's own setting.
-            "cgroup2" if has("cgroup.controllers") && has("cgroup.subtree_control") => {
+            "cgroup2"
+                if names_memory(&place.join("cgroup.controllers"))
+                    && names_memory(&place.join("cgroup.subtree_control")) =>
+            {
                 return Ok((place.to_owned(), Version::Two));
             }
             _ => {}
         }
     }
     Err("no memory controller of control groups is mounted".to_owned())
+}
+
+/// Whether a file of a group lists the memory controller.
+fn names_memory(file: &Path) -> bool {
+    let controllers = fs::read_to_string(file).unwrap_or_default();
+    controllers.split_whitespace().any(|controller| controller == "memory")
 }

@@ -67,16 +67,15 @@ fn whatever_is_disturbed_only_a_whole_record_remains() {
         println!("{:>5} {kind}: longest wait {:.1} s", outcomes.len(), waits.as_secs_f64());
     }
     let all: Vec<&Outcome> = outcomes.values().flatten().collect();
-    let sum = |of: fn(&Outcome) -> bool| all.iter().filter(|outcome| of(outcome)).count();
+    let ended = all.iter().filter(|outcome| outcome.ended).count();
+    let whole = all.iter().filter(|outcome| outcome.has_record).count();
+    let resumed = all.iter().filter(|outcome| outcome.is_resumed).count();
     let longest = all.iter().map(|outcome| outcome.waited).max().unwrap_or(Duration::ZERO);
     println!(
-        "note: {rounds} rounds from seed {first}: {} passed, {} failed {failed:?}; in {} the disturbance ended the campaign; {} records \
-         whole, {} resumed to their plan; longest wait {:.1} s; {:.0} s in all",
+        "note: {rounds} rounds from seed {first}: {} passed, {} failed {failed:?}; in {ended} the disturbance ended the campaign; {whole} records \
+         whole, {resumed} resumed to their plan; longest wait {:.1} s; {:.0} s in all",
         all.len(),
         failed.len(),
-        sum(|outcome| outcome.ended),
-        sum(|outcome| outcome.has_record),
-        sum(|outcome| outcome.is_resumed),
         longest.as_secs_f64(),
         began.elapsed().as_secs_f64()
     );

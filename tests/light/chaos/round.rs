@@ -188,14 +188,18 @@ fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<Distur
     let has_own_clocks = matches!(campaign.kind, Kind::Guests(_));
     if let Some(disturbed) = disturbed.filter(|_| disturbance.is_of_traffic() && !has_own_clocks) {
         // The next block has another testbed, which is whole.
-        let began = |run: &&RunRecord| {
+        let mut block = None;
+        for run in &runs {
             let reports = record.host_reports(&run.trial).unwrap();
-            reports.iter().any(|report| report.sent.measured > 0 && report.sent.first_ns <= disturbed.from)
-        };
-        let block = runs.iter().filter(began).map(|run| run.trial.block).max();
-        let of_block = |run: &&RunRecord| Some(run.trial.block) == block;
-        for run in runs.iter().filter(of_block).filter(|run| run.is_valid() && run.warnings.is_empty()) {
-            was_not_disturbed(&path, &record, run, disturbed);
+            if reports.iter().any(|report| report.sent.measured > 0 && report.sent.first_ns <= disturbed.from)
+            {
+                block = block.max(Some(run.trial.block));
+            }
+        }
+        for run in &runs {
+            if Some(run.trial.block) == block && run.is_valid() && run.warnings.is_empty() {
+                was_not_disturbed(&path, &record, run, disturbed);
+            }
         }
     }
     runs.len()

@@ -19,8 +19,7 @@ fn exports_the_store_as_partitioned_parquet() {
     let args = ["study.toml", "--pairs", "site=a -> site=b", "--blocks", "2", "--name", "lab", "--seed", "7"];
     fleet.run(&args).expect(code::DONE);
     let lake = fleet.coordinator.work().join("lake/runs");
-    let export = || fleet.ask("export", &["lab", "--lake", "lake"]);
-    export().expect(code::DONE).says(&["2 pairs of campaign lab"]);
+    fleet.ask("export", &["lab", "--lake", "lake"]).expect(code::DONE).says(&["2 pairs of campaign lab"]);
 
     let expected = in_store(&fleet.store);
     // Two pairs, two blocks, two families, each with the round-trip time at least.
@@ -54,7 +53,7 @@ fn exports_the_store_as_partitioned_parquet() {
     fs::create_dir(&old).unwrap();
     fs::copy(lake.join(first), old.join("pair-0000.parquet")).unwrap();
     fs::write(lake.join(first), "half").unwrap();
-    export().expect(code::DONE);
+    fleet.ask("export", &["lab", "--lake", "lake"]).expect(code::DONE);
     assert_eq!(in_files(&lake), expected);
     assert_eq!(names(&day).iter().find(|name| name.ends_with(".part")), None);
 
@@ -114,14 +113,6 @@ fn in_files(lake: &Path) -> BTreeMap<Key, Option<f64>> {
         schemas.insert(format!("{:?}", reader.metadata().file_metadata().schema()));
         for row in reader.get_row_iter(None).unwrap() {
             let row = row.unwrap();
-            let number = |name| match field(&row, name) {
-                Field::Long(number) => *number,
-                other => panic!("{name} is {other}"),
-            };
-            let text = |name| match field(&row, name) {
-                Field::Str(text) => text.clone(),
-                other => panic!("{name} is {other}"),
-            };
             let figure = match field(&row, "number") {
                 Field::Double(figure) => Some(*figure),
                 Field::Null => None,
@@ -129,20 +120,34 @@ fn in_files(lake: &Path) -> BTreeMap<Key, Option<f64>> {
             };
             let key = (
                 file.clone(),
-                number("pair"),
-                text("sender"),
-                text("receiver"),
-                number("block"),
-                number("attempt"),
-                number("position"),
-                text("family"),
-                text("metric"),
+                read_number(&row, "pair"),
+                read_text(&row, "sender"),
+                read_text(&row, "receiver"),
+                read_number(&row, "block"),
+                read_number(&row, "attempt"),
+                read_number(&row, "position"),
+                read_text(&row, "family"),
+                read_text(&row, "metric"),
             );
             assert_eq!(found.insert(key, figure), None);
         }
     }
     assert_eq!(schemas.len(), 1, "all files have the same columns");
     found
+}
+
+fn read_number(row: &Row, name: &str) -> i64 {
+    match field(row, name) {
+        Field::Long(number) => *number,
+        other => panic!("{name} is {other}"),
+    }
+}
+
+fn read_text(row: &Row, name: &str) -> String {
+    match field(row, name) {
+        Field::Str(text) => text.clone(),
+        other => panic!("{name} is {other}"),
+    }
 }
 
 fn field<'a>(row: &'a Row, name: &str) -> &'a Field {

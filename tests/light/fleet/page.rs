@@ -84,8 +84,9 @@ fn follow(mut fleet: Fleet) -> (Fleet, Page) {
     assert!(found["agents_summary"].as_str().unwrap().starts_with("4 agents: "), "{found}");
     page.wait_until("results come", |page| page["pairs"][0]["cells"][0]["sign"].is_string());
     fleet.kill_agent("a3");
-    let is_a3 = |agent: &Value| agent["name"] == "a3" && agent["is_lost"] == true;
-    let found = page.wait_until("an agent is lost", |page| is_a3(&page["agents"][0]));
+    let found = page.wait_until("an agent is lost", |page| {
+        page["agents"][0]["name"] == "a3" && page["agents"][0]["is_lost"] == true
+    });
     assert!(found["agents_summary"].as_str().unwrap().contains(" 1 lost"), "{found}");
     assert!(found["failed"].as_u64().unwrap() > 0, "{found}");
     fleet.run_agent("a3");

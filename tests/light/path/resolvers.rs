@@ -69,26 +69,22 @@ fn dns(query: &[u8], flags: u16, address: &[u8]) -> Vec<u8> {
 fn silence_of_a_broken_resolver_is_no_absent_family() {
     let scene = Scene::set(Faults::default(), |_| Vec::new());
     let resolver = odd_resolver(&scene);
-    let path = |name: &str, words: &str| {
-        let words = format!("path http://{name}.test --resolver {resolver} --pps 100 {words}");
-        Outcome::of(scene.command(0, &format!("\"$STACKLAB\" {words}")))
-    };
     for (name, state, reason) in [
         ("silent", "unresolved", "did not answer within 2 s"),
         ("servfail", "unresolved", "answers SERVFAIL"),
         ("cut", "unresolved", "sent a truncated response, and over TCP"),
         ("mapped", "absent", "is an IPv4 address (::ffff:192.0.2.1)"),
     ] {
-        let outcome = path(name, "-n 1 --format json").expect(9);
+        let outcome = run_path(&scene, resolver, name, "-n 1 --format json").expect(9);
         let families = &first(&outcome)["families"];
         assert_eq!(families["ipv4"]["state"], "works", "{name}: {outcome}");
         assert_eq!(families["ipv6"]["state"], state, "{name}: {outcome}");
         assert!(families["ipv6"]["reason"].as_str().unwrap().contains(reason), "{name}: {outcome}");
     }
     // For people, a family's reason is there once, not for each of its metrics.
-    let text = path("mapped", "-n 1").expect(9);
+    let text = run_path(&scene, resolver, "mapped", "-n 1").expect(9);
     assert_eq!(text.stdout.matches("is an IPv4 address").count(), 1, "{text}");
-    let whole = first(&path("whole", "-n 1 --format json").expect(code::DONE));
+    let whole = first(&run_path(&scene, resolver, "whole", "-n 1 --format json").expect(code::DONE));
     assert_eq!(whole["families"]["ipv6"]["state"], "works", "{whole:#}");
     // An address needs no resolver.
     let six = scene.link(Family::Ipv6);
@@ -97,4 +93,10 @@ fn silence_of_a_broken_resolver_is_no_absent_family() {
     );
     let families = &first(&outcome.expect(9))["families"];
     assert_eq!((&families["ipv6"]["state"], &families["ipv4"]["state"]), (&"works".into(), &"absent".into()));
+}
+
+/// `stacklab path` to a name of this resolver.
+fn run_path(scene: &Scene, resolver: IpAddr, name: &str, words: &str) -> Outcome {
+    let words = format!("path http://{name}.test --resolver {resolver} --pps 100 {words}");
+    Outcome::of(scene.command(0, &format!("\"$STACKLAB\" {words}")))
 }
