@@ -12,23 +12,28 @@ use support::others::allowed_on_any_machine;
 use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
+use support::studies::TestStudy;
 
 /// The offered load: a flood, or the rate that the headers leave.
-pub(super) const FLOOD: &str = "";
-pub(super) const PACED: &str = "message_rate = \"link\"";
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    Flood,
+    Paced,
+}
+
 /// Allowed deviation from the header model on a link of known rate.
 const TOLERANCE: f64 = 0.01;
 /// The share of what the headers leave that the best run of a cell carries at least. No run carries more than all of
 /// it; how near it comes depends on how much of the machine there is (`bench/mechanisms`).
 const MIN_FILLED: f64 = 0.75;
 /// Runs of each cell.
-const RUNS: usize = 2;
+const RUNS: u32 = 2;
 /// Rates of the middle link, Mbit/s: one that each kind of guest fills on a busy machine, even emulated and with the
 /// smallest messages; and one that user-mode Linux and a translator fill there. Speed is for `bench/mechanisms`.
 pub(super) const SLOW: f64 = 5.0;
 pub(super) const FAST: f64 = 20.0;
 
-fn study(rate: f64, offered: &str, mechanisms: &[&str], sizes: &[u32]) -> String {
+fn study(rate: f64, offered: Offered, mechanisms: &[&str], sizes: &[u32]) -> TestStudy {
     // A study with a family that none of its mechanisms carries is refused.
     let (asked, _) = all(|mechanism| mechanisms.contains(&mechanism.name()));
     let mut families = Vec::new();
@@ -37,53 +42,49 @@ fn study(rate: f64, offered: &str, mechanisms: &[&str], sizes: &[u32]) -> String
             families.push(family.name());
         }
     }
-    format!(
-        r#"
-title = "Mechanisms over a middle link of known rate"
-[testbed]
-topology = "routed"
-rate = "{rate} Mbit/s"
-[factors]
-mechanism = {mechanisms:?}
-family = {families:?}
-transport = ["udp"]
-size_of = ["write"]
-size = {sizes:?}
-[probe.stream]
-metrics = ["throughput", "loss", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "link_bytes_beyond", "cpu_router1"]
-length = {{ time = "400ms" }}
-warmup = "200ms"
-interval = "100ms"
-{offered}
-[blocks]
-min = {RUNS}
-max = {RUNS}
-"#
-    )
+    let study = TestStudy::new("Mechanisms over a middle link of known rate")
+        .topology("routed")
+        .rate(&format!("{rate} Mbit/s"))
+        .mechanisms(mechanisms)
+        .levels(Factor::Family, families)
+        .transports(&["udp"])
+        .size_of("write")
+        .sizes(sizes)
+        .stream(&METRICS)
+        .time("400ms")
+        .warmup("200ms")
+        .interval("100ms")
+        .blocks(RUNS);
+    match offered {
+        Offered::Flood => study,
+        Offered::Paced => study.set_of_probe("message_rate", "link"),
+    }
 }
 
-/// The record's statement about the packets seen on the middle link.
-fn seen(path: &std::path::Path) -> String {
-    Record::read(path).unwrap().campaign().unwrap().testbed_description
-}
+const METRICS: [&str; 8] = [
+    "throughput",
+    "loss",
+    "path_mtu",
+    "ip_frag_creates",
+    "ip_reasm_oks",
+    "link_bytes",
+    "link_bytes_beyond",
+    "cpu_router1",
+];
 
-/// Runs a study. Returns its runs, the number of hosts in its record, and the program's output in addition to its
-/// report.
-fn measured(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String) {
-    let (runs, hosts, said, _) = measured_and_seen(study, more);
-    (runs, hosts, said)
-}
-
-/// The same, with the record's statement about the packets seen on the middle links.
-fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String, String) {
+/// Runs a study. Returns its runs, the number of hosts in its record, the program's output in addition to its report,
+/// and the record's statement about the packets seen on the middle links.
+fn measured_and_seen(study: &TestStudy, more: &[&str]) -> (Vec<RunRecord>, usize, String, String) {
     require_root();
     require_tool("tayga", "tayga");
     let program = Program::new();
-    program.write("mechanisms.toml", study);
+    program.write("mechanisms.toml", study.text());
     let done = program.run(&[&["run", "mechanisms.toml", "--out", "m.stacklab"], more].concat());
     let done = done.expect(code::DONE);
     let path = program.work().join("m.stacklab");
-    (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
+    let record = Record::read(&path).unwrap();
+    let seen = record.campaign().unwrap().testbed_description;
+    (runs(&path), record.hosts().unwrap().len(), done.stderr, seen)
 }
 
 /// Checks every run, of which the last campaign had `last`, and prints those that are not near the rate that the
@@ -139,8 +140,8 @@ pub(super) fn check_fragments(runs: &[RunRecord]) {
 
 #[test]
 fn tunnels_in_user_mode_linux_fit_the_header_model() {
-    check_fragments(&filled(Some("uml"), FAST, PACED, &[1536], is_tunnel).0);
-    let (_, hosts, seen) = filled(Some("uml"), FAST, FLOOD, &[128, 1408], is_tunnel);
+    check_fragments(&filled(Some("uml"), FAST, Offered::Paced, &[1536], is_tunnel).0);
+    let (_, hosts, seen) = filled(Some("uml"), FAST, Offered::Flood, &[128, 1408], is_tunnel);
     for headers in [
         // Protocol 41, with both kinds of addresses; protocol 47 over either family; protocol 4 in IPv6 and in IPv4.
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
@@ -166,9 +167,11 @@ fn is_tunnel(mechanism: Mechanism) -> bool {
 
 #[test]
 fn translators_on_this_kernel_fit_the_header_model() {
-    for (rate, offered, sizes) in
-        [(SLOW, FLOOD, &[128][..]), (FAST, FLOOD, &[1024, 1408]), (FAST, PACED, &[1536])]
-    {
+    for (rate, offered, sizes) in [
+        (SLOW, Offered::Flood, &[128][..]),
+        (FAST, Offered::Flood, &[1024, 1408]),
+        (FAST, Offered::Paced, &[1536]),
+    ] {
         filled(None, rate, offered, sizes, is_translator);
     }
 }
@@ -197,7 +200,7 @@ const TRIES: usize = 3;
 pub(super) fn filled(
     guest: Option<&str>,
     rate: f64,
-    offered: &str,
+    offered: Offered,
     sizes: &[u32],
     wanted: impl Fn(Mechanism) -> bool,
 ) -> (Vec<RunRecord>, usize, String) {
@@ -207,12 +210,12 @@ pub(super) fn filled(
     for attempt in 1..=TRIES {
         // Shorter trials: there are many cells.
         let names: Vec<&str> = asked.iter().map(|mechanism| mechanism.name()).collect();
-        let study = study(rate, offered, &names, sizes).replace("400ms", "300ms").replace("200ms", "100ms");
+        let study = study(rate, offered, &names, sizes).time("300ms").warmup("100ms");
         let inside = guest.map(|guest| format!("--in-vm={guest}"));
         let inside: Vec<&str> = inside.iter().map(String::as_str).collect();
         let (runs, hosts, said, seen) = measured_and_seen(&study, &inside);
         assert!(guest.is_none_or(|guest| said.contains(&format!("inside a guest ({guest})"))), "{said}");
-        assert_eq!(runs.len(), RUNS * cells * sizes.len());
+        assert_eq!(runs.len(), RUNS as usize * cells * sizes.len());
         first.get_or_insert((hosts, seen));
         let last = runs.len();
         every.extend(runs);
@@ -237,7 +240,7 @@ pub(super) fn filled(
 
 #[test]
 fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
-    for (offered, sizes) in [(FLOOD, &[128][..]), (PACED, &[1408, 1536])] {
+    for (offered, sizes) in [(Offered::Flood, &[128][..]), (Offered::Paced, &[1408, 1536])] {
         let (runs, _, seen) = filled(Some("uml-full"), FAST, offered, sizes, is_for_built_uml);
         for headers in [
             "ipv6 as ipv6 2001:2:0:1::1 > 2001:2:0:64::c612:201 / udp",
@@ -268,15 +271,15 @@ fn is_for_built_uml(mechanism: Mechanism) -> bool {
 fn what_debian_user_mode_linux_lacks_is_refused() {
     let program = Program::new();
     // It is a program itself and needs no other one.
-    program.write("few.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
+    program.write("few.toml", study(SLOW, Offered::Flood, &UNSUPPORTED, &[128]).text());
     let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "blocks.max=2", "--set", "blocks.min=2"];
     let mut alone = program.command(&few);
     alone.env("PATH", "/nonexistent");
     Outcome::of(alone).expect(code::DONE);
-    program.write("m.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
+    program.write("m.toml", study(SLOW, Offered::Flood, &UNSUPPORTED, &[128]).text());
     let refused = program.run(&["run", "m.toml", "--in-vm=uml"]).expect(code::TESTBED).stderr;
     assert!(refused.contains("(sit 6rd, wireguard)") && refused.contains("--in-vm=linux-6.1"), "{refused}");
-    program.write("t.toml", study(SLOW, FLOOD, &["native", "nat64"], &[128]));
+    program.write("t.toml", study(SLOW, Offered::Flood, &["native", "nat64"], &[128]).text());
     let asked = ["run", "t.toml", "--set", "factors.translator=[\"jool\"]", "--in-vm=uml"];
     let refused = program.run(&asked).expect(code::TESTBED).stderr;
     assert!(refused.contains("(jool)") && refused.contains("stacklab image build uml-full"), "{refused}");
@@ -286,9 +289,10 @@ fn what_debian_user_mode_linux_lacks_is_refused() {
 
 #[test]
 fn what_user_mode_linux_lacks_a_virtual_machine_has() {
-    let (runs, _, said) = measured(&study(SLOW, FLOOD, &UNSUPPORTED, &[1024]), &["--in-vm=linux-6.1"]);
+    let study = study(SLOW, Offered::Flood, &UNSUPPORTED, &[1024]);
+    let (runs, _, said, _) = measured_and_seen(&study, &["--in-vm=linux-6.1"]);
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
-    assert_eq!(runs.len(), RUNS * 5);
+    assert_eq!(runs.len(), RUNS as usize * 5);
     for run in &runs {
         let (_, bytes) = model(run, SLOW);
         let link_bytes = figure(run, Metric::LinkBytes);
@@ -302,31 +306,25 @@ fn what_user_mode_linux_lacks_a_virtual_machine_has() {
 
 #[test]
 fn each_link_has_its_own_rate_mtu_delay_and_loss() {
-    let study = r#"
-title = "A long middle link, and ends of their own"
-[testbed]
-topology = "routed"
-rate = "50 Mbit/s"
-delay = "10ms"
-loss = "10 %"
-sender_link = { rate = "100 Mbit/s", delay = "5ms" }
-receiver_link = { mtu = 9000 }
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size_of = ["write"]
-size = [512]
-[probe.stream]
-metrics = ["loss", "one_way_delay"]
-message_rate = 1000
-length = { time = "2s" }
-warmup = "100ms"
-interval = "100ms"
-[blocks]
-min = 2
-max = 2
-"#;
-    let (runs, _, _, seen) = measured_and_seen(study, &[]);
+    let study = TestStudy::new("A long middle link, and ends of their own")
+        .topology("routed")
+        .rate("50 Mbit/s")
+        .set("testbed.delay", "10ms")
+        .set("testbed.loss", "10 %")
+        .set("testbed.sender_link.rate", "100 Mbit/s")
+        .set("testbed.sender_link.delay", "5ms")
+        .set("testbed.receiver_link.mtu", 9000)
+        .families()
+        .transports(&["udp"])
+        .size_of("write")
+        .sizes(&[512])
+        .stream(&["loss", "one_way_delay"])
+        .set_of_probe("message_rate", 1000)
+        .time("2s")
+        .warmup("100ms")
+        .interval("100ms")
+        .blocks(2);
+    let (runs, _, _, seen) = measured_and_seen(&study, &[]);
     for link in
         ["near link: 100 Mbit/s, delay 5 ms", "middle link: delay 10 ms, loss 10 %", "far link: MTU 9000"]
     {
@@ -346,27 +344,20 @@ max = 2
 
 #[test]
 fn what_is_on_its_way_takes_no_place_in_a_links_queue() {
-    let study = r#"
-title = "Small messages over a long link"
-[testbed]
-topology = "routed"
-rate = "20 Mbit/s"
-delay = "30ms"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size_of = ["write"]
-size = [64]
-[probe.stream]
-metrics = ["throughput"]
-length = { time = "1s" }
-warmup = "200ms"
-[blocks]
-schedule = "sequential"
-min = 2
-max = 2
-"#;
-    let (runs, ..) = measured_and_seen(study, &[]);
+    let study = TestStudy::new("Small messages over a long link")
+        .topology("routed")
+        .rate("20 Mbit/s")
+        .set("testbed.delay", "30ms")
+        .families()
+        .transports(&["udp"])
+        .size_of("write")
+        .sizes(&[64])
+        .stream(&["throughput"])
+        .time("1s")
+        .warmup("200ms")
+        .schedule("sequential")
+        .blocks(2);
+    let (runs, ..) = measured_and_seen(&study, &[]);
     assert_eq!(runs.len(), 4);
     for run in &runs {
         let cell = &run.trial.cell;
@@ -383,7 +374,7 @@ max = 2
 #[test]
 fn what_cannot_be_had_is_named_before_anything_starts() {
     let program = Program::new();
-    program.write("m.toml", study(SLOW, FLOOD, &["native", "6rd"], &[128]));
+    program.write("m.toml", study(SLOW, Offered::Flood, &["native", "6rd"], &[128]).text());
     let mut command = Command::new(program.path());
     command.current_dir(program.work()).env("STACKLAB_CACHE", program.work().join("nothing"));
     let done = command.args(["run", "m.toml", "--in-vm", "--out", "m.stacklab"]).output().unwrap();
@@ -405,7 +396,7 @@ fn what_cannot_be_had_is_named_before_anything_starts() {
 #[test]
 fn cells_hold_what_each_mechanism_carries() {
     let program = Program::new();
-    program.write("m.toml", study(SLOW, FLOOD, &["native", "6in4", "4in6"], &[128]));
+    program.write("m.toml", study(SLOW, Offered::Flood, &["native", "6in4", "4in6"], &[128]).text());
     let plan = program.run(&["plan", "m.toml"]).expect(code::DONE).stdout;
     assert!(plan.contains("Cells       4"), "{plan}");
     for (family, mechanism) in [(Family::Ipv6, "6in4"), (Family::Ipv4, "4in6")] {

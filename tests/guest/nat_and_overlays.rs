@@ -1,14 +1,14 @@
 //! NAT and overlays between two routers: on this kernel, and in a guest what this kernel may lack. The tests need root,
 //! nft and the image linux-6.1.
 
-use super::mechanisms::{FAST, FLOOD, PACED, SLOW, check_fragments, filled};
+use super::mechanisms::{FAST, Offered, SLOW, check_fragments, filled};
 use stacklab_model::Mechanism;
 
 /// The sources that the receiver sees are checked when the testbed is built; here what stands on the middle link.
 #[test]
 fn nat_on_this_kernel_fits_the_header_model() {
-    check_fragments(&filled(None, FAST, PACED, &[1536], is_nat).0);
-    let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_nat);
+    check_fragments(&filled(None, FAST, Offered::Paced, &[1536], is_nat).0);
+    let (_, _, seen) = filled(None, FAST, Offered::Flood, &[128, 1408], is_nat);
     for headers in [
         "ipv4 as ipv4 198.18.0.1 > 198.18.2.1 / udp",
         "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:2::1 / udp",
@@ -21,8 +21,8 @@ fn nat_on_this_kernel_fits_the_header_model() {
 
 #[test]
 fn vxlan_on_this_kernel_fits_the_header_model() {
-    check_fragments(&filled(None, FAST, PACED, &[1536], is_vxlan).0);
-    let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_vxlan);
+    check_fragments(&filled(None, FAST, Offered::Paced, &[1536], is_vxlan).0);
+    let (_, _, seen) = filled(None, FAST, Offered::Flood, &[128, 1408], is_vxlan);
     for headers in [
         "ipv4 198.18.0.1 > 198.18.0.2 / udp / vxlan / ethernet / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / udp / vxlan / ethernet / ipv4 198.18.1.1 > 198.18.2.1 / udp",
@@ -33,8 +33,8 @@ fn vxlan_on_this_kernel_fits_the_header_model() {
 
 #[test]
 fn segments_on_this_kernel_fit_the_header_model() {
-    check_fragments(&filled(None, FAST, PACED, &[1536], is_srv6).0);
-    let (_, _, seen) = filled(None, FAST, FLOOD, &[128, 1408], is_srv6);
+    check_fragments(&filled(None, FAST, Offered::Paced, &[1536], is_srv6).0);
+    let (_, _, seen) = filled(None, FAST, Offered::Flood, &[128, 1408], is_srv6);
     for said in [
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d4 / segment routing / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d6 / segment routing / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
@@ -46,7 +46,7 @@ fn segments_on_this_kernel_fit_the_header_model() {
 
 #[test]
 fn what_this_kernel_may_lack_is_carried_in_linux_6_1() {
-    let (_, _, seen) = filled(Some("linux-6.1"), SLOW, PACED, &[1024], may_be_lacking);
+    let (_, _, seen) = filled(Some("linux-6.1"), SLOW, Offered::Paced, &[1024], may_be_lacking);
     for headers in [
         "ipv4 198.18.0.1 > 198.18.0.2 / udp / geneve / ethernet / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv6 as ipv6 2001:2:0:101::1 > 2001:2:0:2::1 / udp",
@@ -62,7 +62,7 @@ fn what_this_kernel_may_lack_is_carried_in_linux_6_1() {
 #[test]
 fn softwires_are_carried_inside_linux_6_1() {
     let (_, _, seen) =
-        filled(Some("linux-6.1"), SLOW, PACED, &[1024], |mechanism| mechanism.sharing().is_some());
+        filled(Some("linux-6.1"), SLOW, Offered::Paced, &[1024], |mechanism| mechanism.sharing().is_some());
     for headers in [
         "ds-lite (nftables, stateful), seen on the middle link",
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",

@@ -2,36 +2,30 @@
 
 use crate::support;
 
+use stacklab_model::Factor;
 use std::process::Command;
 use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool};
+use support::studies::TestStudy;
 
 /// The user and group "nobody", in no other group.
 const NOBODY: u32 = 65534;
 const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
-const STUDY: &str = r#"
-title = "a tunnel, without root"
-[testbed]
-topology = "routed"
-rate = "5 Mbit/s"
-[factors]
-mechanism = ["native", "6in4"]
-family = ["ipv6"]
-transport = ["udp"]
-size_of = ["write"]
-size = [640]
-[probe.stream]
-metrics = ["throughput", "path_mtu"]
-length = { time = "200ms" }
-warmup = "50ms"
-[blocks]
-min = 2
-max = 2
-[[comparison]]
-factor = "mechanism"
-baseline = "native"
-candidate = "6in4"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("a tunnel, without root")
+        .topology("routed")
+        .rate("5 Mbit/s")
+        .mechanisms(&["native", "6in4"])
+        .family("ipv6")
+        .transports(&["udp"])
+        .size_of("write")
+        .sizes(&[640])
+        .stream(&["throughput", "path_mtu"])
+        .time("200ms")
+        .warmup("50ms")
+        .blocks(2)
+        .compare(Factor::Mechanism, "native", "6in4")
+}
 
 #[test]
 fn an_ordinary_user_measures_a_tunnel_in_a_guest() {
@@ -48,7 +42,7 @@ fn an_ordinary_user_measures_a_tunnel_in_a_guest() {
     let given =
         Command::new("chown").args(["-R", "65534:65534"]).arg(program.work().join("cache")).status().unwrap();
     assert!(given.success());
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     program.give_to(NOBODY);
 
     let stacklab = program.path().display().to_string();

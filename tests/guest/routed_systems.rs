@@ -5,7 +5,9 @@
 
 use crate::support;
 
-use stacklab_model::{CpuScope, Mechanism, Metric, Role, RunRecord, System, Systems, Transport, Value};
+use stacklab_model::{
+    CpuScope, Factor, Mechanism, Metric, Role, RunRecord, System, Systems, Transport, Value,
+};
 use stacklab_store::Record;
 use std::time::Duration;
 use support::leftovers::Scene;
@@ -13,6 +15,7 @@ use support::others::allowed;
 use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
+use support::studies::TestStudy;
 
 /// Allowed deviation from the header model on a link of known rate, also for a guest that pauses occasionally.
 const TOLERANCE: f64 = 0.01;
@@ -29,37 +32,37 @@ const SOON: Duration = Duration::from_secs(3);
 const PACED: u32 = 200;
 
 /// A study of floods, or of messages on a schedule.
-fn study(systems: &[&str], mechanisms: &[&str], transports: &[&str], size: u32, paced: bool) -> String {
-    let pacing = if paced { format!("message_rate = {PACED}") } else { String::new() };
-    format!(
-        r#"
-title = "Other clients of two routers"
-[testbed]
-topology = "routed"
-rate = "{RATE} Mbit/s"
-[factors]
-os = {systems:?}
-mechanism = {mechanisms:?}
-family = ["ipv4", "ipv6"]
-transport = {transports:?}
-size_of = ["write"]
-size = [{size}]
-[probe.stream]
-metrics = ["throughput", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "one_way_delay", "cpu_receiver", "cpu_router1"]
-{pacing}
-length = {{ time = "500ms" }}
-warmup = "300ms"
-interval = "100ms"
-[probe.echo]
-metrics = ["rtt"]
-length = {{ time = "50ms" }}
-warmup = "20ms"
-[blocks]
-min = 2
-max = 2
-"#
-    )
+fn study(systems: &[&str], mechanisms: &[&str], transports: &[&str], size: u32, paced: bool) -> TestStudy {
+    let study = TestStudy::new("Other clients of two routers")
+        .topology("routed")
+        .rate(&format!("{RATE} Mbit/s"))
+        .systems(systems)
+        .mechanisms(mechanisms)
+        .families()
+        .transports(transports)
+        .size_of("write")
+        .sizes(&[size])
+        .echo(&["rtt"])
+        .time("50ms")
+        .warmup("20ms")
+        .stream(&METRICS)
+        .time("500ms")
+        .warmup("300ms")
+        .interval("100ms")
+        .blocks(2);
+    if paced { study.set_of_probe("message_rate", PACED) } else { study }
 }
+
+const METRICS: [&str; 8] = [
+    "throughput",
+    "path_mtu",
+    "ip_frag_creates",
+    "ip_reasm_oks",
+    "link_bytes",
+    "one_way_delay",
+    "cpu_receiver",
+    "cpu_router1",
+];
 
 /// The rate of messages of a size on a schedule, Mbit/s.
 fn scheduled(size: u32) -> f64 {
@@ -118,8 +121,8 @@ fn check_schedules(streams: &[&RunRecord]) {
 }
 
 /// Measures a study into a record of that name; returns its runs, and the program's output.
-fn measure(program: &Program, study: String, name: &str) -> (Vec<RunRecord>, String) {
-    program.write("study.toml", study);
+fn measure(program: &Program, study: &TestStudy, name: &str) -> (Vec<RunRecord>, String) {
+    program.write("study.toml", study.text());
     let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
     (runs(&program.work().join(name)), done.stderr)
 }
@@ -158,7 +161,7 @@ fn measure_streams(
     name: &str,
 ) -> Vec<RunRecord> {
     let study = study(systems, mechanisms, &["udp"], size, size > MAX_MESSAGE);
-    let (all, said) = measure(program, study, name);
+    let (all, said) = measure(program, &study, name);
     assert!(said.contains("both clients user-mode Linux"), "{said}");
     let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
     // Two blocks; native in two families and each translator in one; a stream and an echo.
@@ -209,8 +212,8 @@ fn virtual_machine_reaches_a_sandbox_by_translator() {
     let program = Program::new();
     let scene = Scene::now();
     let systems = ["linux-6.1 -> gvisor", "gvisor -> namespace"];
-    let study = study(&systems, &["464xlat"], &["udp", "tcp"], 1024, true);
-    let (all, said) = measure(&program, study.replace("[\"ipv4\", \"ipv6\"]", "[\"ipv4\"]"), "x.stacklab");
+    let study = study(&systems, &["464xlat"], &["udp", "tcp"], 1024, true).family("ipv4");
+    let (all, said) = measure(&program, &study, "x.stacklab");
     assert!(said.contains("the sender Linux 6.1"), "{said}");
     let streams = streams(&all);
     assert_eq!((all.len(), streams.len()), (16, 8));
@@ -223,11 +226,6 @@ fn virtual_machine_reaches_a_sandbox_by_translator() {
         }
     }
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
-}
-
-/// The same with other routers.
-fn with_routers(study: &str, routers: &[&str]) -> String {
-    study.replace("mechanism = ", &format!("router_os = {routers:?}\nmechanism = "))
 }
 
 #[test]
@@ -277,7 +275,7 @@ fn measure_routers(
     name: &str,
 ) -> (Vec<RunRecord>, String) {
     let study = study(&["namespace"], mechanisms, &["udp"], size, size > MAX_MESSAGE);
-    let (all, said) = measure(program, with_routers(&study, &[routers]), name);
+    let (all, said) = measure(program, &study.levels(Factor::RouterOs, [routers]), name);
     let found = streams(&all);
     assert!(!found.is_empty(), "no stream was measured");
     if size > MAX_MESSAGE {
@@ -292,9 +290,9 @@ fn two_router_kernels_speak_through_wireguard() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
-    let mixed = study(&["namespace -> uml"], &["wireguard6"], &["udp"], 1024, true);
-    let study = with_routers(&mixed, &["linux-6.1 -> uml-full", "uml-full"]);
-    let (all, said) = measure(&program, study, "x.stacklab");
+    let study = study(&["namespace -> uml"], &["wireguard6"], &["udp"], 1024, true)
+        .levels(Factor::RouterOs, ["linux-6.1 -> uml-full", "uml-full"]);
+    let (all, said) = measure(&program, &study, "x.stacklab");
     for words in
         ["the near router Linux 6.1", "the far router user-mode Linux", "both routers user-mode Linux"]
     {
@@ -321,7 +319,7 @@ fn what_routers_lack_is_refused_before_start() {
         ("uml", "gre4", &["lab", "up", "study.toml"], code::REQUEST, &["factors.router_os"]),
     ] {
         let study = study(&["namespace"], &[mechanism], &["udp"], 1024, false);
-        program.write("study.toml", with_routers(&study, &[routers]));
+        program.write("study.toml", study.levels(Factor::RouterOs, [routers]).text());
         program.run(asked).expect(expected).says(words);
     }
     assert!(!program.work().join("x.stacklab").exists());
@@ -331,7 +329,7 @@ fn what_routers_lack_is_refused_before_start() {
 fn what_routed_guests_lack_is_refused_before_start() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", study(&["uml"], &["native", "6in4"], &["udp"], 1024, false));
+    program.write("study.toml", study(&["uml"], &["native", "6in4"], &["udp"], 1024, false).text());
     let run = ["run", "study.toml", "--out", "x.stacklab"];
     let all_in_one = program.run(&[&run[..], &["--in-vm"]].concat()).expect(code::REQUEST).stderr;
     assert!(all_in_one.contains("--in-vm") && all_in_one.contains("factors.os"), "{all_in_one}");
@@ -357,8 +355,9 @@ fn what_routed_guests_lack_is_refused_before_start() {
         ("ssh:lab", "`localhost` cannot be a client behind routers"),
         ("localhost -> ssh:lab", "`localhost` cannot be a client behind routers"),
     ] {
-        program.write("study.toml", study(&[os], &["native"], &["udp"], 1024, false));
-        let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
-        assert!(said.contains(expected) && said.contains("study.toml:7:"), "{os}: {said}");
+        let study = study(&[os], &["native"], &["udp"], 1024, false);
+        program.write("study.toml", study.text());
+        let place = format!("study.toml:{}:", study.line_of("os"));
+        program.run(&["plan", "study.toml"]).expect(code::REQUEST).says(&[expected, &place]);
     }
 }

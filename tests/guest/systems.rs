@@ -16,6 +16,7 @@ use support::leftovers::{Scene, processes_of};
 use support::others::allowed;
 use support::program::{Program, children, code, require_root, signal};
 use support::records::{figure, runs, side, warns};
+use support::studies::TestStudy;
 
 /// Allowed deviation of a full link from the rate that the headers leave.
 const TOLERANCE: f64 = 0.01;
@@ -30,43 +31,23 @@ const BLOCKS: u32 = 3;
 const SOON: Duration = Duration::from_secs(3);
 
 /// A study of floods and echoes between the given systems.
-fn study(systems: &[&str], transports: &[&str], milliseconds: u32, blocks: u32) -> String {
-    format!(
-        r#"
-title = "Systems on a link of 50 Mbit/s"
-[testbed]
-rate = "50 Mbit/s"
-[factors]
-os = {systems:?}
-family = ["ipv4", "ipv6"]
-transport = {transports:?}
-size = [128, 1408]
-[probe.stream]
-metrics = ["throughput", "cpu_receiver"]
-length = {{ time = "{milliseconds}ms" }}
-warmup = "200ms"
-interval = "100ms"
-[probe.echo]
-metrics = ["rtt"]
-length = {{ time = "50ms" }}
-warmup = "20ms"
-[blocks]
-schedule = "sequential"
-min = {blocks}
-max = {blocks}
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#
-    )
-}
-
-/// The same study with packets of one size, on the link for that size.
-fn on_its_link(study: &str, (size, mbit): (u32, u32)) -> String {
-    study
-        .replace("size = [128, 1408]", &format!("size = [{size}]"))
-        .replace("rate = \"50 Mbit/s\"", &format!("rate = \"{mbit} Mbit/s\""))
+fn study(systems: &[&str], transports: &[&str], milliseconds: u32, blocks: u32) -> TestStudy {
+    TestStudy::new("Systems on a link of 50 Mbit/s")
+        .rate("50 Mbit/s")
+        .systems(systems)
+        .families()
+        .transports(transports)
+        .sizes(&[128, 1408])
+        .stream(&["throughput", "cpu_receiver"])
+        .time(&format!("{milliseconds}ms"))
+        .warmup("200ms")
+        .interval("100ms")
+        .echo(&["rtt"])
+        .time("50ms")
+        .warmup("20ms")
+        .schedule("sequential")
+        .blocks(blocks)
+        .compare_families()
 }
 
 /// The payload rate that the headers leave on the link, Mbit/s.
@@ -129,7 +110,9 @@ fn every_system_fills_a_link_and_is_recorded_as_it_is() {
 
 /// Measures systems on a link. One record, x.stacklab, is kept.
 fn measure_systems(program: &Program, systems: &[&str], link: (u32, u32), name: &str) -> Vec<RunRecord> {
-    program.write("study.toml", on_its_link(&study(systems, &["udp"], 400, BLOCKS), link));
+    let (size, mbit) = link;
+    let study = study(systems, &["udp"], 400, BLOCKS).sizes(&[size]).rate(&format!("{mbit} Mbit/s"));
+    program.write("study.toml", study.text());
     let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
     assert!(outcome.stdout.contains("udp"), "{}", outcome.stdout);
     let all = runs(&program.work().join(name));
@@ -196,8 +179,7 @@ fn dying_guest_ends_the_campaign_which_is_resumed() {
     for (system, guest) in [("gvisor", "runsc"), ("linux-6.1", "qemu-system-x86"), ("uml", "kernel")] {
         let program = Program::new();
         let scene = Scene::now();
-        let large = study(&[system], &["udp"], 200, 2).replace("size = [128, 1408]", "size = [1408]");
-        program.write("study.toml", large);
+        program.write("study.toml", study(&[system], &["udp"], 200, 2).sizes(&[1408]).text());
         let running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]);
         let record = program.work().join("x.stacklab");
         let start = Instant::now();
@@ -232,7 +214,7 @@ fn what_is_missing_or_broken_is_said_before_start() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
-    program.write("study.toml", study(&["linux-6.1"], &["udp"], 200, 2));
+    program.write("study.toml", study(&["linux-6.1"], &["udp"], 200, 2).text());
     let cache = tempfile::tempdir().unwrap();
     let missing = refuse_to_run(&program, cache.path());
     assert!(missing.contains("stacklab image get linux-6.1"), "{missing}");
@@ -310,13 +292,13 @@ fn images_are_listed_and_are_as_they_were_made() {
 fn wrong_systems_of_a_study_are_said_with_their_place() {
     let program = Program::new();
     for (os, expected) in [
-        ("[\"gvisr\"]", "did you mean `gvisor`"),
-        ("[\"ssh:lab\"]", "the ipv4 address of `localhost` is unknown"),
-        ("[\"gvisor -> ssh:lab\"]", "share no network"),
+        ("gvisr", "did you mean `gvisor`"),
+        ("ssh:lab", "the ipv4 address of `localhost` is unknown"),
+        ("gvisor -> ssh:lab", "share no network"),
     ] {
-        let text = study(&["X"], &["udp"], 200, 2).replace("[\"X\"]", os);
-        program.write("study.toml", text);
-        let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
-        assert!(said.contains(expected) && said.contains("study.toml:6:"), "{os}: {said}");
+        let study = study(&[os], &["udp"], 200, 2);
+        program.write("study.toml", study.text());
+        let place = format!("study.toml:{}:", study.line_of("os"));
+        program.run(&["plan", "study.toml"]).expect(code::REQUEST).says(&[expected, &place]);
     }
 }

@@ -2,57 +2,74 @@
 //! need root and the user-mode Linux that is made here (uml-full).
 
 use crate::support;
-use crate::support::studies::families;
+use crate::support::studies::TestStudy;
 
 use stacklab_model::wifi::{
     self, AccessCategory, Band, Bianchi, ChannelUse, Edca, NodeAirtime, Security, WifiConfig,
 };
-use stacklab_model::{Family, Metric, Role, RunRecord, Station, StationReport, Topology, Transport, Value};
+use stacklab_model::{
+    Factor, Family, Metric, Role, RunRecord, Station, StationReport, Topology, Transport, Value,
+};
 use stacklab_store::Record;
 use stacklab_study::{Input, parse};
 use std::collections::HashSet;
 use support::program::{Program, code, require_root};
 use support::records::{figure, runs};
 
-const FAMILIES: &str = concat!(
-    r#"
-title = "Both families over Wi-Fi"
-[testbed]
-topology = "wifi"
-wifi = { aggregation = { frames = 8 } }
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size = [1408]
-[probe.stream]
-metrics = ["throughput", "loss", "one_way_delay_mean", "cpu_sender", "airtime", "aggregate_size", "collisions", "queue_drops_access_point"]
-length = { time = "300ms" }
-warmup = "100ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "50ms" }
-warmup = "20ms"
-"#,
-    families!("sequential", 2)
-);
+/// A stream and an echo of both families over Wi-Fi.
+fn study() -> TestStudy {
+    with_stream(cells())
+        .echo(&["rtt"])
+        .time("50ms")
+        .warmup("20ms")
+        .schedule("sequential")
+        .blocks(2)
+        .compare_families()
+}
+
+/// A study without a probe.
+fn cells() -> TestStudy {
+    TestStudy::new("Both families over Wi-Fi")
+        .topology("wifi")
+        .set("testbed.wifi.aggregation.frames", 8)
+        .families()
+        .transports(&["udp", "tcp"])
+        .sizes(&[1408])
+}
+
+fn with_stream(study: TestStudy) -> TestStudy {
+    study.stream(&METRICS).time("300ms").warmup("100ms")
+}
+
+const METRICS: [&str; 8] = [
+    "throughput",
+    "loss",
+    "one_way_delay_mean",
+    "cpu_sender",
+    "airtime",
+    "aggregate_size",
+    "collisions",
+    "queue_drops_access_point",
+];
+
 /// A flood's share of half of what one saturated sender would carry. The access point drops what its queue has no place
 /// for; if the receiver waited 100 ms for what was dropped last, a third would be missing. Backoffs of station and
 /// access point run at the same time, which is worth up to 7 %.
 const SHARE: std::ops::Range<f64> = 0.85..1.1;
 
 /// Runs a study. Returns its runs, and the description of its testbed.
-fn measure(study: &str) -> (Vec<RunRecord>, String) {
+fn measure(study: &TestStudy) -> (Vec<RunRecord>, String) {
     require_root();
     let program = Program::new();
-    program.write("study.toml", study);
+    program.write("study.toml", study.text());
     let path = program.work().join("study.stacklab");
     program.run(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]).expect(code::DONE);
     let described = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
     (runs(&path), described)
 }
 
-fn network(study: &str) -> WifiConfig {
-    match parse(&Input::file("study.toml", study)).unwrap().topology {
+fn network(study: &TestStudy) -> WifiConfig {
+    match parse(&Input::file("study.toml", &study.text())).unwrap().topology {
         Topology::Wifi(network) => network,
         other => panic!("{other:?}"),
     }
@@ -100,9 +117,9 @@ fn check_stations(run: &RunRecord) {
 
 #[test]
 fn wifi_study_covers_families_transports_and_probes() {
-    let (all, described) = measure(FAMILIES);
+    let (all, described) = measure(&study());
     assert_eq!(all.len(), 2 * 4 * 2);
-    let network = network(FAMILIES);
+    let network = network(&study());
     assert!(described.contains("station - access point - station inside user-mode Linux"), "{described}");
     assert!(described.contains(&network.to_string()), "{described}");
     let mut seeds = HashSet::new();
@@ -136,10 +153,7 @@ fn wifi_study_covers_families_transports_and_probes() {
 
 #[test]
 fn families_take_turns_over_wifi() {
-    let study = FAMILIES
-        .replace("sequential", "interleaved")
-        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
-    let (all, _) = measure(&study);
+    let (all, _) = measure(&study().schedule("interleaved").transports(&["udp"]));
     let streams = all.iter().filter(|run| run.values.contains_key(&Metric::Throughput));
     let sliced: Vec<_> = streams.filter(|run| !run.spec.schedule.is_alone()).collect();
     assert!(sliced.len() >= 2 * 2, "{}", sliced.len());
@@ -153,9 +167,8 @@ fn families_take_turns_over_wifi() {
 
 #[test]
 fn networks_of_one_study_differ_in_what_it_varies() {
-    let study = FAMILIES
-        .replace("size = [1408]", "size = [384]\nwifi.security = [\"open\", \"wpa2\", \"wpa3\"]")
-        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
+    let study =
+        study().sizes(&[384]).levels(Factor::WifiSecurity, ["open", "wpa2", "wpa3"]).transports(&["udp"]);
     let (all, described) = measure(&study);
     assert_eq!(all.len(), 2 * 6 * 2);
     assert_eq!(described.lines().count(), 3, "{described}");
@@ -189,19 +202,19 @@ fn networks_of_one_study_differ_in_what_it_varies() {
 
 #[test]
 fn forgetful_hosts_ask_by_arp_or_neighbour_discovery() {
-    let (begin, _) = FAMILIES.split_once("[probe.stream]").unwrap();
-    let begin = begin
-        .replace("wifi = {", "wifi = { basic_rate = \"1 Mbit/s\",")
-        .replace(
-            "size = [1408]",
-            "size = [128]\nwifi.neighbour_lifetime = [\"10ms\", \"1h\"]\nwifi.multicast_to_unicast = [false, true]",
-        )
-        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     // Slow enough that each message finds the entries removed.
-    let study = format!(
-        "{begin}[probe.stream]\nmetrics = [\"group_airtime\", \"loss\"]\nmessage_rate = 50\n\
-         length = {{ time = \"400ms\" }}\nwarmup = \"100ms\"\n[blocks]\nschedule = \"sequential\"\nmin = 2\nmax = 2\n"
-    );
+    let study = cells()
+        .set("testbed.wifi.basic_rate", "1 Mbit/s")
+        .sizes(&[128])
+        .levels(Factor::WifiNeighbourLifetime, ["10ms", "1h"])
+        .levels(Factor::WifiMulticastToUnicast, [false, true])
+        .transports(&["udp"])
+        .stream(&["group_airtime", "loss"])
+        .set_of_probe("message_rate", 50)
+        .time("400ms")
+        .warmup("100ms")
+        .schedule("sequential")
+        .blocks(2);
     let (all, described) = measure(&study);
     assert_eq!(all.len(), 2 * 2 * 2 * 2);
     assert!(described.contains("neighbour entries live for 10 ms"), "{described}");
@@ -244,12 +257,13 @@ fn forgetful_hosts_ask_by_arp_or_neighbour_discovery() {
 
 #[test]
 fn wired_receiver_has_one_hop_and_others_their_share() {
-    let (begin, _) = FAMILIES.split_once("[probe.echo]").unwrap();
-    let begin = begin
-        .replace("wifi = {", "wifi = { receiver = \"wired\",")
-        .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv6\"]\nwifi.stations = [0, 2]")
-        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
-    let study = format!("{begin}[blocks]\nschedule = \"sequential\"\nmin = 2\nmax = 2\n");
+    let study = with_stream(cells())
+        .set("testbed.wifi.receiver", "wired")
+        .family("ipv6")
+        .levels(Factor::WifiStations, [0, 2])
+        .transports(&["udp"])
+        .schedule("sequential")
+        .blocks(2);
     let (all, described) = measure(&study);
     assert!(described.contains("station - access point - wired host inside user-mode Linux"), "{described}");
     assert_eq!(all.len(), 2 * 2);

@@ -6,24 +6,19 @@ use crate::support;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::process::Command;
 use support::program::{Program, require_root};
+use support::studies::TestStudy;
 
 fn study(mechanisms: &[&str]) -> String {
-    format!(
-        r#"
-title = "A testbed for work by hand"
-[testbed]
-topology = "routed"
-rate = "5 Mbit/s"
-[factors]
-mechanism = {mechanisms:?}
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [128]
-[probe.stream]
-metrics = ["throughput"]
-length = {{ time = "1s" }}
-"#
-    )
+    TestStudy::new("A testbed for work by hand")
+        .topology("routed")
+        .rate("5 Mbit/s")
+        .mechanisms(mechanisms)
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128])
+        .stream(&["throughput"])
+        .time("1s")
+        .text()
 }
 
 /// A folder of its own for `stacklab lab`. The testbed is removed with the folder, however its test ends.

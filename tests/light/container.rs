@@ -2,28 +2,27 @@
 //! the system nor its network. A control group may have a CPU quota.
 
 use crate::support;
-use crate::support::studies::families;
+use crate::support::studies::TestStudy;
 
 use serde_json::Value;
 use std::time::Duration;
 use support::leftovers::Scene;
 use support::program::{Outcome, Program, code, count, invalid, record, require_root, require_tool};
 
-const STUDY: &str = concat!(
-    r#"title = "in a container"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size = [512]
-[probe.stream]
-metrics = ["throughput"]
-length = { time = "200ms" }
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "50ms" }
-"#,
-    families!("sequential", 2)
-);
+fn study() -> TestStudy {
+    TestStudy::new("in a container")
+        .families()
+        .transports(&["udp", "tcp"])
+        .sizes(&[512])
+        .stream(&["throughput"])
+        .time("200ms")
+        .echo(&["rtt"])
+        .time("50ms")
+        .schedule("sequential")
+        .blocks(2)
+        .compare_families()
+}
+
 /// Runs of both blocks.
 const RUNS: u64 = 16;
 
@@ -45,7 +44,7 @@ impl Container {
         require_root();
         require_tool("setpriv", "util-linux");
         let program = Program::new();
-        program.write("study.toml", STUDY);
+        program.write("study.toml", study().text());
         if user == NOBODY {
             program.give_to(65534);
         }
@@ -145,11 +144,8 @@ fn doctor_names_what_a_container_lacks() {
 #[test]
 fn routers_need_a_writable_proc_sys() {
     let container = Container::of(ROOT_OF_A_CONTAINER);
-    container.program.write(
-        "study.toml",
-        "title = \"routed\"\n[testbed]\ntopology = \"routed\"\n[factors]\nfamily = [\"ipv4\"]\ntransport = [\"udp\"]\n\
-         size = [128]\n[probe.stream]\nmetrics = [\"loss\"]\nlength = { packets = 10 }\n[blocks]\nmin = 2\nmax = 2\n",
-    );
+    let study = TestStudy::new("routed").topology("routed").family("ipv4").transports(&["udp"]).sizes(&[128]);
+    container.program.write("study.toml", study.stream(&["loss"]).packets(10).blocks(2).text());
     container
         .run("run study.toml")
         .expect(code::TESTBED)

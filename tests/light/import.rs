@@ -7,6 +7,7 @@ use stacklab_model::{Family, Metric, Probe, RunRecord, Transport};
 use stacklab_store::{Origin, Record};
 use std::path::{Path, PathBuf};
 use support::program::{Outcome, Program, code, require_root, require_tool};
+use support::studies::TestStudy;
 
 /// The exit code for files that cannot be read.
 const IMPORT: i32 = 11;
@@ -244,13 +245,17 @@ fn each_warning_of_a_record_is_printed_once() {
 fn rows_of_an_export_give_the_same_verdicts() {
     require_root();
     let program = Program::new();
-    program.write(
-        "study.toml",
-        "title = \"a small study\"\n[testbed]\nrate = \"100 Mbit/s\"\n[factors]\nfamily = [\"ipv4\", \"ipv6\"]\n\
-         transport = [\"udp\"]\nsize = [64, 512]\n[probe.stream]\nmetrics = [\"throughput\", \"message_rate\"]\n\
-         length = { time = \"60ms\" }\nwarmup = \"20ms\"\n[blocks]\nmin = 6\nmax = 6\n\
-         [[comparison]]\nfactor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"\n",
-    );
+    let study = TestStudy::new("a small study")
+        .rate("100 Mbit/s")
+        .families()
+        .transports(&["udp"])
+        .sizes(&[64, 512])
+        .stream(&["throughput", "message_rate"])
+        .time("60ms")
+        .warmup("20ms")
+        .blocks(6)
+        .compare_families();
+    program.write("study.toml", study.text());
     program.run(&["run", "study.toml", "--out", "a.stacklab", "--seed", "1"]).expect(code::DONE);
     program.run(&["export", "a.stacklab", "--out", "a.csv"]).expect(code::DONE);
     // The metrics that the study names are compared, and not all that the rows have.

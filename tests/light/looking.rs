@@ -2,32 +2,30 @@
 //! tested in a browser (web/e2e).
 
 use crate::support;
-use crate::support::studies::families;
+use crate::support::studies::TestStudy;
 
 use std::collections::BTreeMap;
 use support::program::{Program, code, require_root};
 use support::records::runs;
 
-const STUDY: &str = concat!(
-    r#"title = "a small study"
-[testbed]
-rate = "100 Mbit/s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [128, 512]
-[probe.stream]
-metrics = ["throughput", "loss"]
-length = { time = "50ms" }
-"#,
-    families!("sequential", 3)
-);
+fn study() -> TestStudy {
+    TestStudy::new("a small study")
+        .rate("100 Mbit/s")
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128, 512])
+        .stream(&["throughput", "loss"])
+        .time("50ms")
+        .schedule("sequential")
+        .blocks(3)
+        .compare_families()
+}
 
 #[test]
 fn a_campaign_is_had_as_figures_and_as_rows() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     program.run(&["run", "study.toml", "--out", "a.stacklab", "--seed", "1"]).expect(code::DONE);
     check_figures(&program);
     check_format_of_a_figure(&program);

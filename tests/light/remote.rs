@@ -2,7 +2,6 @@
 //! tests need root.
 
 use crate::support;
-use crate::support::studies::families;
 
 use stacklab_model::LinkConfig;
 use stacklab_store::Record;
@@ -24,8 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time until an error is reported.
 const SOON: Duration = Duration::from_secs(15);
 
-pub(super) const STUDY: &str = concat!(
-    r#"
+pub(super) const STUDY: &str = r#"
 title = "Over ssh"
 [testbed]
 offloads = true
@@ -49,9 +47,15 @@ warmup = "10ms"
 metrics = ["rtt"]
 length = { time = "50ms" }
 warmup = "10ms"
-"#,
-    families!("sequential", 3)
-);
+[blocks]
+schedule = "sequential"
+min = 3
+max = 3
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
 
 /// Two namespaces, sshd in the second, and a user's ssh configuration for the first.
 pub(crate) struct Scene {
@@ -171,17 +175,8 @@ impl Scene {
                 config += &format!("{option} {}\n", beside.display());
             }
         }
-        // A stacklab that is installed here is not installed there.
-        let tools = self.path("tools");
-        if !tools.exists() {
-            fs::create_dir(&tools).unwrap();
-            for tool in fs::read_dir("/usr/bin").unwrap().flatten() {
-                if !tool.file_name().to_string_lossy().starts_with("stacklab") {
-                    symlink(tool.path(), tools.join(tool.file_name())).unwrap();
-                }
-            }
-        }
-        let mut search = tools.display().to_string();
+        self.link_tools();
+        let mut search = self.place("tools");
         if self.path("banner").exists() {
             config += &format!("Banner {}\n", self.place("banner"));
             search = format!("{}:{search}", self.place("there"));
@@ -210,6 +205,19 @@ impl Scene {
         while !self.log().contains("listening") {
             assert!(start.elapsed() < TIMEOUT, "sshd does not listen: {}", self.log());
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// A stacklab that is installed here is not installed there.
+    fn link_tools(&self) {
+        let tools = self.path("tools");
+        if !tools.exists() {
+            fs::create_dir(&tools).unwrap();
+            for tool in fs::read_dir("/usr/bin").unwrap().flatten() {
+                if !tool.file_name().to_string_lossy().starts_with("stacklab") {
+                    symlink(tool.path(), tools.join(tool.file_name())).unwrap();
+                }
+            }
         }
     }
 

@@ -9,32 +9,26 @@ use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Program, code, require_root};
 use support::records::runs;
+use support::studies::TestStudy;
 
 const ALL: &str = "dns+dhcp+directory";
-const STUDY: &str = r#"title = "services"
-[testbed]
-rate = "50 Mbit/s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["tcp", "udp"]
-size = [128, 1408]
-services = ["none", "dns+dhcp+directory"]
-[probe.stream]
-metrics = ["throughput", "loss"]
-length = { time = "150ms" }
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "100ms" }
-warmup = "20ms"
-[blocks]
-schedule = "sequential"
-min = 2
-max = 2
-[[comparison]]
-factor = "services"
-baseline = "none"
-candidate = "dns+dhcp+directory"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("services")
+        .rate("50 Mbit/s")
+        .families()
+        .transports(&["tcp", "udp"])
+        .sizes(&[128, 1408])
+        .levels(Factor::Services, ["none", ALL])
+        .stream(&["throughput", "loss"])
+        .time("150ms")
+        .echo(&["rtt"])
+        .time("100ms")
+        .warmup("20ms")
+        .schedule("sequential")
+        .blocks(2)
+        .compare(Factor::Services, "none", ALL)
+}
+
 const RUN: [&str; 6] = ["run", "study.toml", "--out", "x.stacklab", "--seed", "1"];
 
 /// Processes with the name of a file under a folder in their command line.
@@ -51,7 +45,7 @@ fn server_answers_in_its_cells_and_runs_are_proved() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let outcome =
         program.run(&RUN).expect(code::DONE).says(&["dns+dhcp+directory on the receiver (dnsmasq 2."]);
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
@@ -88,7 +82,7 @@ fn an_ordinary_user_has_services_too() {
     require_root();
     let program = Program::new();
     program.give_to(65534);
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c"];
     let script = format!(
         "exec $STACKLAB {} --set 'factors.size=[128]' --set 'factors.transport=[\"tcp\"]'",
@@ -108,7 +102,7 @@ fn missing_program_is_said_before_anything_starts() {
     require_root();
     let program = Program::new();
     let scene = Scene::now();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     for (missing, remedy) in
         [("slapd", "scripts/setup test-all"), ("dnsmasq", "apt-get install dnsmasq-base")]
     {
@@ -127,7 +121,7 @@ fn missing_program_is_said_before_anything_starts() {
 fn daemons_die_with_a_program_that_is_killed() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let mut running = program.start(&RUN);
     running.wait_for("block 1", Duration::from_secs(30));
     assert_eq!(daemons(&program.tmp()).len(), 2, "{:?}", daemons(&program.tmp()));

@@ -10,31 +10,26 @@ use support::leftovers::{Scene, processes_of};
 use support::planned::{Row, measured};
 use support::program::{Program, Running, children, code, count, invalid, require_root, signal};
 use support::random::Random;
+use support::studies::TestStudy;
 
 /// Four cells, as streams and echoes: 16 runs per block, about 0.8 s, and eight blocks whatever the figures.
-const STUDY: &str = r#"title = "survival"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size = [64, 1024]
-[probe.stream]
-metrics = ["throughput"]
-length = { time = "40ms" }
-warmup = "5ms"
-interval = "5ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "20ms" }
-warmup = "5ms"
-[blocks]
-schedule = "sequential"
-min = 8
-max = 8
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("survival")
+        .families()
+        .transports(&["udp", "tcp"])
+        .sizes(&[64, 1024])
+        .stream(&["throughput"])
+        .time("40ms")
+        .warmup("5ms")
+        .interval("5ms")
+        .echo(&["rtt"])
+        .time("20ms")
+        .warmup("5ms")
+        .schedule("sequential")
+        .blocks(8)
+        .compare_families()
+}
+
 const SEED: u64 = 20_241;
 /// The campaign, started or resumed.
 const BEGIN: [&str; 6] = ["run", "study.toml", "--out", "x.stacklab", "--seed", "20241"];
@@ -49,13 +44,13 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn program() -> (Program, Scene) {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     (program, Scene::now())
 }
 
 /// The runs in the study's plan: all of its blocks, since its minimum and maximum number of blocks are equal.
 fn planned() -> Vec<Row> {
-    support::planned::planned(STUDY, SEED)
+    support::planned::planned(&study().text(), SEED)
 }
 
 /// Random moments. The seed is from the environment to repeat a failure, otherwise from the clock.

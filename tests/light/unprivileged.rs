@@ -1,7 +1,7 @@
 //! An ordinary user measures like root, in a user namespace, and leaves nothing else behind.
 
 use crate::support;
-use crate::support::studies::families;
+use crate::support::studies::TestStudy;
 
 use serde_json::Value;
 use std::fs;
@@ -11,26 +11,23 @@ use support::leftovers::Scene;
 use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool};
 
 /// All probes and both transports, in both families.
-const STUDY: &str = concat!(
-    r#"title = "whoever runs it"
-[testbed]
-rate = "200 Mbit/s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size = [512]
-[probe.stream]
-metrics = ["throughput", "one_way_delay", "loss"]
-length = { time = "200ms" }
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "50ms" }
-[probe.connect]
-metrics = ["connect_time"]
-length = { time = "50ms" }
-"#,
-    families!("sequential", 3)
-);
+fn study() -> TestStudy {
+    TestStudy::new("whoever runs it")
+        .rate("200 Mbit/s")
+        .families()
+        .transports(&["udp", "tcp"])
+        .sizes(&[512])
+        .stream(&["throughput", "one_way_delay", "loss"])
+        .time("200ms")
+        .echo(&["rtt"])
+        .time("50ms")
+        .connect(&["connect_time"])
+        .time("50ms")
+        .schedule("sequential")
+        .blocks(3)
+        .compare_families()
+}
+
 /// Runs in each block: four of stream, four of echo and, for TCP only, two of connect.
 const RUNS: u64 = 3 * 10;
 
@@ -43,7 +40,7 @@ fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
     require_root();
     require_tool("setpriv", "util-linux");
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     program.give_to(user);
     let scene = Scene::now();
 

@@ -5,32 +5,35 @@ use crate::rates::known_truth::library;
 use crate::support;
 
 use serde_json::Value;
+use stacklab_model::Factor;
 use std::path::Path;
 use std::time::Duration;
 use support::leftovers::Scene;
 use support::others::watch;
 use support::program::{Outcome, Program, code, require_root, require_tool};
+use support::studies::TestStudy;
+
+/// One arm: a test adds what others differ in.
+fn one_arm() -> TestStudy {
+    TestStudy::new("One arm is slower, two are alike")
+        .offloads(false)
+        .family("ipv4")
+        .transports(&["udp"])
+        .sizes(&[128])
+        .stream(&["throughput"])
+        .time("500ms")
+        .warmup("50ms")
+        .blocks(8)
+}
 
 /// Arms that differ in a label of their packets only. With 32 the sender spends 5 % more (tests/support/slower.c).
-const STUDY: &str = r#"
-title = "One arm is slower, two are alike"
-[testbed]
-offloads = false
-[factors]
-family = ["ipv4"]
-transport = ["udp"]
-size = [128]
-dscp = [0, CANDIDATE]
-[probe.stream]
-metrics = ["throughput"]
-length = { time = "500ms" }
-warmup = "50ms"
-[blocks]
-min = 8
-max = 8
-schedule = "interleaved"
-slice = "4ms"
-"#;
+fn arms(candidate: u32) -> TestStudy {
+    one_arm().levels(Factor::Dscp, [0, candidate])
+}
+
+fn in_turns(study: TestStudy) -> TestStudy {
+    study.schedule("interleaved").set("blocks.slice", "4ms")
+}
 
 fn explained(outcome: &Outcome) -> Value {
     explained_in(&outcome.stdout)
@@ -113,8 +116,8 @@ fn added_cost_is_found_and_equal_arms_do_not_differ() {
 
 /// Explains the arm with this label beside the one without.
 fn explain(program: &Program, library: &Path, candidate: u32) -> Value {
-    let comparison = format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {candidate}\n");
-    program.write("study.toml", STUDY.replace("CANDIDATE", &candidate.to_string()) + &comparison);
+    let study = in_turns(arms(candidate)).compare(Factor::Dscp, 0, candidate);
+    program.write("study.toml", study.text());
     let mut command = program.command(&["explain", "study.toml", "--format", "json", "--seed", "1"]);
     command.env("LD_PRELOAD", library);
     explained(&Outcome::of(command).expect(code::DONE))
@@ -225,10 +228,8 @@ fn campaign_says_why_an_arm_is_better_if_time_allows() {
     watch();
     let program = Program::new();
     let library = library(&program);
-    let study = STUDY.replace("CANDIDATE", "32");
-    let study =
-        study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"sender_cpu_per_message\"]");
-    program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
+    let study = in_turns(arms(32)).stream(&["sender_cpu_per_message"]).time("200ms");
+    program.write("study.toml", study.compare(Factor::Dscp, 0, 32).text());
     let short = run_with(&library, &program, &["study.toml", "--seed", "1", "--explain=1s"]);
     assert_eq!(short["comparisons"][0]["verdict"]["better"], "0", "{}", short["comparisons"]);
     let reason = short["explanations"][0]["why"]["unknown"].as_str().unwrap();
@@ -263,15 +264,10 @@ fn what_cannot_be_sampled_is_refused_before_building() {
     require_root();
     require_tool("setpriv", "util-linux");
     let program = Program::new();
-    let study = STUDY.replace("CANDIDATE", "2");
-    let separate = study.replace("interleaved", "sequential").replace("slice = \"4ms\"\n", "");
-    program.write(
-        "separate.toml",
-        separate + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 2\n",
-    );
-    program.write("none.toml", &study);
-    let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
-    program.write("guest.toml", guest);
+    let separate = arms(2).schedule("sequential").compare(Factor::Dscp, 0, 2);
+    program.write("separate.toml", separate.text());
+    program.write("none.toml", in_turns(arms(2)).text());
+    program.write("guest.toml", in_turns(one_arm().systems(&["uml"])).text());
     for (words, reason) in [
         (&["separate.toml"][..], "blocks.schedule"),
         (&["none.toml"], "[[comparison]]"),

@@ -1,10 +1,9 @@
 //! Interleaved trials: arms in turns of milliseconds, whose differences are those of neighbouring slices.
 
 use crate::support;
-use crate::support::studies::families;
 
 use stacklab_model::{
-    ArmSchedule, CpuScope, Family, HostReport, Metric, Probe, Role, RunRecord, Slice, Transport,
+    ArmSchedule, CpuScope, Factor, Family, HostReport, Metric, Probe, Role, RunRecord, Slice, Transport,
 };
 use stacklab_store::Record;
 use std::collections::BTreeMap;
@@ -13,31 +12,36 @@ use support::leftovers::Scene;
 use support::others::allowed;
 use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, measure, runs, side, trim_mean};
+use support::studies::TestStudy;
 
 /// Families interleaved over both transports, as floods, paced streams and echoes.
-const STUDY: &str = concat!(
-    r#"
-title = "families in turns"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size = [128]
-[probe.stream]
-metrics = ["throughput", "loss", "sender_cpu_per_message", "sender_cpu_system", "memory_sockets"]
-length = { time = "80ms" }
-warmup = "10ms"
-[probe.paced]
-metrics = ["one_way_delay", "jitter"]
-length = { time = "60ms" }
-warmup = "10ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "60ms" }
-warmup = "10ms"
-"#,
-    families!("interleaved", 3)
-);
+fn study() -> TestStudy {
+    without_schedule().schedule("interleaved")
+}
 
+fn without_schedule() -> TestStudy {
+    without_comparison().compare_families()
+}
+
+fn without_comparison() -> TestStudy {
+    TestStudy::new("families in turns")
+        .families()
+        .transports(&["udp", "tcp"])
+        .sizes(&[128])
+        .stream(&STREAM_METRICS)
+        .time("80ms")
+        .warmup("10ms")
+        .probe("paced", &["one_way_delay", "jitter"])
+        .time("60ms")
+        .warmup("10ms")
+        .echo(&["rtt"])
+        .time("60ms")
+        .warmup("10ms")
+        .blocks(3)
+}
+
+const STREAM_METRICS: [&str; 5] =
+    ["throughput", "loss", "sender_cpu_per_message", "sender_cpu_system", "memory_sockets"];
 /// Each run with the other arm of its trial: of the other family, or of the same cell against itself.
 fn pairs(runs: &[RunRecord]) -> Vec<[&RunRecord; 2]> {
     let mut trials: BTreeMap<_, Vec<&RunRecord>> = BTreeMap::new();
@@ -87,7 +91,7 @@ fn figures(run: &RunRecord) -> Vec<Option<f64>> {
 #[test]
 fn arms_take_turns_and_compare_neighbouring_slices() {
     require_root();
-    let (outcome, runs) = measure(STUDY);
+    let (outcome, runs) = measure(&study().text());
     // Two families, and two arms of one cell, of each transport and probe.
     assert_eq!(runs.len(), 3 * (2 + 2) * 2 * 3);
     for [four, six] in pairs(&runs) {
@@ -149,23 +153,18 @@ fn arms_take_turns_and_compare_neighbouring_slices() {
 #[test]
 fn link_of_known_rate_shows_only_the_headers() {
     require_root();
-    let study = concat!(
-        r#"
-title = "headers in turns"
-[testbed]
-rate = "100 Mbit/s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [128, 1408]
-[probe.stream]
-metrics = ["throughput"]
-length = { time = "400ms" }
-warmup = "50ms"
-"#,
-        families!("interleaved", 2)
-    );
-    let (_, runs) = measure(study);
+    let study = TestStudy::new("headers in turns")
+        .rate("100 Mbit/s")
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128, 1408])
+        .stream(&["throughput"])
+        .time("400ms")
+        .warmup("50ms")
+        .schedule("interleaved")
+        .blocks(2)
+        .compare_families();
+    let (_, runs) = measure(&study.text());
     let pairs = pairs(&runs);
     assert_eq!(pairs.len(), 2 * (2 + 1));
     for [four, six] in pairs {
@@ -197,25 +196,19 @@ fn with_bursts(run: &RunRecord) -> f64 {
 fn shaped_link_carries_no_more_than_headers_leave() {
     require_root();
     for megabits in [100, 500, 1000] {
-        let study = concat!(
-            r#"
-title = "the rate of a link"
-[testbed]
-rate = "RATE"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size_of = ["write"]
-size = [1408]
-[probe.stream]
-metrics = ["throughput"]
-length = { time = "250ms" }
-warmup = "50ms"
-"#,
-            families!("interleaved", 2)
-        )
-        .replace("RATE", &format!("{megabits} Mbit/s"));
-        let (_, runs) = measure(&study);
+        let study = TestStudy::new("the rate of a link")
+            .rate(&format!("{megabits} Mbit/s"))
+            .families()
+            .transports(&["udp", "tcp"])
+            .size_of("write")
+            .sizes(&[1408])
+            .stream(&["throughput"])
+            .time("250ms")
+            .warmup("50ms")
+            .schedule("interleaved")
+            .blocks(2)
+            .compare_families();
+        let (_, runs) = measure(&study.text());
         assert_eq!(runs.len(), 2 * (2 + 2) * 2);
         let mut best = BTreeMap::new();
         for run in runs {
@@ -244,29 +237,22 @@ warmup = "50ms"
 }
 
 /// Trials whose arms have testbeds of their own: each arm's sender has its time slots.
-const BESIDE: &str = r#"
-title = "testbeds in turns"
-[testbed]
-rate = "50 Mbit/s"
-[factors]
-family = ["ipv6"]
-transport = ["udp", "tcp"]
-size_of = ["write"]
-size = [1408]
-[probe.stream]
-metrics = ["throughput", "loss", "sender_cpu_per_message"]
-length = { time = "300ms" }
-warmup = "50ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "120ms" }
-warmup = "20ms"
-[blocks]
-min = 2
-max = 2
-schedule = "interleaved"
-[[comparison]]
-"#;
+fn beside_study() -> TestStudy {
+    TestStudy::new("testbeds in turns")
+        .rate("50 Mbit/s")
+        .family("ipv6")
+        .transports(&["udp", "tcp"])
+        .size_of("write")
+        .sizes(&[1408])
+        .echo(&["rtt"])
+        .time("120ms")
+        .warmup("20ms")
+        .stream(&["throughput", "loss", "sender_cpu_per_message"])
+        .time("300ms")
+        .warmup("50ms")
+        .schedule("interleaved")
+        .blocks(2)
+}
 
 /// The arms of each trial whose arms have testbeds of their own.
 fn beside(runs: &[RunRecord], arms: usize) -> Vec<Vec<&RunRecord>> {
@@ -288,12 +274,12 @@ fn beside(runs: &[RunRecord], arms: usize) -> Vec<Vec<&RunRecord>> {
 fn testbeds_beside_each_other_never_send_at_once() {
     require_root();
     require_tool("tayga", "tayga");
-    let study = BESIDE
-        .replace("[testbed]", "[testbed]\ntopology = \"routed\"")
-        .replace("[factors]", "[factors]\nmechanism = [\"native\", \"nat64\"]")
-        .replace("\"sender_cpu_per_message\"", "\"sender_cpu_per_message\", \"link_bytes\", \"cpu_router1\"")
-        + "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"nat64\"\n";
-    let (outcome, runs) = measure(&study);
+    let study = beside_study()
+        .topology("routed")
+        .mechanisms(&["native", "nat64"])
+        .stream(&["throughput", "loss", "sender_cpu_per_message", "link_bytes", "cpu_router1"])
+        .compare(Factor::Mechanism, "native", "nat64");
+    let (outcome, runs) = measure(&study.text());
     let trials = beside(&runs, 2);
     let mut slices = 0;
     let mut overlaps = Vec::new();
@@ -328,9 +314,12 @@ fn testbeds_beside_each_other_never_send_at_once() {
 #[test]
 fn guests_and_a_namespace_take_turns_by_own_clocks() {
     require_root();
-    let study = BESIDE.replace("[factors]", "[factors]\nos = [\"namespace\", \"linux-6.1\", \"gvisor\"]")
-        + "factor = \"os\"\nbaseline = \"namespace\"\ncandidate = \"linux-6.1\"\n";
-    let (_, runs) = measure(&study);
+    let study = beside_study().systems(&["namespace", "linux-6.1", "gvisor"]).compare(
+        Factor::Os,
+        "namespace",
+        "linux-6.1",
+    );
+    let (_, runs) = measure(&study.text());
     for trial in beside(&runs, 3) {
         let strays = trial.iter().map(|run| side(run, Role::Receiver).received.strays);
         assert_eq!(strays.sum::<u64>(), 0, "{}", trial[0].trial);
@@ -348,7 +337,7 @@ fn guests_and_a_namespace_take_turns_by_own_clocks() {
 fn killed_campaign_has_all_arms_of_a_trial_or_none() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY.replace("max = 3", "max = 40").replace("min = 3", "min = 40"));
+    program.write("study.toml", study().blocks(40).text());
     let path = program.work().join("x.stacklab");
     let scene = Scene::now();
     let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "3"]);
@@ -369,14 +358,13 @@ fn killed_campaign_has_all_arms_of_a_trial_or_none() {
 #[test]
 fn arms_interleave_unless_a_figure_needs_its_own_host() {
     let program = Program::new();
-    let paced = STUDY.replace("[probe.paced]", "[probe.paced]\nmessage_rate = 1000");
-    let unsaid = paced.replace("schedule = \"interleaved\"\n", "");
-    for (study, arms) in [
-        (unsaid.replace(", \"memory_sockets\"", ""), "interleaved"),
-        (unsaid, "sequential"),
-        (paced, "interleaved"),
-    ] {
-        program.write("study.toml", study);
+    let paced_rate = "probe.paced.message_rate";
+    let unsaid = without_schedule().set(paced_rate, 1000);
+    let counts_less = unsaid.clone().stream(&STREAM_METRICS[..4]);
+    for (study, arms) in
+        [(counts_less, "interleaved"), (unsaid, "sequential"), (study().set(paced_rate, 1000), "interleaved")]
+    {
+        program.write("study.toml", study.text());
         let plan = program.run(&["plan", "study.toml"]).expect(code::DONE).stdout;
         assert!(plan.contains(&format!("Arms        {arms}\n")), "{plan}");
     }
@@ -385,23 +373,16 @@ fn arms_interleave_unless_a_figure_needs_its_own_host() {
 #[test]
 fn what_cannot_be_interleaved_is_refused_at_its_place() {
     let program = Program::new();
-    let long = "schedule = \"interleaved\"\nslice = \"15ms\"";
-    for (from, to, place) in [
-        ("\"interleaved\"", "\"sequential\"", "a share of the flood rate"),
-        ("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages"),
-        ("schedule = \"interleaved\"", "slice = \"5ms\"", "`blocks.slice` is set"),
-        ("schedule = \"interleaved\"", long, "a slice of 15 ms leaves probe.echo fewer than 5"),
-        ("schedule = \"interleaved\"", "schedule = \"intermixed\"", "interleaved"),
+    let guests = without_comparison().schedule("interleaved").systems(&["namespace", "uml"]);
+    for (study, place) in [
+        (study().schedule("sequential"), "a share of the flood rate"),
+        (study().stream(&STREAM_METRICS).packets(1000), "probe.stream ends after 1000 messages"),
+        (without_schedule().set("blocks.slice", "5ms"), "`blocks.slice` is set"),
+        (guests.compare(Factor::Os, "namespace", "uml"), "differ in os, and uml sleeps between its turns"),
+        (study().set("blocks.slice", "15ms"), "a slice of 15 ms leaves probe.echo fewer than 5"),
+        (study().schedule("intermixed"), "interleaved"),
     ] {
-        program.write("study.toml", STUDY.replace(from, to));
+        program.write("study.toml", study.text());
         program.run(&["plan", "study.toml"]).expect(code::REQUEST).says(&[place]);
     }
-    let systems = "[factors]\nos = [\"namespace\", \"uml\"]";
-    let study = STUDY.replace("[factors]", systems).replace(
-        "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
-        "factor = \"os\"\nbaseline = \"namespace\"\ncandidate = \"uml\"",
-    );
-    program.write("study.toml", study);
-    let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
-    assert!(said.contains("differ in os, and uml sleeps between its turns"), "{said}");
 }

@@ -8,28 +8,22 @@ use std::time::Duration;
 use support::iperf3::Hosts;
 use support::program::{Program, code, require_root};
 use support::records::runs;
+use support::studies::TestStudy;
 
 /// A search over a link of 10 Mbit/s. Its truth is the link's rate over the bytes of a frame, and up to a hundredth
 /// more, for as many messages may be lost.
-const LINK: &str = r#"
-title = "The highest load of a link"
-[testbed]
-rate = "10 Mbit/s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [64]
-[probe.search]
-metrics = ["load_at_loss"]
-loss = "1 %"
-[blocks]
-min = 2
-max = 2
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("The highest load of a link")
+        .rate("10 Mbit/s")
+        .families()
+        .transports(&["udp"])
+        .sizes(&[64])
+        .probe("search", &["load_at_loss"])
+        .set_of_probe("loss", "1 %")
+        .blocks(2)
+        .compare_families()
+}
+
 const LINK_CONFIG: LinkConfig = LinkConfig { rate: Some(Rate(10_000_000)), mtu: 1500, offloads: false };
 
 /// The figures of an arm. A run without one says that the tester was disturbed, as on a machine whose hypervisor takes
@@ -50,7 +44,7 @@ fn collect_loads(runs: &[RunRecord], family: Family) -> Vec<f64> {
 fn no_figure_is_far_from_the_rate_of_a_link() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", LINK);
+    program.write("study.toml", study().text());
     program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
     let runs = runs(&program.work().join("x.stacklab"));
     for family in [Family::Ipv4, Family::Ipv6] {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use support::capture::{Capture, Packet};
 use support::program::{Program, children, code, require_root};
 use support::records::{runs, side};
+use support::studies::TestStudy;
 
 /// Allowed deviation of a count from the record's count: TCP may retransmit a segment.
 const TOLERANCE: f64 = 0.001;
@@ -17,38 +18,28 @@ const TOLERANCE: f64 = 0.001;
 const OTHER_PACKETS: u64 = 16;
 
 /// Paced, to avoid losses on the path and in tcpdump.
-const STUDY: &str = r#"
-title = "What tcpdump sees"
-[testbed]
-offloads = false
-rebuild = false
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["tcp", "udp"]
-size_of = ["payload"]
-size = [128, 1408]
-[probe.stream]
-metrics = ["throughput", "loss"]
-length = { packets = 2000 }
-message_rate = 5000
-warmup = "50ms"
-interval = "100ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { packets = 2000 }
-warmup = "20ms"
-interval = "100ms"
-[blocks]
-schedule = "sequential"
-min = 2
-max = 2
-target = "2 %"
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-margin = "2 %"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("What tcpdump sees")
+        .offloads(false)
+        .set("testbed.rebuild", false)
+        .families()
+        .transports(&["tcp", "udp"])
+        .size_of("payload")
+        .sizes(&[128, 1408])
+        .stream(&["throughput", "loss"])
+        .packets(2000)
+        .set_of_probe("message_rate", 5000)
+        .warmup("50ms")
+        .interval("100ms")
+        .echo(&["rtt"])
+        .packets(2000)
+        .warmup("20ms")
+        .interval("100ms")
+        .schedule("sequential")
+        .blocks(2)
+        .set("blocks.target", "2 %")
+        .compare_families_within("2 %")
+}
 
 /// Packets by source and destination.
 type Flows = HashMap<(Transport, SocketAddr, SocketAddr), Vec<Packet>>;
@@ -57,7 +48,7 @@ type Flows = HashMap<(Transport, SocketAddr, SocketAddr), Vec<Packet>>;
 fn captured_families_sizes_and_counts_are_as_recorded() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let mut running = program.start(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
 
     let sender = sender_of(running.pid(), || assert!(running.is_running(), "{}", running.stderr()));

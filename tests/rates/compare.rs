@@ -4,36 +4,29 @@ use crate::support;
 
 use serde_json::Value;
 use support::program::{Outcome, Program, code, require_root};
+use support::studies::TestStudy;
 
 /// Two families, half a second of measuring. The margin is wide, because the arm is compared with itself on a busy
 /// machine.
-const STUDY: &str = r#"title = "a small study"
-[testbed]
-rate = "100 Mbit/s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [512]
-[probe.stream]
-metrics = ["throughput", "message_rate"]
-length = { time = "60ms" }
-warmup = "20ms"
-[blocks]
-schedule = "sequential"
-min = 6
-max = 6
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-margin = "50 %"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("a small study")
+        .rate("100 Mbit/s")
+        .families()
+        .transports(&["udp"])
+        .sizes(&[512])
+        .stream(&["throughput", "message_rate"])
+        .time("60ms")
+        .warmup("20ms")
+        .schedule("sequential")
+        .blocks(6)
+        .compare_families_within("50 %")
+}
 
 /// A folder with the records `a` and `b` of the study, `slow` at half the rate, `other` of another size.
 fn measured() -> Program {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let slow = ["--set", "testbed.rate=50 Mbit/s", "--set", "factors.size=[512, 1024]"];
     let other = ["--set", "factors.size=[256]", "--set", "blocks.max=2", "--set", "blocks.min=2"];
     for (name, set) in [("a", &[][..]), ("b", &[][..]), ("slow", &slow[..]), ("other", &other[..])] {

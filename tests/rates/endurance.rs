@@ -10,22 +10,21 @@ use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Program, code, require_root, signal};
 use support::records::side;
+use support::studies::TestStudy;
 
 /// A flood of small packets in one family. The series is so fine that a long run exceeds its maximum length.
-const STUDY: &str = r#"title = "endurance"
-[factors]
-family = ["FAMILY"]
-transport = ["udp"]
-size = [64]
-[probe.stream]
-metrics = ["throughput", "loss", "jitter", "one_way_delay"]
-length = { packets = PACKETS }
-warmup = "20ms"
-interval = "2ms"
-[blocks]
-min = 2
-max = 2
-"#;
+fn study(family: &str, packets: u64) -> TestStudy {
+    TestStudy::new("endurance")
+        .family(family)
+        .transports(&["udp"])
+        .sizes(&[64])
+        .stream(&["throughput", "loss", "jitter", "one_way_delay"])
+        .packets(u32::try_from(packets).unwrap())
+        .warmup("20ms")
+        .interval("2ms")
+        .blocks(2)
+}
+
 const SHORT: u64 = 200_000;
 /// Six million messages take about twenty-five seconds; one family has half as many. One byte kept of each is more than
 /// [`GROWTH_KIB`].
@@ -43,7 +42,7 @@ type Peaks = [(&'static str, u64); 3];
 /// Does one run, and returns the peaks and the rows of its series.
 fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     let program = Program::new();
-    program.write("study.toml", STUDY.replace("FAMILY", family).replace("PACKETS", &packets.to_string()));
+    program.write("study.toml", study(family, packets).text());
     let scene = Scene::now();
     let start = Instant::now();
     let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);

@@ -2,33 +2,30 @@
 
 use crate::support::program::{Program, code, require_root, require_tool};
 use crate::support::records::{figure, runs};
+use crate::support::studies::TestStudy;
 use stacklab_model::{Factor, Family, Metric, RunRecord};
 use stacklab_store::Record;
 
-const STUDY: &str = r#"title = "Rules of a firewall"
-[testbed]
-topology = "routed"
-[factors]
-rules = [0, 5000]
-rule_form = ["list", "set", "map"]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [128]
-[probe.stream]
-metrics = ["sender_cpu_per_message"]
-length = { time = "200ms" }
-warmup = "20ms"
-[blocks]
-min = 3
-max = 3
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("Rules of a firewall")
+        .topology("routed")
+        .levels(Factor::Rules, [0, 5000])
+        .levels(Factor::RuleForm, ["list", "set", "map"])
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128])
+        .stream(&["sender_cpu_per_message"])
+        .time("200ms")
+        .warmup("20ms")
+        .blocks(3)
+}
 
 #[test]
 fn a_list_of_rules_costs_what_a_set_does_not() {
     require_root();
     require_tool("nft", "nftables");
     let program = Program::new();
-    program.write("rules.toml", STUDY);
+    program.write("rules.toml", study().text());
     program.run(&["run", "rules.toml", "--out", "r.stacklab"]).expect(code::DONE);
     let path = program.work().join("r.stacklab");
     let all = runs(&path);

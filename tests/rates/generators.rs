@@ -3,8 +3,9 @@
 
 use crate::support;
 
-use stacklab_model::{Family, Generator, LinkConfig, Metric, Role, RunRecord, Transport};
+use stacklab_model::{Factor, Family, Generator, LinkConfig, Metric, Role, RunRecord, Transport};
 use stacklab_testbed::{Testbed, Workdir, enter};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,17 +14,23 @@ use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Program, code, invalid, require_root, require_tool, signal};
 use support::records::{figure, measure, side};
+use support::studies::TestStudy;
 
-const BYTES: u64 = 1200;
+const BYTES: u32 = 1200;
 
 /// A study of these generators with this number of messages per trial.
-fn study(generators: &str, messages: u64, more: &str) -> String {
-    format!(
-        "title = \"Generators\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\ngenerator = [{generators}]\n\
-         family = [\"ipv4\", \"ipv6\"]\ntransport = [\"udp\"]\nsize_of = [\"write\"]\nsize = [{BYTES}]\n\
-         [probe.stream]\nmetrics = [\"throughput\", \"loss\", \"generator_tx_error\", \"generator_rx_error\"]\n\
-         length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[blocks]\nmin = 2\nmax = 2\n{more}"
-    )
+fn study(generators: &[&str], messages: u32) -> TestStudy {
+    TestStudy::new("Generators")
+        .rate("20 Mbit/s")
+        .levels(Factor::Generator, generators.iter().copied())
+        .families()
+        .transports(&["udp"])
+        .size_of("write")
+        .sizes(&[BYTES])
+        .stream(&["throughput", "loss", "generator_tx_error", "generator_rx_error"])
+        .packets(messages)
+        .warmup("0s")
+        .blocks(2)
 }
 
 /// What the kernel counted for one host in the planned family and in the other one.
@@ -40,8 +47,9 @@ fn each_generator_drives_the_same_testbed_and_blocks() {
     for (tool, package) in [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg")] {
         require_tool(tool, package);
     }
-    let also = "[[include]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
-    let (outcome, runs) = measure(&study("\"stacklab\", \"iperf3\", \"iperf\", \"ditg\"", 500, also));
+    let also = BTreeMap::from([("transport", vec!["tcp"]), ("family", vec!["ipv6"])]);
+    let study = study(&["stacklab", "iperf3", "iperf", "ditg"], 500).set("include", vec![also]);
+    let (outcome, runs) = measure(&study.text());
     let outcome = outcome.expect(code::DONE);
     assert!(outcome.stdout.contains("Bias of generators"), "{outcome}");
     assert!(outcome.stdout.contains("generators: iperf 3."), "{outcome}");
@@ -81,7 +89,7 @@ fn each_generator_drives_the_same_testbed_and_blocks() {
             let counters = &side(run, Role::Receiver).counters;
             let [bytes, packets] =
                 ["bytes", "packets"].map(|name| counters.get(&format!("interface.rx_{name}")) as f64);
-            let planned = BYTES as f64 + 14.0 + 8.0 + f64::from(cell.family.header_bytes());
+            let planned = f64::from(BYTES) + 14.0 + 8.0 + f64::from(cell.family.header_bytes());
             assert!((bytes / packets / planned - 1.0).abs() < 0.1, "{cell}: {} B", bytes / packets);
             assert!((0.0..0.5).contains(&figure(run, Metric::Loss)), "{cell}");
         }
@@ -119,7 +127,7 @@ fn failing_program_makes_the_run_invalid_with_reason() {
         let before = Scene::now();
         let program = Program::new();
         let path = in_place_of_iperf(&program, script);
-        let file = program.write("study.toml", study("\"iperf\"", 10, ""));
+        let file = program.write("study.toml", study(&["iperf"], 10).text());
         let mut command = program.command(&["run", file.to_str().unwrap(), "--out", "a.stacklab"]);
         support::program::Outcome::of({
             command.env("PATH", path);
@@ -140,7 +148,7 @@ fn hanging_program_goes_with_an_interrupted_campaign() {
     let before = Scene::now();
     let program = Program::new();
     let path = in_place_of_iperf(&program, "touch hanging; sleep 600 & sleep 600");
-    let file = program.write("study.toml", study("\"iperf\"", 10, ""));
+    let file = program.write("study.toml", study(&["iperf"], 10).text());
     let mut command = program.command(&["run", file.to_str().unwrap(), "--out", "a.stacklab"]);
     command.env("PATH", path);
     let mut running = program.started(command);
@@ -183,7 +191,7 @@ fn read_state(process: u32) -> Option<char> {
 fn missing_program_is_named_with_how_to_get_it() {
     require_root();
     let program = Program::new();
-    let file = program.write("study.toml", study("\"ditg\"", 10, ""));
+    let file = program.write("study.toml", study(&["ditg"], 10).text());
     let mut command = program.command(&["run", file.to_str().unwrap()]);
     command.env("PATH", program.tmp());
     support::program::Outcome::of(command)

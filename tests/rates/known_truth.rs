@@ -4,13 +4,15 @@
 use crate::support;
 
 use serde_json::Value;
-use stacklab_model::{Family, LinkConfig};
+use stacklab_model::{Factor, Family, LinkConfig};
+use stacklab_study::builder::level;
 use stacklab_testbed::{Testbed, enter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::listening::Listening;
 use support::others::{allowed, watch};
 use support::program::{Outcome, Program, code, require_root, require_tool};
+use support::studies::TestStudy;
 
 /// The shares by which an arm is slower, and the DSCP of a sender that is (tests/support/slower.c).
 const SLOWER: [(&str, f64); 4] = [("8", 0.005), ("16", 0.01), ("24", 0.02), ("32", 0.05)];
@@ -20,24 +22,23 @@ const SLOWER: [(&str, f64); 4] = [("8", 0.005), ("16", 0.01), ("24", 0.02), ("32
 const HALVES: f64 = 4.0;
 
 /// Arms that differ in a label of their packets only, which nothing here heeds but what makes them slower.
-const STUDY: &str = r#"
-title = "Arms that are slower"
-[testbed]
-offloads = false
-[factors]
-family = ["ipv4"]
-transport = ["udp"]
-size = [128]
-dscp = [0, 8, 16, 24, 32]
-[probe.stream]
-metrics = ["throughput", "sender_cpu_per_message"]
-length = { time = "200ms" }
-warmup = "20ms"
-[blocks]
-min = 10
-max = 10
-schedule = "interleaved"
-"#;
+fn study() -> TestStudy {
+    let mut study = TestStudy::new("Arms that are slower")
+        .offloads(false)
+        .family("ipv4")
+        .transports(&["udp"])
+        .sizes(&[128])
+        .levels(Factor::Dscp, [0, 8, 16, 24, 32])
+        .stream(&["throughput", "sender_cpu_per_message"])
+        .time("200ms")
+        .warmup("20ms")
+        .schedule("interleaved")
+        .blocks(10);
+    for (dscp, _) in SLOWER {
+        study = study.compare(Factor::Dscp, level("0"), level(dscp));
+    }
+    study
+}
 
 /// A compared metric: the estimate of candidate over baseline, half of its 95 % interval, and its blocks.
 struct Found {
@@ -89,11 +90,7 @@ fn known_extra_cost_of_each_call_is_recovered() {
     watch();
     let program = Program::new();
     let library = library(&program);
-    let mut study = STUDY.to_owned();
-    for (dscp, _) in SLOWER {
-        study += &format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {dscp}\n");
-    }
-    program.write("study.toml", study);
+    program.write("study.toml", study().text());
     let mut command = program.command(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
     command.env("LD_PRELOAD", &library);
     Outcome::of(command).expect(code::DONE);

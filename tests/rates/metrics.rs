@@ -7,42 +7,55 @@ use stacklab_store::Record;
 use support::others::allowed;
 use support::program::{Program, code, require_root};
 use support::records::{figure, runs, side};
+use support::studies::TestStudy;
 
-const STUDY: &str = r#"
-title = "What a full link costs"
-[testbed]
-rate = "100 Mbit/s"
-offloads = false
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["tcp"]
-size_of = ["payload"]
-size = [1408]
-[probe.stream]
-metrics = ["throughput", "transfer_time_ratio", "tcp_efficiency", "tcp_srtt", "buffer_delay", "memory_sockets",
-    "cpu_sender", "cpu_sender_user", "sender_cpu_system", "cpu_sender_softirq", "cpu_generator_sender",
-    "cpu_receiver", "cpu_receiver_user", "receiver_cpu_system", "cpu_receiver_softirq", "cpu_generator_receiver",
-    "receiver_cpu_per_message", "sender_cpu_per_message", "cpu_per_gbit_sender", "cpu_per_gbit_receiver",
-    "fairness", "pacing_error"]
-length = { time = "1s" }
-warmup = "200ms"
-[blocks]
-schedule = "sequential"
-min = 3
-max = 3
-target = "2 %"
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-margin = "2 %"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("What a full link costs")
+        .rate("100 Mbit/s")
+        .offloads(false)
+        .families()
+        .transports(&["tcp"])
+        .size_of("payload")
+        .sizes(&[1408])
+        .stream(&METRICS)
+        .time("1s")
+        .warmup("200ms")
+        .schedule("sequential")
+        .blocks(3)
+        .set("blocks.target", "2 %")
+        .compare_families_within("2 %")
+}
+
+const METRICS: [&str; 22] = [
+    "throughput",
+    "transfer_time_ratio",
+    "tcp_efficiency",
+    "tcp_srtt",
+    "buffer_delay",
+    "memory_sockets",
+    "cpu_sender",
+    "cpu_sender_user",
+    "sender_cpu_system",
+    "cpu_sender_softirq",
+    "cpu_generator_sender",
+    "cpu_receiver",
+    "cpu_receiver_user",
+    "receiver_cpu_system",
+    "cpu_receiver_softirq",
+    "cpu_generator_receiver",
+    "receiver_cpu_per_message",
+    "sender_cpu_per_message",
+    "cpu_per_gbit_sender",
+    "cpu_per_gbit_receiver",
+    "fairness",
+    "pacing_error",
+];
 
 #[test]
 fn a_full_link_costs_what_its_parts_cost() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let outcome = program.run(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
     let outcome = outcome.expect(code::DONE);
     let path = program.work().join("study.stacklab");

@@ -4,12 +4,14 @@ use crate::support;
 
 use serde_json::Value;
 use stacklab_model::{Factor, Family, Metric, Role, RunRecord};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool, signal};
 use support::records::{figure, runs, side};
+use support::studies::TestStudy;
 
 const SERVER: &str = include_str!("../support/answers/server.pl");
 const CLIENT: &str = include_str!("../support/answers/client.pl");
@@ -101,14 +103,16 @@ fn quic_costs_more_than_tls_over_tcp() {
     assert!(outcome.stdout.contains("quic has "), "{outcome}");
 }
 
-/// Runs a study of one program with these lines; gives the outcome, the record's reasons, and how many runs are valid.
-fn run_one(lines: &str) -> (Outcome, String, u64) {
+/// Runs a study of one program with these commands, and a limit if there is one; gives the outcome, the record's
+/// reasons, and how many runs are valid.
+fn run_one(server: &str, client: &str, limit: Option<&str>) -> (Outcome, String, u64) {
     let program = with_files();
-    let study = format!(
-        "title = \"One\"\n[[program]]\nname = \"one\"\n{lines}\n[factors]\nfamily = [\"ipv4\"]\n[probe.program]\n\
-         metrics = [\"duration\"]\n[blocks]\nmin = 2\nmax = 2\n"
-    );
-    program.write("one.toml", &study);
+    let mut one = BTreeMap::from([("name", "one"), ("server", server), ("client", client)]);
+    if let Some(limit) = limit {
+        one.insert("limit", limit);
+    }
+    let study = TestStudy::new("One").set("program", vec![one]).family("ipv4");
+    program.write("one.toml", study.probe("program", &["duration"]).blocks(2).text());
     let before = Scene::now();
     let outcome = program.run(&["run", "one.toml", "--out", "one.stacklab"]);
     let files = ["client.pl", "one.stacklab", "one.toml", "server.pl", "study.toml"];
@@ -117,48 +121,48 @@ fn run_one(lines: &str) -> (Outcome, String, u64) {
     (outcome, invalid(&record).join("\n"), count(&record, "status = 'valid'"))
 }
 
-const GOOD_SERVER: &str = "server = \"perl server.pl {host} {port} 0\"\n";
-const GOOD_CLIENT: &str = "client = \"perl client.pl {host} {port} 10\"\n";
+const GOOD_SERVER: &str = "perl server.pl {host} {port} 0";
+const GOOD_CLIENT: &str = "perl client.pl {host} {port} 10";
 
 #[test]
 fn programs_that_fail_say_why_and_leave_nothing() {
-    for (lines, words) in [
+    for (server, client, limit, words) in [
         (
-            format!("server = \"echo no such thing; exit 3\"\n{GOOD_CLIENT}"),
+            "echo no such thing; exit 3",
+            GOOD_CLIENT,
+            None,
             "no such thing; it had not listened on tcp port 7000",
         ),
-        (format!("server = \"sleep 100\"\n{GOOD_CLIENT}"), "did not listen on tcp port 7000 within 10 s"),
-        (format!("{GOOD_SERVER}client = \"echo I give up; exit 2\""), "it printed: I give up"),
+        ("sleep 100", GOOD_CLIENT, None, "did not listen on tcp port 7000 within 10 s"),
+        (GOOD_SERVER, "echo I give up; exit 2", None, "it printed: I give up"),
+        (GOOD_SERVER, "sleep 100 & sleep 100", Some("1s"), "did not end within 1 s"),
+        (GOOD_SERVER, "true", None, "carried nothing both ways"),
         (
-            format!("{GOOD_SERVER}client = \"sleep 100 & sleep 100\"\nlimit = \"1s\""),
-            "did not end within 1 s",
-        ),
-        (format!("{GOOD_SERVER}client = \"true\""), "carried nothing both ways"),
-        (
-            "server = \"perl server.pl {host} {port} 0 & sleep 0.3; exit 4\"\nclient = \"sleep 0.6\""
-                .to_owned(),
+            "perl server.pl {host} {port} 0 & sleep 0.3; exit 4",
+            "sleep 0.6",
+            None,
             "the server on receiver ended with an error (exit status: 4)",
         ),
     ] {
-        let (outcome, reasons, valid) = run_one(&lines);
-        assert_eq!(valid, 0, "{lines}: {outcome}");
-        assert!(reasons.contains(words), "{lines}: {reasons}");
+        let (outcome, reasons, valid) = run_one(server, client, limit);
+        assert_eq!(valid, 0, "{server}, {client}: {outcome}");
+        assert!(reasons.contains(words), "{server}, {client}: {reasons}");
     }
 }
 
 #[test]
 fn what_programs_leave_behind_is_ended() {
     let stubborn = "(trap '' TERM; exec perl server.pl {host} {port} 0) & wait";
-    for lines in [
+    for (server, client) in [
         // In the background, as a daemon goes: the next run needs its port.
-        format!("server = \"perl server.pl {{host}} {{port}} 0 & sleep 0.2\"\n{GOOD_CLIENT}"),
-        format!("server = \"setsid perl server.pl {{host}} {{port}} 0 & true\"\n{GOOD_CLIENT}"),
-        format!("server = \"{stubborn}\"\n{GOOD_CLIENT}"),
-        format!("{GOOD_SERVER}client = \"sleep 1000 & perl client.pl {{host}} {{port}} 10\""),
-        format!("{GOOD_SERVER}client = \"timeout 20 perl client.pl {{host}} {{port}} 10\""),
+        ("perl server.pl {host} {port} 0 & sleep 0.2", GOOD_CLIENT),
+        ("setsid perl server.pl {host} {port} 0 & true", GOOD_CLIENT),
+        (stubborn, GOOD_CLIENT),
+        (GOOD_SERVER, "sleep 1000 & perl client.pl {host} {port} 10"),
+        (GOOD_SERVER, "timeout 20 perl client.pl {host} {port} 10"),
     ] {
-        let (outcome, reasons, valid) = run_one(&lines);
-        assert_eq!((valid, reasons.as_str()), (2, ""), "{lines}: {outcome}");
+        let (outcome, reasons, valid) = run_one(server, client, None);
+        assert_eq!((valid, reasons.as_str()), (2, ""), "{server}, {client}: {outcome}");
     }
 }
 

@@ -3,39 +3,35 @@
 use crate::support;
 
 use serde_json::Value;
+use stacklab_model::Factor;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Program, code, require_root};
+use support::studies::TestStudy;
 
 /// Two replicas of 36 cells, each compared by three metrics: 108 comparisons.
 ///
 /// By the rule of every verdict at most one in twenty of the claims of a report is expected to be false. Where no arm
 /// differs each `better` is: hardly any may be claimed.
-const STUDY: &str = r#"title = "an arm against itself"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp", "tcp"]
-size = [64, 128, 256, 384, 512, 640, 896, 1152, 1408]
-replica = ["a", "b"]
-[probe.stream]
-metrics = ["throughput", "jitter"]
-length = { time = "30ms" }
-warmup = "5ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { time = "15ms" }
-warmup = "3ms"
-[blocks]
-schedule = "sequential"
-min = 6
-max = 6
-[[comparison]]
-factor = "replica"
-baseline = "a"
-candidate = "b"
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("an arm against itself")
+        .families()
+        .transports(&["udp", "tcp"])
+        .sizes(&[64, 128, 256, 384, 512, 640, 896, 1152, 1408])
+        .levels(Factor::Replica, ["a", "b"])
+        .stream(&["throughput", "jitter"])
+        .time("30ms")
+        .warmup("5ms")
+        .echo(&["rtt"])
+        .time("15ms")
+        .warmup("3ms")
+        .schedule("sequential")
+        .blocks(6)
+        .compare(Factor::Replica, "a", "b")
+}
+
 const COMPARISONS: usize = 108;
 /// Fewer than one in twenty.
 const MAX_BETTER: usize = 5;
@@ -44,7 +40,7 @@ const MAX_BETTER: usize = 5;
 fn an_arm_is_hardly_ever_better_than_itself() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", STUDY);
+    program.write("study.toml", study().text());
     let scene = Scene::now();
     let start = Instant::now();
     program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);

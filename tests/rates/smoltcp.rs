@@ -9,40 +9,35 @@ use support::leftovers::Scene;
 use support::others::allowed_on_any_machine;
 use support::program::{Program, code, require_root};
 use support::records::{figure, runs, side};
-use support::studies::families;
+use support::studies::TestStudy;
 
-const STUDY: &str = concat!(
-    r#"
-title = "smoltcp beside Linux"
-[testbed]
-rate = "20 Mbit/s"
-[factors]
-os = ["smoltcp", "smoltcp -> namespace", "namespace -> smoltcp"]
-family = ["ipv4", "ipv6"]
-transport = ["tcp", "udp"]
-size = [200, 1400]
-[probe.stream]
-metrics = ["throughput", "loss"]
-length = { time = "400ms" }
-warmup = "100ms"
-interval = "100ms"
-[probe.echo]
-metrics = ["rtt"]
-length = { packets = 200 }
-"#,
-    families!("sequential", 2)
-);
+/// A study of streams between these systems.
+fn streams(systems: &[&str]) -> TestStudy {
+    TestStudy::new("smoltcp beside Linux")
+        .rate("20 Mbit/s")
+        .systems(systems)
+        .families()
+        .transports(&["tcp", "udp"])
+        .sizes(&[200, 1400])
+        .stream(&["throughput", "loss"])
+        .time("400ms")
+        .warmup("100ms")
+        .interval("100ms")
+        .blocks(2)
+        .compare_families()
+}
 
+const SYSTEMS: [&str; 3] = ["smoltcp", "smoltcp -> namespace", "namespace -> smoltcp"];
 /// Packets of a trial beside those of its messages: acknowledgements, opening and end.
 const OTHER_PACKETS: f64 = 40.0;
 /// Allowed deviation of a full link from the rate that the headers leave, on a quiet machine.
 const TOLERANCE: f64 = 0.02;
 const SOON: Duration = Duration::from_secs(3);
 
-fn measure(study: &str, expected: usize) -> (Program, Vec<RunRecord>) {
+fn measure(study: &TestStudy, expected: usize) -> (Program, Vec<RunRecord>) {
     require_root();
     let program = Program::new();
-    program.write("study.toml", study);
+    program.write("study.toml", study.text());
     program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
     let all = runs(&program.work().join("x.stacklab"));
     assert_eq!(all.len(), expected);
@@ -59,7 +54,8 @@ fn system(run: &RunRecord, role: Role) -> String {
 #[test]
 fn smoltcp_fills_a_link_as_the_headers_say() {
     let scene = Scene::now();
-    let (program, all) = measure(STUDY, 3 * 2 * 2 * 2 * 2 * 2);
+    let study = streams(&SYSTEMS).echo(&["rtt"]).packets(200).schedule("sequential");
+    let (program, all) = measure(&study, 3 * 2 * 2 * 2 * 2 * 2);
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
     for run in &all {
         for role in [Role::Sender, Role::Receiver] {
@@ -108,19 +104,24 @@ fn check_counts(run: &RunRecord, host: &HostReport) {
 
 #[test]
 fn smoltcp_opens_connections_and_has_several_flows() {
-    let study = STUDY
-        .replace(", \"smoltcp -> namespace\"", "")
-        .replace("size = [200, 1400]", "size = [1000]\nflows = [1, 4]\ndirection = [\"forward\", \"both\"]")
-        .replace("[probe.echo]\nmetrics = [\"rtt\"]\nlength = { packets = 200 }\n", "");
+    let study = streams(&["smoltcp", "namespace -> smoltcp"])
+        .sizes(&[1000])
+        .levels(Factor::Flows, [1, 4])
+        .levels(Factor::Direction, ["forward", "both"])
+        .schedule("sequential");
     let (_, all) = measure(&study, 2 * 2 * 2 * 2 * 2 * 2);
     for run in all.iter().filter(|run| run.trial.cell.level(Factor::Flows) == "4") {
         let bytes = &side(run, Role::Receiver).flow_bytes;
         assert!(bytes.len() == 4 && bytes.iter().all(|bytes| *bytes > 0), "{}: {bytes:?}", run.trial);
     }
-    let study = STUDY
-        .replace("transport = [\"tcp\", \"udp\"]\nsize = [200, 1400]", "transport = [\"tcp\"]\nsize = [200]")
-        .replace("[\"rtt\"]\nlength = { packets = 200 }", "[\"rtt\"]\nlength = { packets = 50 }")
-        + "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 300 }\n";
+    let study = streams(&SYSTEMS)
+        .transports(&["tcp"])
+        .sizes(&[200])
+        .echo(&["rtt"])
+        .packets(50)
+        .connect(&["connect_time"])
+        .packets(300)
+        .schedule("sequential");
     let (_, all) = measure(&study, 3 * 3 * 2 * 2);
     for run in all.iter().filter(|run| run.trial.probe == Probe::Connect) {
         let opened = side(run, Role::Receiver).received.measured;
@@ -130,10 +131,7 @@ fn smoltcp_opens_connections_and_has_several_flows() {
 
 #[test]
 fn arms_of_smoltcp_take_turns() {
-    let study = STUDY
-        .replace("schedule = \"sequential\"\n", "")
-        .replace("packets = 200", "time = \"200ms\"")
-        .replace(", \"namespace -> smoltcp\"", "");
+    let study = streams(&["smoltcp", "smoltcp -> namespace"]).echo(&["rtt"]).time("200ms");
     // Both families, and one of them once more as the control.
     let (_, all) = measure(&study, 2 * 2 * 2 * 2 * 2 * 2 + 16);
     for run in &all {

@@ -3,27 +3,25 @@
 
 use crate::support::program::{Program, code, require_root, require_tool};
 use crate::support::records::{figure, runs};
+use crate::support::studies::TestStudy;
 use stacklab_model::{Factor, Family, Metric, RunRecord};
 use stacklab_store::Record;
+use stacklab_study::builder::level;
 use std::fs;
 
-const STUDY: &str = r#"title = "Large tables of a router"
-[testbed]
-topology = "routed"
-[factors]
-routes = [0, 50_000]
-conntrack = ["off", 0, 1000]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [128]
-[probe.stream]
-metrics = ["sender_cpu_per_message"]
-length = { time = "100ms" }
-warmup = "20ms"
-[blocks]
-min = 2
-max = 2
-"#;
+fn study() -> TestStudy {
+    TestStudy::new("Large tables of a router")
+        .topology("routed")
+        .levels(Factor::Routes, [0, 50_000])
+        .levels(Factor::Conntrack, ["off", "0", "1000"].map(level))
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128])
+        .stream(&["sender_cpu_per_message"])
+        .time("100ms")
+        .warmup("20ms")
+        .blocks(2)
+}
 
 #[test]
 fn packets_pass_a_router_with_large_tables() {
@@ -31,7 +29,7 @@ fn packets_pass_a_router_with_large_tables() {
     require_tool("nft", "nftables");
     let own_tables = read_own_tables();
     let program = Program::new();
-    program.write("tables.toml", STUDY);
+    program.write("tables.toml", study().text());
     program.run(&["run", "tables.toml", "--out", "r.stacklab"]).expect(code::DONE);
     let path = program.work().join("r.stacklab");
     let all = runs(&path);

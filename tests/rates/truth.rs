@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use support::others::allowed_on_any_machine;
 use support::program::{Outcome, require_root};
 use support::records::{figure, measure, warns};
+use support::studies::TestStudy;
 
 /// Goodput of Ethernet at 1 Gbit/s and MTU 1500 in Mbit/s, calculated by hand: payload, UDP over IPv4 and IPv6, TCP
 /// with timestamps over IPv4 and IPv6. A payload of 1536 bytes takes two packets.
@@ -53,34 +54,22 @@ fn limit(run: &RunRecord, gigabits: f64) -> f64 {
 
 /// A study of floods over a link.
 fn flood(rate: &str, transport: &str, sizes: &[u32], runs: u32, milliseconds: u32) -> String {
-    format!(
-        r#"
-title = "A full link"
-[testbed]
-{rate}
-offloads = false
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["{transport}"]
-size_of = ["payload"]
-size = {sizes:?}
-[probe.stream]
-metrics = ["throughput"]
-length = {{ time = "{milliseconds}ms" }}
-warmup = "100ms"
-interval = "100ms"
-[blocks]
-schedule = "sequential"
-min = {runs}
-max = {runs}
-target = "2 %"
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-margin = "2 %"
-"#
-    )
+    TestStudy::new("A full link")
+        .rate(rate)
+        .offloads(false)
+        .families()
+        .transports(&[transport])
+        .size_of("payload")
+        .sizes(sizes)
+        .stream(&["throughput"])
+        .time(&format!("{milliseconds}ms"))
+        .warmup("100ms")
+        .interval("100ms")
+        .schedule("sequential")
+        .blocks(runs)
+        .set("blocks.target", "2 %")
+        .compare_families_within("2 %")
+        .text()
 }
 
 /// Each cell's runs as shares of the limit. Fails if a run exceeds the limit, or is below it without a warning.
@@ -121,8 +110,7 @@ fn filled(
     (runs, milliseconds): (u32, u32),
     held: impl Fn(u32) -> bool,
 ) -> (Outcome, Vec<RunRecord>, Cells) {
-    let rate = format!("rate = \"{rate}\"");
-    let (outcome, mut all) = measure(&flood(&rate, transport, sizes, runs, milliseconds));
+    let (outcome, mut all) = measure(&flood(rate, transport, sizes, runs, milliseconds));
     let mut cells = shares(&all, gigabits);
     assert_eq!(cells.len(), 2 * sizes.len());
     for _ in 1..ROUNDS {
@@ -133,7 +121,7 @@ fn filled(
         if again.is_empty() {
             break;
         }
-        all.extend(measure(&flood(&rate, transport, &again, runs, milliseconds)).1);
+        all.extend(measure(&flood(rate, transport, &again, runs, milliseconds)).1);
         cells = shares(&all, gigabits);
     }
     for ((size, family), shares) in &cells {

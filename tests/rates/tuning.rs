@@ -6,31 +6,26 @@ use stacklab_model::{Cell, Factor, Family, HostReport, Role, RunRecord, Transpor
 use std::collections::BTreeSet;
 use support::program::{Program, code, require_root};
 use support::records::{measure, runs, side};
+use support::studies::TestStudy;
 
-/// Runs of every combination of the settings in `factors`; each run must be valid.
-fn measured(factors: &str) -> Vec<RunRecord> {
+/// A study of both families, without its further factors.
+fn study() -> TestStudy {
+    TestStudy::new("What settings do")
+        .rate("100 Mbit/s")
+        .offloads(false)
+        .families()
+        .stream(&["throughput"])
+        .time("150ms")
+        .warmup("50ms")
+        .interval("50ms")
+        .blocks(2)
+        .set("blocks.target", "2 %")
+}
+
+/// Every run of a study; each must be valid.
+fn run(study: &TestStudy) -> Vec<RunRecord> {
     require_root();
-    let study = format!(
-        r#"
-title = "What settings do"
-[testbed]
-rate = "100 Mbit/s"
-offloads = false
-[factors]
-family = ["ipv4", "ipv6"]
-{factors}
-[probe.stream]
-metrics = ["throughput"]
-length = {{ time = "150ms" }}
-warmup = "50ms"
-interval = "50ms"
-[blocks]
-min = 2
-max = 2
-target = "2 %"
-"#
-    );
-    measure(&study).1
+    measure(&study.text()).1
 }
 
 fn level<T: std::str::FromStr>(cell: &Cell, factor: Factor) -> T {
@@ -43,17 +38,15 @@ fn sender(run: &RunRecord) -> &HostReport {
 
 #[test]
 fn sockets_have_the_options_of_their_cell() {
-    let runs = measured(
-        r#"
-transport = ["tcp"]
-size_of = ["payload"]
-size = [512]
-dscp = [0, 46]
-send_buffer = [100_000, 200_000]
-nodelay = [true, false]
-congestion_control = ["cubic", "reno"]
-"#,
-    );
+    let varied = study()
+        .transports(&["tcp"])
+        .size_of("payload")
+        .sizes(&[512])
+        .levels(Factor::Dscp, [0, 46])
+        .levels(Factor::SendBuffer, [100_000, 200_000])
+        .levels(Factor::Nodelay, [true, false])
+        .levels(Factor::CongestionControl, ["cubic", "reno"]);
+    let runs = run(&varied);
     assert_eq!(runs.len(), 2 * 2 * 16);
     for run in &runs {
         let cell = &run.trial.cell;
@@ -69,16 +62,14 @@ congestion_control = ["cubic", "reno"]
 
 #[test]
 fn mapped_addresses_send_packets_of_ipv4() {
-    let runs = measured(
-        r#"
-transport = ["tcp", "udp"]
-size_of = ["payload"]
-size = [512]
-socket = ["native", "ipv4-mapped"]
-flows = [1, 4]
-direction = ["forward", "reverse"]
-"#,
-    );
+    let varied = study()
+        .transports(&["tcp", "udp"])
+        .size_of("payload")
+        .sizes(&[512])
+        .levels(Factor::Socket, ["native", "ipv4-mapped"])
+        .levels(Factor::Flows, [1, 4])
+        .levels(Factor::Direction, ["forward", "reverse"]);
+    let runs = run(&varied);
     // Two kinds of sockets of IPv4, and one of IPv6.
     assert_eq!(runs.len(), 2 * 3 * 8);
     for run in &runs {
@@ -112,15 +103,13 @@ fn arms_of_both_kinds_of_sockets_take_turns() {
 #[test]
 fn link_has_its_cells_mtu_and_cuts_larger_datagrams() {
     // A flood keeps a short queue full, which then takes one fragment of each datagram and no whole one.
-    let runs = measured(
-        r#"
-transport = ["tcp", "udp"]
-size_of = ["write"]
-size = [1400]
-mtu = [1280, 1500]
-queue_length = [900, 1000]
-"#,
-    );
+    let varied = study()
+        .transports(&["tcp", "udp"])
+        .size_of("write")
+        .sizes(&[1400])
+        .levels(Factor::Mtu, [1280, 1500])
+        .levels(Factor::QueueLength, [900, 1000]);
+    let runs = run(&varied);
     assert_eq!(runs.len(), 2 * 2 * 8);
     for run in &runs {
         let cell = &run.trial.cell;
@@ -138,19 +127,17 @@ queue_length = [900, 1000]
 
 #[test]
 fn flows_share_a_link_over_every_io_path() {
-    let runs = measured(
-        r#"
-transport = ["tcp", "udp"]
-size_of = ["payload"]
-size = [512]
-flows = [1, 4]
-io = ["send", "sendmmsg"]
-pinning = ["none", "halves"]
-# What all flows may have on the way fits into the link's queue: a TCP whose segments overflow it may stand still for longer
-# than such a run.
-send_buffer = [30_000]
-"#,
-    );
+    let varied = study()
+        .transports(&["tcp", "udp"])
+        .size_of("payload")
+        .sizes(&[512])
+        .levels(Factor::Flows, [1, 4])
+        .levels(Factor::Io, ["send", "sendmmsg"])
+        .levels(Factor::Pinning, ["none", "halves"])
+        // What all flows may have on the way fits into the link's queue: a TCP whose segments overflow it may stand
+        // still for longer than such a run.
+        .levels(Factor::SendBuffer, [30_000]);
+    let runs = run(&varied);
     assert_eq!(runs.len(), 2 * 2 * 16);
     for run in &runs {
         let cell = &run.trial.cell;

@@ -1,6 +1,7 @@
 //! A fleet of the real program: agents on loopback addresses, and a coordinator.
 
 use super::program::{Outcome, Program, Running, names, signal};
+use super::studies::TestStudy;
 use stacklab_fleet::BlockResult;
 use stacklab_fleet::store::Store;
 use std::collections::BTreeMap;
@@ -10,24 +11,18 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(20);
 
 /// A study of short blocks: round trips over both families.
-pub(crate) const STUDY: &str = r#"
-title = "A fleet of tests"
-[blocks]
-# Nothing of a fleet ends by its budget.
-budget = "1s"
-[factors]
-family = ["ipv4", "ipv6"]
-transport = ["udp"]
-size = [128]
-[probe.echo]
-length.time = "20ms"
-warmup = "5ms"
-metrics = ["rtt"]
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+pub(crate) fn study() -> TestStudy {
+    TestStudy::new("A fleet of tests")
+        // Nothing of a fleet ends by its budget.
+        .set("blocks.budget", "1s")
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128])
+        .echo(&["rtt"])
+        .time("20ms")
+        .warmup("5ms")
+        .compare_families()
+}
 
 /// Agents by name, and where they and the campaign's results are.
 pub(crate) struct Fleet {
@@ -51,7 +46,7 @@ impl Fleet {
     /// As [`Fleet::start`]. The agents of the site `b` have other options.
     pub(crate) fn start_apart(count: usize, wire: &[&str], wire_of_b: &[&str], store: Option<&str>) -> Self {
         let coordinator = Program::new();
-        coordinator.write("study.toml", STUDY);
+        coordinator.write("study.toml", study().text());
         let local = ["--dir".to_owned(), coordinator.tmp().join("agents").display().to_string()];
         let [wire, wire_of_b] = [wire, wire_of_b].map(|wire| {
             if wire.is_empty() { local.to_vec() } else { wire.iter().map(ToString::to_string).collect() }

@@ -2,7 +2,8 @@
 
 use crate::Study;
 use stacklab_model::Factor;
-use toml::{Table, Value};
+use toml::Table;
+pub use toml::Value;
 
 /// A study, key by key. Its text is a study file: a record keeps it, and [`crate::parse`] reads and checks it as any
 /// other.

@@ -5,6 +5,7 @@ use crate::support::listening::Listening;
 use crate::support::planned::{Row, planned};
 use crate::support::program::{Program, Running, children};
 use crate::support::random::Random;
+use crate::support::studies::TestStudy;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -84,44 +85,32 @@ impl Campaign {
     /// A campaign of this kind.
     pub(super) fn new(random: &mut Random, kind: Kind, place: Place) -> Self {
         let arms = if kind == Kind::Interleaved { "interleaved" } else { "sequential" };
-        let transports = random.one_of(&[r#""udp", "tcp""#, r#""udp""#, r#""tcp""#]);
+        let transports = random.one_of(&[&["udp", "tcp"][..], &["udp"], &["tcp"]]);
         let size = random.one_of(&[64, 512, 1400]);
-        let systems = match kind {
-            Kind::Guests(system) => format!("os = [\"{system}\"]\n"),
-            _ => String::new(),
-        };
+        let mut study = TestStudy::new("chaos")
+            .families()
+            .transports(transports)
+            .sizes(&[size])
+            .schedule(arms)
+            .blocks(3)
+            .compare_families();
+        if let Kind::Guests(system) = kind {
+            study = study.systems(&[system]);
+        }
         // What the kernel's timestamps tell, which are of the realtime clock.
-        let [delay, interface] = if matches!(place, Place::Guest(_)) {
-            [", \"one_way_delay\"", ", \"rtt_interface\""]
-        } else {
-            [""; 2]
-        };
-        let study = format!(
-            r#"title = "chaos"
-[factors]
-{systems}family = ["ipv4", "ipv6"]
-transport = [{transports}]
-size = [{size}]
-[probe.stream]
-metrics = ["throughput", "loss"{delay}]
-length = {{ time = "60ms" }}
-warmup = "5ms"
-interval = "10ms"
-[probe.echo]
-metrics = ["rtt"{interface}]
-length = {{ time = "30ms" }}
-warmup = "5ms"
-interval = "10ms"
-[blocks]
-min = 3
-max = 3
-schedule = "{arms}"
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#
-        );
+        let has_clock_set = matches!(place, Place::Guest(_));
+        let of_stream = ["throughput", "loss", "one_way_delay"];
+        let of_echo = ["rtt", "rtt_interface"];
+        let study = study
+            .stream(if has_clock_set { &of_stream[..] } else { &of_stream[..2] })
+            .time("60ms")
+            .warmup("5ms")
+            .interval("10ms")
+            .echo(if has_clock_set { &of_echo[..] } else { &of_echo[..1] })
+            .time("30ms")
+            .warmup("5ms")
+            .interval("10ms")
+            .text();
         let program = Program::new();
         let agent = (kind == Kind::ToAgent).then(|| Listening::start("", &[]));
         if agent.is_none() {

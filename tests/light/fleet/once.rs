@@ -1,6 +1,6 @@
 //! A result counts once: one that its agent kept for another coordinator, and one that arrives again.
 
-use crate::support::fleet::{Fleet, STUDY};
+use crate::support::fleet::{Fleet, study};
 use crate::support::fleet_relay::FleetRelay;
 use crate::support::program::code;
 use stacklab_fleet::BlockResult;
@@ -33,7 +33,7 @@ fn results(fleet: &Fleet) -> Vec<(BlockKey, BlockResult)> {
 #[test]
 fn the_next_coordinator_commits_what_an_agent_kept() {
     let fleet = Fleet::start(2, &[], None);
-    fleet.coordinator.write("study.toml", STUDY.replace("20ms", "400ms"));
+    fleet.coordinator.write("study.toml", study().time("400ms").text());
     let mut coordinator = fleet.begin(&CAMPAIGN);
     let leased = wait("a lease", || {
         let reservations = Store::open(&fleet.store).ok()?.reservations().ok()?;
