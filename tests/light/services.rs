@@ -12,6 +12,7 @@ use support::records::runs;
 use support::studies::TestStudy;
 
 const ALL: &str = "dns+dhcp+directory";
+
 fn study() -> TestStudy {
     TestStudy::new("services")
         .rate("50 Mbit/s")

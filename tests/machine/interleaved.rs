@@ -42,6 +42,7 @@ fn without_comparison() -> TestStudy {
 
 const STREAM_METRICS: [&str; 5] =
     ["throughput", "loss", "sender_cpu_per_message", "sender_cpu_system", "memory_sockets"];
+
 /// Each run with the other arm of its trial: of the other family, or of the same cell against itself.
 fn pairs(runs: &[RunRecord]) -> Vec<[&RunRecord; 2]> {
     let mut trials: BTreeMap<_, Vec<&RunRecord>> = BTreeMap::new();
