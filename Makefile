@@ -101,9 +101,9 @@ schema:
 	cargo run --quiet --locked -p stacklab -- schema > docs/study.schema.json
 	cargo run --quiet --locked -p stacklab -- study reference > docs/study.md
 
-# The types of the page's document for the front end; a test says when they are out of date.
+# The types of the page's document for the front end, and the tables of columns in docs/; tests say when they are out of date.
 types:
-	STACKLAB_WRITE_TYPES=1 cargo test --quiet --locked -p stacklab-report --lib -- tests::types
+	STACKLAB_WRITE_TYPES=1 cargo test --quiet --locked -p stacklab-report --features parquet --lib -- tests::types tests::columns
 
 # This documentation as a site, target/site/index.html, with a gallery of reports measured now.
 site: build

@@ -62,8 +62,8 @@ fn seen(line: &str) -> Seen {
     let values: Vec<&str> = line.split('\t').collect();
     assert_eq!(values.len(), FIELDS.len(), "{line}");
     Seen {
-        bytes: read_number(values[0]) - read_number(values[1]),
-        subtype: read_number(values[2]),
+        bytes: read_number(line, values[0]) - read_number(line, values[1]),
+        subtype: read_number(line, values[2]),
         receiver: values[3].to_owned(),
         duration_us: values[4].parse().ok(),
         is_aggregated: !values[5].is_empty(),
@@ -74,10 +74,10 @@ fn seen(line: &str) -> Seen {
     }
 }
 
-/// A number as tshark prints it, decimal or hexadecimal.
-fn read_number(text: &str) -> u32 {
+/// A number of a line as tshark prints it, decimal or hexadecimal.
+fn read_number(line: &str, text: &str) -> u32 {
     let hexadecimal = text.strip_prefix("0x").map(|text| u32::from_str_radix(text, 16));
-    hexadecimal.unwrap_or_else(|| text.parse()).unwrap_or_else(|error| panic!("`{text}`: {error}"))
+    hexadecimal.unwrap_or_else(|| text.parse()).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 /// The time of a frame that is sent alone.

@@ -123,7 +123,10 @@ fn both_directions_at_once_are_one_run() {
         assert!(measured(&run, "throughput") > 0.0 && measured(&run, "throughput_reverse") > 0.0);
         assert_eq!(run["ends"][0]["endpoint"]["local"], run["ends"][1]["endpoint"]["peer"]);
         assert_ne!(run["ends"][2]["endpoint"]["local"], run["ends"][0]["endpoint"]["local"]);
+        assert_eq!(run["ends"][1]["cpu"]["scope"], "shared");
     }
+    let polled = json(&there.measure(&["echo", "127.0.0.1", "-n", "10", "--poll", "50", "--json"]));
+    assert_eq!(polled["spec"]["poll_ns"], 50_000);
 }
 
 #[test]
@@ -225,14 +228,19 @@ fn measure_to_another_machine(change: fn(String) -> String, args: &[&str]) -> Ou
 
 #[test]
 fn uncomparable_clocks_leave_one_way_delay_missing() {
-    let run = json(&measure_to_another_machine(of_a_wrong_counter, &["udp", "--json"]));
-    assert_ne!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"]);
-    for metric in ["one_way_delay", "one_way_delay_mean", "jitter", "jitter_rfc3550", "pdv"] {
-        let reason = run["values"][metric]["missing"].as_str().unwrap_or_else(|| panic!("{metric}: {run}"));
-        assert!(reason.starts_with("clock: "), "{reason}");
+    for args in [&["udp", "--json"][..], &["udp", "-R", "--json"]] {
+        let run = json(&measure_to_another_machine(of_a_wrong_counter, args));
+        assert_ne!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"]);
+        for metric in ["one_way_delay", "one_way_delay_mean", "jitter", "jitter_rfc3550", "pdv"] {
+            let reason =
+                run["values"][metric]["missing"].as_str().unwrap_or_else(|| panic!("{metric}: {run}"));
+            assert!(reason.starts_with("clock: "), "{reason}");
+        }
+        assert!(run["ends"][1]["delays"].is_null() && measured(&run, "throughput") > 0.0);
+        assert_eq!(run["ends"][1]["cpu"]["scope"], "host");
     }
-    assert!(run["ends"][1]["delays"].is_null() && measured(&run, "throughput") > 0.0);
-    assert_eq!(run["ends"][1]["cpu"]["scope"], "host");
+    let echo = json(&measure_to_another_machine(of_another_boot, &["echo", "--json"]));
+    assert!(measured(&echo, "rtt") > 0.0);
     let text = measure_to_another_machine(of_a_wrong_counter, &["udp"]).stdout;
     assert!(text.contains("one-way delay   missing: clock: "), "{text}");
 }

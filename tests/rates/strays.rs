@@ -61,10 +61,10 @@ fn measured(words: &[&str], strays: impl FnOnce(&Listening)) -> Value {
 
 /// Messages sent, those that arrived at the receiver's socket, and strays. A busy machine's socket may be full.
 fn counts(run: &Value) -> [u64; 3] {
-    let sent = read_count(&find_end(run, "sender")["sent"]["measured"]);
+    let sent = read_count(run, &find_end(run, "sender")["sent"]["measured"]);
     let received = &find_end(run, "receiver")["received"];
-    let arrived = read_count(&received["measured"]) + read_count(&run["drops"]["socket_buffer"]);
-    [sent, arrived, read_count(&received["strays"])]
+    let arrived = read_count(run, &received["measured"]) + read_count(run, &run["drops"]["socket_buffer"]);
+    [sent, arrived, read_count(run, &received["strays"])]
 }
 
 fn find_end<'a>(run: &'a Value, role: &str) -> &'a Value {
@@ -73,8 +73,8 @@ fn find_end<'a>(run: &'a Value, role: &str) -> &'a Value {
 }
 
 #[track_caller]
-fn read_count(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("no count: {value}"))
+fn read_count(run: &Value, value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no count: {run}"))
 }
 
 /// Sends so many datagrams to the receiver at the rate.

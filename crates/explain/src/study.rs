@@ -83,10 +83,11 @@ pub fn compared_cells(
             "the study has no [[comparison]]{what}: add one, with baseline and candidate"
         )));
     };
+    let mut candidates = study.cells.clone();
+    candidates.retain(|cell| cell.level(*factor) == *candidate);
     let mut pairs = Vec::new();
     for cell in study.cells.iter().filter(|cell| cell.level(*factor) == *baseline) {
-        let mut candidates = study.cells.iter().filter(|cell| cell.level(*factor) == *candidate);
-        if let Some(other) = candidates.find(|other| other.same_but(cell, *factor)) {
+        if let Some(other) = candidates.iter().find(|other| other.same_but(cell, *factor)) {
             pairs.push([cell.clone(), other.clone()]);
         }
     }

@@ -186,8 +186,8 @@ fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
     Ok(found.map(|address| address.ip()).collect())
 }
 
-/// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`look_up_target`] takes if requests are to be
-/// made. Empty lines and those that begin with `#` are left out.
+/// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`look_up_target`] takes if requests are
+/// to be made. Empty lines and those that begin with `#` are left out.
 pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
     let mut targets = Vec::new();
     for (place, line) in text.lines().enumerate() {

@@ -51,20 +51,14 @@ pub(crate) fn execute(
         let mut arms: Vec<(usize, SendArm)> = arms.enumerate().collect();
         // Load is the first.
         arms.sort_by_key(|(number, _)| transfers[*number].role != TransferRole::Load);
-        if let Sending::InTurns(seed) = sending {
-            let agent = &mut *pairs[0][transfers[0].from];
-            let arms: Vec<SendArm> = arms.into_iter().map(|(_, arm)| arm).collect();
-            let pending = agent.start(Request::SendInTurns { arms, seed }, "send in turns")?;
-            match failure.keep(agent.finish(pending, time.remaining_time()))? {
-                Some(Answer::ArmsDone(reports)) if reports.len() == transfers.len() => {
-                    sent.extend(reports.into_iter().enumerate());
-                }
-                Some(_) => return Err(agent.describe_wrong_answer("send in turns")),
-                None => {}
+        sent = match sending {
+            Sending::InTurns(seed) => {
+                let agent = &mut *pairs[0][transfers[0].from];
+                let arms = arms.into_iter().map(|(_, arm)| arm).collect();
+                send_in_turns(agent, arms, seed, time, &mut failure)?
             }
-        } else {
-            sent = send(pairs, transfers, arms, slots, time, &mut failure)?;
-        }
+            _ => send(pairs, transfers, arms, slots, time, &mut failure)?,
+        };
     }
     // Receivers report also when their sender failed: none is left waiting.
     let mut host_reports = Vec::new();
@@ -82,6 +76,25 @@ pub(crate) fn execute(
             .extend(sent.remove(&number).zip(receiver).map(|(sender, receiver)| Ends { sender, receiver }));
     }
     failure.0.map_or(Ok(host_reports), Err)
+}
+
+/// Has one agent send all arms in turns. Returns the reports by the number of the transfer.
+fn send_in_turns(
+    agent: &mut AgentClient,
+    arms: Vec<SendArm>,
+    seed: u64,
+    time: Time,
+    failure: &mut Failure,
+) -> Result<BTreeMap<usize, HostReport>, AgentError> {
+    let count = arms.len();
+    let pending = agent.start(Request::SendInTurns { arms, seed }, "send in turns")?;
+    match failure.keep(agent.finish(pending, time.remaining_time()))? {
+        Some(Answer::ArmsDone(reports)) if reports.len() == count => {
+            Ok(reports.into_iter().enumerate().collect())
+        }
+        Some(_) => Err(agent.describe_wrong_answer("send in turns")),
+        None => Ok(BTreeMap::new()),
+    }
 }
 
 /// Has all senders send, at once or in their slots. Returns the reports by the number of the transfer.

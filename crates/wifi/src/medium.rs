@@ -15,8 +15,8 @@
 //! * [`Event::Delivered`] when a frame has arrived at a node
 //! * [`Event::Status`] for the sender of a frame: acknowledged, or given up
 //!
-//! [`Medium::airtime`] says where the time went, [`Medium::find_use`] where that of windows went. The parts add up to the
-//! time that has passed.
+//! [`Medium::airtime`] says where the time went, [`Medium::find_use`] where that of windows went. The parts add up to
+//! the time that has passed.
 
 use stacklab_model::wifi::{AccessCategory, Edca, Ppdu, Radio, Role};
 

@@ -58,7 +58,8 @@ pub(crate) fn on(system: &System, words: &[&str]) -> Command {
     }
 }
 
-/// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by [`format_machine_text`].
+/// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by
+/// [`format_machine_text`].
 pub(crate) fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, CampaignError> {
     ask_with(system, words, Stdio::null(), ANSWER_TIMEOUT, attempted)
 }

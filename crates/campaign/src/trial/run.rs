@@ -8,7 +8,7 @@ use crate::trial::Evidence;
 use crate::trial::other_load::LoadSample;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search;
-use crate::trial::spec::trial_seed;
+use crate::trial::spec::{spec_without_rig, trial_seed};
 use stacklab_model::{
     ArmSchedule, CpuScope, Direction, Generator, Length, Probe, RunRecord, Trial, TrialSpec,
 };
@@ -73,16 +73,14 @@ pub(crate) fn run_once(
     trial: &Trial,
     poll_ns: u64,
 ) -> Result<SingleRun, CampaignError> {
-    let began = Instant::now();
+    // On a path that loses much, each step may take long.
+    let ends = Instant::now() + longest(&spec_without_rig(study, 0, trial)) + SLACK;
     for agent in rig.ends.agents() {
         agent.keep_figures();
+        agent.must_end(ends);
     }
     let mut arm = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
     arm.spec.poll_ns = poll_ns;
-    for agent in rig.ends.agents() {
-        // On a path that loses much, each step may take long.
-        agent.must_end(began + longest(&arm.spec) + SLACK);
-    }
     let evidence = alone(rig, study, seed, &arm)?;
     let mut interrupted_after_ns = None;
     if rig.ends.is_interrupted() {

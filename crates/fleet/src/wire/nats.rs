@@ -324,12 +324,12 @@ impl Write for Reply {
     }
 }
 
-/// An address without user and password.
 /// Whether an address of NATS has a user, with a password or a token.
 pub fn has_account(servers: &str) -> bool {
     servers.split(',').any(|url| without_password(url) != url)
 }
 
+/// An address without user and password.
 fn without_password(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if at > scheme => format!("{}{}", &url[..scheme + 3], &url[at + 1..]),

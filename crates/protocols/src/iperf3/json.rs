@@ -118,8 +118,6 @@ impl Results {
             let Value::Object(stream) = item else { return Err("a stream is not a JSON object".to_owned()) };
             let id = count(stream, "id")?.ok_or_else(|| "a stream has no number".to_owned())?;
             let bytes = count(stream, "bytes")?.ok_or_else(|| format!("stream {id} has no bytes"))?;
-            let start_s = number(stream, "start_time")?.unwrap_or(0.0);
-            let end_s = number(stream, "end_time")?.unwrap_or(0.0);
             streams.push(StreamResult {
                 id,
                 bytes,
@@ -129,7 +127,9 @@ impl Results {
                 omitted_errors: count(stream, "omitted_errors")?.unwrap_or(0),
                 packets: count(stream, "packets")?.unwrap_or(0),
                 omitted_packets: count(stream, "omitted_packets")?.unwrap_or(0),
-                seconds: (end_s - start_s).max(0.0),
+                seconds: (number(stream, "end_time")?.unwrap_or(0.0)
+                    - number(stream, "start_time")?.unwrap_or(0.0))
+                .max(0.0),
             });
         }
         Ok(Results {

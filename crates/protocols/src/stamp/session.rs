@@ -242,18 +242,13 @@ impl SessionFigures {
 
 /// The delays, free of the clocks' offset.
 fn ways(samples: &[DelaySample], clock: &PeerClock) -> Option<Ways> {
-    let mut forward = Vec::new();
-    let mut backward = Vec::new();
-    let mut round_trip = Vec::new();
-    for DelaySample { forward_ns, backward_ns, .. } in samples {
-        forward.push(cut_to_zero(forward_ns.saturating_sub(clock.offset_ns)));
-        backward.push(cut_to_zero(backward_ns.saturating_add(clock.offset_ns)));
-        round_trip.push(cut_to_zero(forward_ns.saturating_add(*backward_ns)));
-    }
+    let forward = samples.iter().map(|sample| sample.forward_ns.saturating_sub(clock.offset_ns));
+    let backward = samples.iter().map(|sample| sample.backward_ns.saturating_add(clock.offset_ns));
+    let round_trip = samples.iter().map(|sample| sample.forward_ns.saturating_add(sample.backward_ns));
     Some(Ways {
-        forward: delays(forward.into_iter())?,
-        backward: delays(backward.into_iter())?,
-        round_trip: delays(round_trip.into_iter())?,
+        forward: delays(forward.map(cut_to_zero))?,
+        backward: delays(backward.map(cut_to_zero))?,
+        round_trip: delays(round_trip.map(cut_to_zero))?,
         residence: delays(samples.iter().map(|sample| sample.residence_ns.min(i64::MAX as u64)))?,
     })
 }

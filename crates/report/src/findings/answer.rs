@@ -28,16 +28,16 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
 
 /// Whether a campaign is in its first seconds, so that nothing can be said of any comparison.
 fn has_no_data_yet(findings: &Findings) -> bool {
-    !findings.is_sampled
-        && findings.blocks < 2
-        && !findings.comparisons.is_empty()
-        && findings.comparisons.iter().all(|one| {
-            one.stop_reason == StopReason::Unfinished && one.effect.is_none() && one.unpaired.is_none()
-        })
+    let mut comparisons = findings.comparisons.iter();
+    if findings.is_sampled || findings.blocks >= 2 || comparisons.len() == 0 {
+        return false;
+    }
+    comparisons.all(|one| {
+        one.stop_reason == StopReason::Unfinished && one.effect.is_none() && one.unpaired.is_none()
+    })
 }
 
-/// The same of differences over all cells, wherever they are from. `comparisons` say what a campaign that has not ended
-/// shows.
+/// The same of differences over all cells, wherever they are from. `comparisons` say what an unfinished campaign shows.
 pub(crate) fn of_headlines(
     all: &[Headline],
     comparisons: &[Comparison],
@@ -61,11 +61,8 @@ pub(crate) fn of_headlines(
     for (_, group) in groups {
         let first = group[0];
         if !is_sampled {
-            sentences.push(if is_many(first) {
-                of_many(&group, comparisons)
-            } else {
-                sentence(&group, comparisons)
-            });
+            let describe = if is_many(first) { of_many } else { sentence };
+            sentences.push(describe(&group, comparisons));
         }
         for candidate in once_each(group.iter().map(|one| one.candidate.as_str())) {
             let arms = [first.baseline.as_str(), candidate];

@@ -3,8 +3,8 @@
 use stacklab_model::{
     Cell, CellEstimate, Comparison, Control, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts,
     ExactPath, ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval,
-    LimitedBy, LossByLoad, LossPoint, Metric, Probe, Question, Scale, SizeOf, SocketKind, StackCost,
-    StageCost, StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
+    LimitedBy, Metric, Probe, Question, Scale, SizeOf, SocketKind, StackCost, StageCost, StageCosts,
+    StopReason, Tests, Transport, Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -188,7 +188,7 @@ fn comparisons() -> Vec<Comparison> {
 }
 
 /// The cells of these comparisons, and one that is in none.
-fn cells_of(comparisons: &[Comparison]) -> Vec<CellEstimate> {
+pub(super) fn cells_of(comparisons: &[Comparison]) -> Vec<CellEstimate> {
     let mut cells: Vec<CellEstimate> = Vec::new();
     for comparison in comparisons {
         let question = &comparison.question;
@@ -386,28 +386,4 @@ pub(crate) fn exact_counts() -> ExactCounts {
 
 fn exact_row(name: &str, stage: Option<&str>, instructions: [u64; 2]) -> ExactRow {
     ExactRow { name: name.to_owned(), stage: stage.map(str::to_owned), instructions }
-}
-
-/// The search of a path that carries 1000 messages a second of one family, and 900 of the other.
-pub(crate) fn with_losses() -> Findings {
-    let losses = vec![losses(Family::Ipv4, 1000.0, 0), losses(Family::Ipv6, 900.0, 4)];
-    let means = [(1000.0, 1.0), (900.0, 1.0)];
-    let verdict = Verdict::Better("ipv4".to_owned());
-    let comparisons =
-        vec![compare_families(Transport::Udp, 64, Metric::LoadAtLoss, means, (0.9, 0.001), verdict)];
-    Findings { loss_by_load: losses, cells: cells_of(&comparisons), comparisons, ..findings() }
-}
-
-fn losses(family: Family, carried: f64, disturbed: u32) -> LossByLoad {
-    let mut points = Vec::new();
-    for share in [0.98, 1.0, 1.02, 1.05] {
-        let load = (1000.0 * carried * share).round() / 1000.0;
-        let lost = (1.0 - carried / load).max(0.0);
-        let loss = estimate(lost, 0.001);
-        let possible = Interval { low: 0.0, high: 1.0 };
-        let interval = loss.interval.map(|interval| interval.clip_to(possible));
-        let bad = if lost > 0.005 { 8 } else { 0 };
-        points.push(LossPoint { load, bad, loss: Estimate { interval, ..loss } });
-    }
-    LossByLoad { cell: cell(Transport::Udp, family, 64), valid: 32, disturbed, points }
 }

@@ -1,8 +1,7 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use crate::tests::fixtures::{
-    cell, compare_families, explanations, findings, with_losses, without_comparisons,
-};
+use super::searched::with_losses;
+use crate::tests::fixtures::{cell, compare_families, explanations, findings, without_comparisons};
 use crate::{OutputFormat, WIDTH, Width, brief, compact, figure, figures, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{

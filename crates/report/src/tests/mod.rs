@@ -5,4 +5,5 @@ mod control;
 pub(crate) mod fixtures;
 mod golden;
 pub(crate) mod rows;
+mod searched;
 mod types;

@@ -2,7 +2,7 @@
 //! each block of a pair gave for each comparison, which is all that a report of a fleet reads.
 
 use super::parquet::{Columns, Values, render};
-use super::{list_metric_heads, list_metric_rows, status};
+use super::{RunTable, list_values, status, value_columns};
 use crate::rendering::column::{
     Column, ColumnHead, Compares, Field, Subject, cell_columns, list_heads, metric_columns, read_fields,
     setting_columns,
@@ -40,18 +40,19 @@ pub fn lake_files(pair: LakePair, runs: &[(u32, RunRecord)]) -> BTreeMap<String,
     for run in runs {
         days.entry(folder_of_day(run.1.started_unix_ns)).or_default().push(run);
     }
-    let heads = [list_heads(&attempt_columns()), list_metric_heads()].concat();
+    let attempts = attempt_columns();
+    let table = RunTable::new(value_columns());
+    let heads = [list_heads(&attempts), table.heads()].concat();
     let mut files = BTreeMap::new();
     for (day, runs) in days {
-        let rows = runs.into_iter().flat_map(|(attempt, run)| list_attempt_rows(pair, *attempt, run));
+        let rows = runs.into_iter().flat_map(|(attempt, run)| {
+            let before = read_fields(&attempts, &AttemptRow { pair, attempt: *attempt });
+            let rows = table.list_fields(run, &list_values(run)).into_iter();
+            rows.map(move |row| [&before[..], &row].concat())
+        });
         files.insert(day, render(&heads, rows));
     }
     files
-}
-
-fn list_attempt_rows(pair: LakePair, attempt: u32, run: &RunRecord) -> Vec<Vec<Field>> {
-    let before = read_fields(&attempt_columns(), &AttemptRow { pair, attempt });
-    list_metric_rows(run).into_iter().map(|row| [before.clone(), row].concat()).collect()
 }
 
 /// The attempt of a pair at a block.
@@ -92,14 +93,23 @@ pub fn comparisons_file(pair: LakePair, questions: &[Question], blocks: &[(u32, 
         named.push(read_fields(&columns, &QuestionRow { pair, number, question }));
     }
     let columns = block_columns();
+    let rows = blocks.iter().flat_map(|(block, summary)| list_block_rows(&named, &columns, *block, summary));
+    render(&list_comparison_heads(), rows)
+}
+
+/// A row for each question, whose own fields are `named`.
+fn list_block_rows<'a>(
+    named: &[Vec<Field>],
+    columns: &[Column<'a, BlockRow<'a>>],
+    block: u32,
+    summary: &'a BlockSummary,
+) -> Vec<Vec<Field>> {
     let mut rows = Vec::new();
-    for (block, summary) in blocks {
-        for (named, figures) in named.iter().zip(&summary.figures) {
-            let row = BlockRow { block: *block, runs: summary.runs, figures };
-            rows.push([named.clone(), read_fields(&columns, &row)].concat());
-        }
+    for (named, figures) in named.iter().zip(&summary.figures) {
+        let row = BlockRow { block, runs: summary.runs, figures };
+        rows.push([&named[..], &read_fields(columns, &row)].concat());
     }
-    render(&list_comparison_heads(), rows.into_iter())
+    rows
 }
 
 fn list_comparison_heads() -> Vec<ColumnHead> {

@@ -41,7 +41,9 @@ pub fn write_tidy<E: From<io::Error>>(
     format: OutputFormat,
     to: impl Write + Send,
 ) -> Result<(), E> {
-    write(&list_metric_heads(), each_row(runs, list_metric_rows), format, to)
+    let table = RunTable::new(value_columns());
+    let rows = each_row(runs, |run| table.list_fields(run, &list_values(run)));
+    write(&table.heads(), rows, format, to)
 }
 
 /// Rows of each run in turn; of a run that cannot be read, the error.
@@ -64,22 +66,29 @@ fn in_memory(
     bytes
 }
 
-fn list_metric_heads() -> Vec<ColumnHead> {
-    [list_heads(&run_columns()), list_heads(&value_columns()), list_heads(&settings())].concat()
+/// The columns of a table of runs: those of the run, of each of its rows, and of its settings.
+struct RunTable<Row: 'static> {
+    run: Vec<Column<'static, RunRecord>>,
+    row: Vec<Column<'static, Row>>,
+    settings: Vec<Column<'static, RunRecord>>,
 }
 
-/// A row for each metric of a run.
-fn list_metric_rows(run: &RunRecord) -> Vec<Vec<Field>> {
-    // They are the same in each row.
-    let before = read_fields(&run_columns(), run);
-    let after = read_fields(&settings(), run);
-    let columns = value_columns();
-    let mut rows = Vec::new();
-    for (metric, value) in run.values.iter() {
-        let of_value = read_fields(&columns, &ValueRow { run, metric: *metric, value });
-        rows.push([&before[..], &of_value, &after].concat());
+impl<Row> RunTable<Row> {
+    fn new(row: Vec<Column<'static, Row>>) -> Self {
+        RunTable { run: run_columns(), row, settings: setting_columns(Compares::Nothing, find_subject) }
     }
-    rows
+
+    fn heads(&self) -> Vec<ColumnHead> {
+        [list_heads(&self.run), list_heads(&self.row), list_heads(&self.settings)].concat()
+    }
+
+    /// The fields of each row of a run.
+    fn list_fields(&self, run: &RunRecord, rows: &[Row]) -> Vec<Vec<Field>> {
+        // They are the same in each row.
+        let before = read_fields(&self.run, run);
+        let after = read_fields(&self.settings, run);
+        rows.iter().map(|row| [&before[..], &read_fields(&self.row, row), &after].concat()).collect()
+    }
 }
 
 /// Renders the slices of runs with their host reports as rows of CSV or Parquet.
@@ -102,25 +111,9 @@ pub fn write_tidy_slices<E: From<io::Error>>(
     format: OutputFormat,
     to: impl Write + Send,
 ) -> Result<(), E> {
-    write(&list_slice_heads(), each_row(runs, list_slice_rows), format, to)
-}
-
-fn list_slice_heads() -> Vec<ColumnHead> {
-    [list_heads(&run_columns()), list_heads(&slice_columns()), list_heads(&settings())].concat()
-}
-
-fn list_slice_rows(run: &RunRecord) -> Vec<Vec<Field>> {
-    let before = read_fields(&run_columns(), run);
-    let after = read_fields(&settings(), run);
-    let columns = slice_columns();
-    let mut rows = Vec::new();
-    for report in &run.host_reports {
-        for slice in &report.slices {
-            let of_slice = read_fields(&columns, &SliceRow { role: report.role, slice });
-            rows.push([&before[..], &of_slice, &after].concat());
-        }
-    }
-    rows
+    let table = RunTable::new(slice_columns());
+    let rows = each_row(runs, |run| table.list_fields(run, &list_slices(run)));
+    write(&table.heads(), rows, format, to)
 }
 
 fn write<E: From<io::Error>>(
@@ -140,10 +133,6 @@ fn write<E: From<io::Error>>(
 
 fn find_subject(run: &RunRecord) -> Subject<'_> {
     Subject { cell: &run.trial.cell, compared: None }
-}
-
-fn settings<'a>() -> Vec<Column<'a, RunRecord>> {
-    setting_columns(Compares::Nothing, find_subject)
 }
 
 pub(crate) fn run_columns<'a>() -> Vec<Column<'a, RunRecord>> {
@@ -185,13 +174,22 @@ fn status(is_valid: bool) -> &'static str {
 }
 
 /// A metric of a run.
-pub(crate) struct ValueRow<'a> {
-    run: &'a RunRecord,
+pub(crate) struct ValueRow {
     metric: Metric,
-    value: &'a Value,
+    value: Value,
+    is_in_study: bool,
 }
 
-pub(crate) fn value_columns<'a>() -> Vec<Column<'a, ValueRow<'a>>> {
+fn list_values(run: &RunRecord) -> Vec<ValueRow> {
+    let mut rows = Vec::new();
+    for (metric, value) in run.values.iter() {
+        let is_in_study = run.spec.probe.metrics.contains(metric);
+        rows.push(ValueRow { metric: *metric, value: value.clone(), is_in_study });
+    }
+    rows
+}
+
+pub(crate) fn value_columns<'a>() -> Vec<Column<'a, ValueRow>> {
     let mut columns: Vec<Column<ValueRow>> =
         Vec::from(metric_columns("unit of the figure", |row: &ValueRow| row.metric));
     columns.extend([
@@ -203,11 +201,9 @@ pub(crate) fn value_columns<'a>() -> Vec<Column<'a, ValueRow<'a>>> {
         Column::text(
             "in_study",
             "`yes` if the study names the metric for this probe, so that it is compared; else `no`",
-            |row: &ValueRow| {
-                Some(if row.run.spec.probe.metrics.contains(&row.metric) { "yes" } else { "no" })
-            },
+            |row: &ValueRow| Some(if row.is_in_study { "yes" } else { "no" }),
         ),
-        Column::text("missing", "why there is no figure", |row: &ValueRow| match row.value {
+        Column::text("missing", "why there is no figure", |row: &ValueRow| match &row.value {
             Value::Missing(reason) | Value::Invalid(reason) => Some(reason.as_str()),
             Value::Measured(_) => None,
         }),
@@ -216,12 +212,20 @@ pub(crate) fn value_columns<'a>() -> Vec<Column<'a, ValueRow<'a>>> {
 }
 
 /// A slice of a trial, as a host counted it.
-pub(crate) struct SliceRow<'a> {
+pub(crate) struct SliceRow {
     role: Role,
-    slice: &'a Slice,
+    slice: Slice,
 }
 
-pub(crate) fn slice_columns<'a>() -> Vec<Column<'a, SliceRow<'a>>> {
+fn list_slices(run: &RunRecord) -> Vec<SliceRow> {
+    let mut rows = Vec::new();
+    for report in &run.host_reports {
+        rows.extend(report.slices.iter().map(|slice| SliceRow { role: report.role, slice: *slice }));
+    }
+    rows
+}
+
+pub(crate) fn slice_columns<'a>() -> Vec<Column<'a, SliceRow>> {
     vec![
         Column::text("host", "`sender` or `receiver`: the host that counted", |row: &SliceRow| {
             Some(if row.role == Role::Receiver { "receiver" } else { "sender" })
@@ -301,7 +305,7 @@ mod tests {
     fn csv_has_a_row_for_each_run_and_metric() {
         let runs = measured();
         let rows = read_csv(&tidy(&runs, OutputFormat::Csv));
-        let heads = list_metric_heads();
+        let heads = RunTable::new(value_columns()).heads();
         assert_eq!(rows.header, heads.iter().map(|head| head.name.to_string()).collect::<Vec<_>>());
         assert_eq!(rows.lines.len(), runs.iter().map(|run| run.values.len()).sum::<usize>());
         let first = [rows.at(0, "metric"), rows.at(0, "number"), rows.at(0, "mss")];

@@ -92,7 +92,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         None if format == OutputFormat::Html => html(&document(&Record::read(&options.record)?, ROOM)?)?,
         None => render(&read_findings(&options.record)?, format, width),
         Some(difference) => {
-            paper(&read_findings(&options.record)?, difference, among(format, TABLES)?, width)
+            let format = among(format, TABLES)?;
+            paper(&read_findings(&options.record)?, difference, format, width)
         }
     };
     out(text.as_bytes())

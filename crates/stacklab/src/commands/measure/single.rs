@@ -5,17 +5,22 @@ use crate::commands::measure::{direction, print, reach};
 use crate::failure::Failure;
 use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
 use stacklab_campaign::single::{MeasureRequest, study_of_one};
-use stacklab_campaign::sources::new_seed;
 use stacklab_model::{
     Direction, Family, HostFacts, Length, ProbeSpec, Trial, count, print_duration, say, say_part,
 };
 use stacklab_study::Plan;
+use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::sign_of_life::SignOfLife;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
+
+/// A token that other measurements between the same hosts do not have: it marks the messages as this one's.
+fn new_token() -> u32 {
+    (now_unix_ns() / 1000) as u32 ^ std::process::id().rotate_left(16)
+}
 
 pub(super) fn measure_once(
     common: &CommonOptions,
@@ -34,7 +39,7 @@ pub(super) fn measure_once(
     let ways = BTreeMap::from([(family, Way { here: route, there: address.address })]);
     let mut rigs = Rigs::both_families(common.host.clone(), ways, false, [here, there])?;
     let facts: Vec<HostFacts> = rigs.hosts()?.into_iter().map(|host| host.facts).collect();
-    let plan = Plan::new(&study, new_seed());
+    let plan = Plan::new(&study, new_token().into());
     let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
     let waiting = WaitingLine::show(&study.probes[0]);
     let single = rigs.run_once(&study, &plan, &trial, request.poll_ns)?;

@@ -30,14 +30,14 @@ fn request(line: &str) -> MeasureRequest {
     options(line).unwrap_or_else(|error| panic!("{line}: {error}")).request()
 }
 
-fn study_of(request: &MeasureRequest, direction: Direction) -> Result<Study, CampaignError> {
-    study_of_one(request, "a title".to_owned(), Family::Ipv4, direction)
+fn study_of(request: &MeasureRequest, family: Family, direction: Direction) -> Result<Study, CampaignError> {
+    study_of_one(request, "a title".to_owned(), family, direction)
 }
 
 fn spec(line: &str) -> TrialSpec {
     let request = request(line);
     check(&request).unwrap();
-    let study = study_of(&request, Direction::Forward).unwrap();
+    let study = study_of(&request, Family::Ipv6, Direction::Forward).unwrap();
     let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
     spec_without_rig(&study, 7, &trial)
 }
@@ -45,7 +45,7 @@ fn spec(line: &str) -> TrialSpec {
 /// Why a valid command line is refused.
 fn explain_refusal(line: &str) -> String {
     let request = request(line);
-    match check(&request).and_then(|()| study_of(&request, Direction::Forward).map(drop)) {
+    match check(&request).and_then(|()| study_of(&request, Family::Ipv4, Direction::Forward).map(drop)) {
         Err(CampaignError::Usage(reason)) => reason,
         other => panic!("{line}: {other:?}"),
     }
@@ -122,7 +122,7 @@ fn io_is_the_fastest_unless_it_is_named() {
 #[test]
 fn the_cell_tells_what_is_not_as_usual() {
     let line = "tcp host -R -P 2 -C cubic";
-    let study = study_of(&request(line), Direction::Reverse).unwrap();
+    let study = study_of(&request(line), Family::Ipv4, Direction::Reverse).unwrap();
     for (factor, level) in [
         (Factor::Direction, "reverse"),
         (Factor::Flows, "2"),

@@ -1,0 +1,30 @@
+//! Findings of a search for the highest load.
+
+use super::fixtures::{cell, cells_of, compare_families, estimate, findings};
+use stacklab_model::{
+    Estimate, Family, Findings, Interval, LossByLoad, LossPoint, Metric, Transport, Verdict,
+};
+
+/// The search of a path that carries 1000 messages a second of one family, and 900 of the other.
+pub(crate) fn with_losses() -> Findings {
+    let losses = vec![losses(Family::Ipv4, 1000.0, 0), losses(Family::Ipv6, 900.0, 4)];
+    let means = [(1000.0, 1.0), (900.0, 1.0)];
+    let verdict = Verdict::Better("ipv4".to_owned());
+    let comparisons =
+        vec![compare_families(Transport::Udp, 64, Metric::LoadAtLoss, means, (0.9, 0.001), verdict)];
+    Findings { loss_by_load: losses, cells: cells_of(&comparisons), comparisons, ..findings() }
+}
+
+fn losses(family: Family, carried: f64, disturbed: u32) -> LossByLoad {
+    let mut points = Vec::new();
+    for share in [0.98, 1.0, 1.02, 1.05] {
+        let load = (1000.0 * carried * share).round() / 1000.0;
+        let lost = (1.0 - carried / load).max(0.0);
+        let loss = estimate(lost, 0.001);
+        let possible = Interval { low: 0.0, high: 1.0 };
+        let interval = loss.interval.map(|interval| interval.clip_to(possible));
+        let bad = if lost > 0.005 { 8 } else { 0 };
+        points.push(LossPoint { load, bad, loss: Estimate { interval, ..loss } });
+    }
+    LossByLoad { cell: cell(Transport::Udp, family, 64), valid: 32, disturbed, points }
+}
