@@ -123,3 +123,19 @@ fn check_parquet(program: &Program) {
     let bytes = std::fs::read(program.work().join("a.parquet")).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
 }
+
+#[test]
+fn a_record_whose_study_cannot_be_read_is_named() {
+    let program = super::bad_input::measured();
+    let path = program.work().join("small.stacklab");
+    let changed = rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE campaign SET study_text = replace(study_text, 'transport', 'carrier')", []);
+    assert_eq!(changed.unwrap(), 1);
+    for args in [&["report"][..], &["report", "--format", "html"], &["report", "--figure", "list"]] {
+        program.run(&[args, &["small.stacklab"]].concat()).expect(code::RECORD).says(&[
+            "small.stacklab: this version of stacklab cannot read the study that the record holds",
+            "carrier",
+        ]);
+    }
+}

@@ -179,7 +179,8 @@ fn an_interrupted_run_of_a_program_leaves_nothing() {
         sleep(Duration::from_millis(20));
     }
     signal(running.pid(), "INT");
-    running.end(Duration::from_secs(10)).expect(code::INTERRUPTED);
+    let advice = "Resume with: stacklab run study.toml --resume --out x.stacklab";
+    running.end(Duration::from_secs(10)).expect(code::INTERRUPTED).says(&[advice]);
     let files = ["begun", "client.pl", "server.pl", "study.toml", "x.stacklab"];
     before.assert_restored(&program, &files, Duration::from_secs(5));
 }

@@ -36,6 +36,9 @@ pub enum CampaignError {
     /// A study file is invalid, with the location of the error.
     #[error("the study cannot be run\n\n{0}")]
     Study(#[from] StudyErrors),
+    /// The study that a record holds is invalid.
+    #[error("this version of stacklab cannot read the study that the record holds\n\n{0}")]
+    StudyOfRecord(StudyErrors),
     /// Settings that contradict each other, or names that do not exist.
     #[error("{0}")]
     Usage(String),

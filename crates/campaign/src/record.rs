@@ -33,7 +33,11 @@ pub fn has_a_block(record: &Record) -> Result<bool, CampaignError> {
 /// The study of a campaign.
 pub fn study_of(campaign: &Campaign) -> Result<Study, CampaignError> {
     let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-    source.check(campaign.scale.as_deref(), &campaign.settings)
+    source.check(campaign.scale.as_deref(), &campaign.settings).map_err(|error| match error {
+        // Whoever reads a record has not written the study now.
+        CampaignError::Study(errors) => CampaignError::StudyOfRecord(errors),
+        other => other,
+    })
 }
 
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.

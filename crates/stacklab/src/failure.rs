@@ -4,7 +4,6 @@ use stacklab_agent::client::ReachError;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
 use stacklab_guests::kernel::BuildError;
-use stacklab_model::quote_file;
 use stacklab_protocols::iperf3::client::ClientError;
 use stacklab_serve::ServeError;
 use stacklab_store::StoreError;
@@ -69,23 +68,26 @@ impl Failure {
         Self::new(INVALID_RUN, "the measurement is not valid (the reasons are in its output)")
     }
 
-    /// The end of a campaign that can be resumed.
-    pub(crate) fn resumable(error: CampaignError, record: &Path) -> Self {
-        let path = quote_file(record);
-        let interrupted = error.is_interruption();
+    /// The end of a campaign that can be resumed by this command.
+    pub(crate) fn resumable(error: CampaignError, command: &str) -> Self {
+        let is_interruption = error.is_interruption();
         let is_full = matches!(error, CampaignError::Store(StoreError::Full(_)));
-        let failure = Self::from(error);
-        match failure.code {
-            _ if interrupted => CampaignError::Interrupted(record.to_owned()).into(),
-            _ if !is_full && !matches!(failure.code, TESTBED | UNREACHABLE) => failure,
-            _ => Failure {
-                text: format!(
-                    "{}; results so far are kept. Resume with: stacklab run --resume --out {path}",
-                    failure.text
-                ),
-                ..failure
-            },
+        let mut failure = Self::from(error);
+        if is_interruption {
+            failure.text = "interrupted".to_owned();
         }
+        if is_interruption || is_full || matches!(failure.code, TESTBED | UNREACHABLE) {
+            failure.text += &format!("; results so far are kept. Resume with: {command}");
+        }
+        failure
+    }
+
+    /// The same with the file that it is about, unless the reason names it.
+    pub(crate) fn of_file(mut self, file: &Path) -> Self {
+        if !self.names(file) {
+            self.text = format!("{}: {}", file.display(), self.text);
+        }
+        self
     }
 
     /// Whether the reason names this file.
@@ -112,7 +114,7 @@ impl From<CampaignError> for Failure {
             _ if error.is_interruption() => INTERRUPTED,
             CampaignError::Study(_) | CampaignError::Usage(_) => USAGE,
             CampaignError::Testbed(_) => TESTBED,
-            CampaignError::Store(_) => RECORD,
+            CampaignError::Store(_) | CampaignError::StudyOfRecord(_) => RECORD,
             CampaignError::Unreachable(_) | CampaignError::Agent(_) => UNREACHABLE,
             CampaignError::System { .. } | CampaignError::Interrupted(_) => OTHER,
         };

@@ -1,6 +1,6 @@
 //! `stacklab reference` and `stacklab replicate`: published studies.
 
-use crate::commands::run::{RunOptions, campaign};
+use crate::commands::run::{RunOptions, campaign, write_resume_command};
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::Failure;
 use crate::output::{print_text, width};
@@ -125,6 +125,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
         _ => render(&replication, width()),
     })?;
     note(&format!("The record: {} (stacklab report prints its comparisons)", record.path().display()));
-    measured.map_err(|error| Failure::resumable(error, record.path()))?;
+    let resume = write_resume_command(&StudyOptions::default(), &record);
+    measured.map_err(|error| Failure::resumable(error, &resume))?;
     if replication.runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
 }

@@ -9,7 +9,7 @@ use stacklab_campaign::notice::note;
 use stacklab_campaign::record::{Recorded, conclude, latest};
 use stacklab_campaign::runs::{read_runs_in_turn, with_reports};
 use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, count, nearest, quote_file};
-use stacklab_report::page::html;
+use stacklab_report::page::{Page, html};
 use stacklab_report::{
     HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
     render, stage_costs, write_tidy, write_tidy_slices,
@@ -89,7 +89,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
     let text = match options.difference {
         _ if options.stages => stages(options, among(format, DOCUMENT)?, width)?,
         None if is_brief(options) => brief_with_hint(&read_findings(&options.record)?, &options.record),
-        None if format == OutputFormat::Html => html(&document(&Record::read(&options.record)?, ROOM)?)?,
+        None if format == OutputFormat::Html => html(&read_page(&options.record, ROOM)?)?,
         None => render(&read_findings(&options.record)?, format, width),
         Some(difference) => {
             let format = among(format, TABLES)?;
@@ -100,8 +100,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
 }
 
 fn read_findings(record: &Path) -> Result<Findings, Failure> {
-    let found = conclude(&Record::read(record)?)?;
+    let found = conclude(&Record::read(record)?).map_err(|error| Failure::from(error).of_file(record))?;
     Ok(Findings { record_name: Some(record.display().to_string()), ..found })
+}
+
+fn read_page(record: &Path, room: usize) -> Result<Page, Failure> {
+    document(&Record::read(record)?, room).map_err(|error| Failure::from(error).of_file(record))
 }
 
 /// Whether a person asks at a terminal, and for nothing in particular.
@@ -134,13 +138,13 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<Vec<u8>, Failure> {
     let format = options.format.map(OutputFormat::name).or(ending).unwrap_or("svg");
     let format = OutputFormat::among(format, &["svg", "pdf"]);
     if name == "list" {
-        let all = figures(&document(&Record::read(&options.record)?, 0)?);
+        let all = figures(&read_page(&options.record, 0)?);
         let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let lines = all.into_iter().map(|(name, title)| format!("{name:<widest$}  {title}\n"));
         return Ok(lines.collect::<String>().into_bytes());
     }
     let format = format.map_err(Failure::usage)?;
-    let page = document(&Record::read(&options.record)?, 0)?;
+    let page = read_page(&options.record, 0)?;
     figure(&page, name, format).ok_or_else(|| {
         let known = figures(&page);
         let meant = nearest(name, known.iter().map(|(name, _)| name.as_str()));

@@ -21,7 +21,7 @@ use stacklab_campaign::rig::reach;
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
-use stacklab_model::{Findings, System, Systems, Trial, count};
+use stacklab_model::{Findings, System, Systems, Trial, count, quote_file};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
@@ -64,15 +64,14 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     refuse_existing(&options)?;
     let (mut record, measured) = campaign(&options)?;
     let path = record.path().to_owned();
-    let mut measured = measured.map_err(|error| Failure::resumable(error, &path));
+    let resume = write_resume_command(&options.study, &record);
+    let mut measured = measured.map_err(|error| Failure::resumable(error, &resume));
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
         let place = &options.placement.in_vm;
         let time = Duration::from_nanos(ns);
         let explained = explain_verdicts(&mut record, place, time, interrupt_flag()?);
         measured = explained.map_err(|error| match error {
-            ExplainError::Campaign(error) if error.is_interruption() => {
-                CampaignError::Interrupted(path.clone()).into()
-            }
+            ExplainError::Campaign(error) if error.is_interruption() => Failure::resumable(error, &resume),
             error => error.into(),
         });
     }
@@ -92,6 +91,22 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         Some(FailOn { worse }) => refuse_worse(&findings, worse),
         None => Ok(()),
     }
+}
+
+/// The command that resumes a record. One that holds programs runs them only where their study is named.
+pub(crate) fn write_resume_command(asked: &StudyOptions, record: &Record) -> String {
+    let mut command = "stacklab run".to_owned();
+    let has_programs = record.campaign().is_ok_and(|campaign| campaign.study_text.contains("[[program]]"));
+    if let (true, Some(study)) = (has_programs, &asked.study) {
+        command += &format!(" {}", quote_file(study));
+        if let Some(scale) = &asked.scale {
+            command += &format!(" --scale {}", quote_file(scale));
+        }
+        for setting in asked.all_settings() {
+            command += &format!(" --set {}", quote_file(setting));
+        }
+    }
+    format!("{command} --resume --out {}", quote_file(record.path()))
 }
 
 /// Of the commands that write records, this one alone can also resume the one that exists.
@@ -177,10 +192,11 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
         note("stacklab: interrupted: ending the testbed");
     }
     drop(rigs);
-    let path = record.path().to_owned();
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
     match measured {
-        Err(error @ CampaignError::Store(_)) => Err(Failure::resumable(error, &path)),
+        Err(error @ CampaignError::Store(_)) => {
+            Err(Failure::resumable(error, &write_resume_command(&options.study, &record)))
+        }
         measured => Ok((record, measured)),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) enum StudyCommand {
 /// Which study, and how it is changed.
 #[derive(Debug, Default, Args)]
 pub(crate) struct StudyOptions {
-    /// Study file, or built-in study: quickstart, systems, mechanisms and others (see: stacklab study list), or a
+    /// Study file, or built-in study: quickstart, stacks, mechanisms and others (see: stacklab study list), or a
     /// published one (see: stacklab reference list); default: quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,
@@ -162,7 +162,7 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
             }
         }
         Ok(None) => {}
-        Err(failure) => note(&format!("stacklab: it cannot run here: {failure}")),
+        Err(failure) => note(&format!("stacklab: `stacklab run` would refuse it: {failure}")),
     }
     if let Err(failure) = images_are_here(&study) {
         note(&format!("stacklab: {}", failure.printable_reason()));

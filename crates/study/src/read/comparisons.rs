@@ -44,8 +44,9 @@ fn comparison(
     let candidate = node.get("candidate").at(leaf::level, problems);
     let levels = levels(factors, factor);
     if levels.is_empty() {
-        // Other factors are required, so their absence has been said.
-        if factor == Factor::Replica || factor.is_setting() {
+        // Other factors are required, so their absence has been said; and so have wrong levels.
+        let is_named = factors.iter().any(|one| one.named.contains(&factor));
+        if !is_named && (factor == Factor::Replica || factor.is_setting()) {
             problems.add(
                 at.problem(format!("the study has no factor `{factor}`"), "nothing to compare")
                     .help(format!("add {factor} = {} to [factors]", example(factor))),

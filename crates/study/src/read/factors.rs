@@ -21,6 +21,8 @@ pub(super) struct Factors {
     pub size: Vec<At<u32>>,
     pub replica: Vec<At<String>>,
     pub settings: Vec<Setting>,
+    /// The factors that the study names, those whose levels are wrong included.
+    pub named: Vec<Factor>,
     /// The minimum MTU of the study's links; `None` if it is itself wrong.
     pub least_mtu: Option<At<u32>>,
 }
@@ -37,6 +39,7 @@ impl Factors {
             size: node.get("size").list(whole, problems),
             replica: node.get("replica").list(leaf::text, problems),
             settings: Setting::read(node, problems),
+            named: Factor::ALL.iter().copied().filter(|factor| node.get(factor.name()).0.is_some()).collect(),
             least_mtu: mtus.min_by_key(|mtu| mtu.value).or(bed_mtu.clone()),
         }
     }

@@ -59,5 +59,11 @@ fn a_mistake_in_a_comparison_is_named() {
             with("factor = \"family\"", "factor = \"mtu\""),
             &["no factor `mtu`", "mtu = [1500, 9000] to [factors]"],
         ),
+        // Its level is wrong, and that alone is said.
+        (
+            with("factor = \"family\"", "factor = \"io\"")
+                .replace("[factors]", "[factors]\nio = [\"sendd\"]"),
+            &["`sendd`", "did you mean `send`?"],
+        ),
     ]);
 }
