@@ -10,11 +10,12 @@ use stacklab_protocols::iperf3::{
     MAX_STREAMS, Parameters, Results, State, answer_to, is_answer, read_header, write_header,
 };
 
-/// The first byte chooses a format, or that it is found from the content.
+/// The first byte chooses a format; 0 has it found from the content.
 pub fn import(data: &[u8]) {
     let mut data = Bytes(data);
-    let chosen =
-        Format::names().get(data.number(1) as usize % 11).and_then(|name| Format::find_by_name(name));
+    let names = Format::names();
+    let number = data.number(1) as usize % (names.len() + 1);
+    let chosen = number.checked_sub(1).and_then(|place| Format::find_by_name(names[place]));
     let file = match read(data.0, chosen) {
         Ok(file) => file,
         Err(error) => {
