@@ -167,7 +167,8 @@ fn value(metric: Metric, used: &ChannelUse) -> Value {
         Metric::QueueDropsSender => (used.drop_share(SENDER), "it had no frame to send"),
         Metric::QueueDropsAccessPoint => (used.drop_share(ACCESS_POINT), "it had no frame to send"),
         Metric::QueueDropsReceiver => (used.drop_share(RECEIVER), "it had no frame to send"),
-        _ => (used.mean_aggregate(), "no frame was sent"),
+        Metric::AggregateSize => (used.mean_aggregate(), "no frame was sent"),
+        other => return Value::Missing(format!("the channel does not report {other}")),
     };
     figure.map_or_else(|| Value::Missing(without.to_owned()), Value::Measured)
 }

@@ -40,34 +40,51 @@ pub use plain::PlainText;
 
 type Reader = fn(&str) -> Result<ToolFile, ImportError>;
 
-/// Each format with its name on the command line, the tool that writes it, and its reader.
-const TABLE: [(Format, &str, &str, Reader); 10] = [
-    (Format::Iperf3, "iperf3", "iperf3", iperf3_json::read),
-    (Format::Iperf3Text, "iperf3-text", "iperf3", iperf3_text::read),
-    (Format::IperfCsv, "iperf-csv", "iperf", iperf_csv::read),
-    (Format::IperfText, "iperf-text", "iperf", iperf_text::read),
-    (Format::Netperf, "netperf", "netperf", netperf::read),
-    (Format::Ditg, "ditg", "D-ITG", ditg::read),
-    (Format::Flent, "flent", "flent", flent::read),
-    (Format::Irtt, "irtt", "irtt", irtt::read),
-    (Format::Atlas, "atlas", "RIPE Atlas", atlas::read),
-    (Format::Csv, "csv", "stacklab", csv::read),
+struct FormatRow {
+    format: Format,
+    /// On the command line.
+    name: &'static str,
+    /// The tool that writes it.
+    tool: &'static str,
+    read: Reader,
+}
+
+const fn row(format: Format, name: &'static str, tool: &'static str, read: Reader) -> FormatRow {
+    FormatRow { format, name, tool, read }
+}
+
+/// All formats.
+const TABLE: &[FormatRow] = &[
+    row(Format::Iperf3, "iperf3", "iperf3", iperf3_json::read),
+    row(Format::Iperf3Text, "iperf3-text", "iperf3", iperf3_text::read),
+    row(Format::IperfCsv, "iperf-csv", "iperf", iperf_csv::read),
+    row(Format::IperfText, "iperf-text", "iperf", iperf_text::read),
+    row(Format::Netperf, "netperf", "netperf", netperf::read),
+    row(Format::Ditg, "ditg", "D-ITG", ditg::read),
+    row(Format::Flent, "flent", "flent", flent::read),
+    row(Format::Irtt, "irtt", "irtt", irtt::read),
+    row(Format::Atlas, "atlas", "RIPE Atlas", atlas::read),
+    row(Format::Csv, "csv", "stacklab", csv::read),
 ];
 
 impl Format {
     /// Every name on the command line.
-    pub fn names() -> [&'static str; 10] {
-        TABLE.map(|(_, name, ..)| name)
+    pub fn names() -> Vec<&'static str> {
+        TABLE.iter().map(|row| row.name).collect()
     }
 
     /// The format of a name.
     pub fn find_by_name(name: &str) -> Option<Self> {
-        TABLE.into_iter().find(|(_, known, ..)| *known == name).map(|(format, ..)| format)
+        TABLE.iter().find(|row| row.name == name).map(|row| row.format)
     }
 
     /// The tool that writes it.
     pub fn tool(self) -> &'static str {
-        TABLE[self as usize].2
+        self.row().tool
+    }
+
+    fn row(self) -> &'static FormatRow {
+        TABLE.iter().find(|row| row.format == self).expect("each format has a row")
     }
 }
 
@@ -90,10 +107,10 @@ pub fn read_plain(plain: &PlainText, format: Option<Format>) -> Result<ToolFile,
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         return Err(ImportError::of_file(kind));
     };
-    let mut file = TABLE[format as usize].3(text).map_err(|error| match found {
+    let mut file = (format.row().read)(text).map_err(|error| match found {
         Some(found) if found != format => {
-            let given = TABLE[format as usize].1;
-            let fits = TABLE[found as usize].1;
+            let given = format.row().name;
+            let fits = found.row().name;
             ImportError::of_file(format!(
                 "its content is not {given}: leave out --format, or say --format {fits}"
             ))
