@@ -3,7 +3,7 @@
 use crate::addressing::routed_hardware_address;
 use crate::{INTERFACE, MIDDLE, Router, Site, hardware_address};
 use serde::{Deserialize, Serialize};
-use stacklab_model::wifi::MAX_STATIONS;
+use stacklab_model::wifi::WifiSettings;
 use stacklab_model::{Mechanism, Role};
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Node {
     Station(u8),
 }
 
-const STATIONS: [&str; MAX_STATIONS as usize] =
+const STATIONS: [&str; WifiSettings::MAX_STATIONS as usize] =
     ["station 1", "station 2", "station 3", "station 4", "station 5", "station 6", "station 7", "station 8"];
 
 impl Node {

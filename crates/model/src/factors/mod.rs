@@ -11,76 +11,117 @@ pub(crate) mod settings;
 pub(crate) mod system;
 pub(crate) mod tables;
 
+use crate::CellSettings;
 use crate::names::named;
 
-named! {
-    pub enum Factor("factor") {
+/// The table of factors. Each has a name; a setting also has the field of [`CellSettings`] with its level, whose text
+/// is what the field's type prints and parses.
+macro_rules! factors {
+    (
+        cells { $($(#[$of_cell:meta])* $cell:ident = $cell_name:literal,)+ }
+        settings { $($(#[$of_setting:meta])* $setting:ident = $setting_name:literal => $($field:ident).+,)+ }
+    ) => {
+        named! {
+            pub enum Factor("factor") {
+                $($(#[$of_cell])* $cell = $cell_name,)+
+                $($(#[$of_setting])* $setting = $setting_name,)+
+            }
+        }
+
+        impl Factor {
+            /// Whether its level is one of [`CellSettings`].
+            pub fn is_setting(self) -> bool {
+                !matches!(self, $(Factor::$cell)|+)
+            }
+        }
+
+        impl CellSettings {
+            /// `None` if the level is not set, or the factor is not a setting.
+            pub fn get(&self, factor: Factor) -> Option<String> {
+                match factor {
+                    $(Factor::$setting => self.$($field).+.as_ref().map(ToString::to_string),)+
+                    $(Factor::$cell)|+ => None,
+                }
+            }
+
+            pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), String> {
+                match factor {
+                    $(Factor::$setting => {
+                        self.$($field).+ = Some(level.parse().map_err(|_| factor.unknown(level))?);
+                        Ok(())
+                    })+
+                    $(Factor::$cell)|+ => Err(factor.unknown(level)),
+                }
+            }
+        }
+    };
+}
+
+factors! {
+    cells {
         Family = "family",
         Transport = "transport",
         SizeOf = "size_of",
         Size = "size",
         /// A label without any effect: two replicas of one arm must not differ (an A/A study).
         Replica = "replica",
-        Os = "os",
-        Services = "services",
-        Mechanism = "mechanism",
-        RouterOs = "router_os",
-        Translator = "translator",
+    }
+    settings {
+        Os = "os" => os,
+        Services = "services" => services,
+        Mechanism = "mechanism" => mechanism,
+        RouterOs = "router_os" => router_os,
+        Translator = "translator" => translator,
         /// Firewall rules on the near router.
-        Rules = "rules",
-        RuleForm = "rule_form",
+        Rules = "rules" => rules,
+        RuleForm = "rule_form" => rule_form,
         /// Further routes on the near router.
-        Routes = "routes",
+        Routes = "routes" => routes,
         /// Connection tracking on the near router.
-        Conntrack = "conntrack",
-        RouterQueue = "router_queue",
-        Io = "io",
-        Flows = "flows",
-        Direction = "direction",
-        Mtu = "mtu",
-        QueueLength = "queue_length",
-        Pinning = "pinning",
-        Socket = "socket",
-        SendBuffer = "send_buffer",
-        ReceiveBuffer = "receive_buffer",
-        Mss = "mss",
-        Nodelay = "nodelay",
-        CongestionControl = "congestion_control",
-        Dscp = "dscp",
-        FlowLabel = "flow_label",
+        Conntrack = "conntrack" => conntrack,
+        RouterQueue = "router_queue" => router_queue,
+        Io = "io" => io,
+        Flows = "flows" => flows,
+        Direction = "direction" => direction,
+        Mtu = "mtu" => mtu,
+        QueueLength = "queue_length" => queue_length,
+        Pinning = "pinning" => pinning,
+        Socket = "socket" => tuning.socket,
+        SendBuffer = "send_buffer" => tuning.send_buffer,
+        ReceiveBuffer = "receive_buffer" => tuning.receive_buffer,
+        Mss = "mss" => tuning.mss,
+        Nodelay = "nodelay" => tuning.nodelay,
+        CongestionControl = "congestion_control" => tuning.congestion_control,
+        Dscp = "dscp" => tuning.dscp,
+        FlowLabel = "flow_label" => tuning.flow_label,
         /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
-        BusyPoll = "busy_poll",
-        KernelPacing = "kernel_pacing",
-        WifiChannelWidth = "wifi.channel_width",
-        WifiMcs = "wifi.mcs",
-        WifiGuardInterval = "wifi.guard_interval",
-        WifiChannel = "wifi.channel",
-        WifiSecurity = "wifi.security",
-        WifiAggregationFrames = "wifi.aggregation.frames",
-        WifiAggregationBytes = "wifi.aggregation.bytes",
-        WifiAggregationTime = "wifi.aggregation.time",
-        WifiDtimPeriod = "wifi.dtim_period",
-        WifiBasicRate = "wifi.basic_rate",
-        WifiMulticastToUnicast = "wifi.multicast_to_unicast",
-        WifiNeighbourLifetime = "wifi.neighbour_lifetime",
-        WifiPowerSave = "wifi.power_save",
-        WifiReceiver = "wifi.receiver",
-        WifiStations = "wifi.stations",
-        WifiSnr = "wifi.snr",
-        WifiClock = "wifi.clock",
-        Generator = "generator",
-        Programs = "programs",
+        BusyPoll = "busy_poll" => tuning.busy_poll_us,
+        KernelPacing = "kernel_pacing" => tuning.kernel_pacing,
+        WifiChannelWidth = "wifi.channel_width" => wifi.channel_width,
+        WifiMcs = "wifi.mcs" => wifi.mcs,
+        WifiGuardInterval = "wifi.guard_interval" => wifi.guard_interval,
+        WifiChannel = "wifi.channel" => wifi.channel,
+        WifiSecurity = "wifi.security" => wifi.security,
+        WifiAggregationFrames = "wifi.aggregation.frames" => wifi.aggregation_frames,
+        WifiAggregationBytes = "wifi.aggregation.bytes" => wifi.aggregation_bytes,
+        WifiAggregationTime = "wifi.aggregation.time" => wifi.aggregation_time,
+        WifiDtimPeriod = "wifi.dtim_period" => wifi.dtim_period,
+        WifiBasicRate = "wifi.basic_rate" => wifi.basic_rate,
+        WifiMulticastToUnicast = "wifi.multicast_to_unicast" => wifi.multicast_to_unicast,
+        WifiNeighbourLifetime = "wifi.neighbour_lifetime" => wifi.neighbour_lifetime,
+        WifiPowerSave = "wifi.power_save" => wifi.power_save,
+        WifiReceiver = "wifi.receiver" => wifi.receiver,
+        WifiStations = "wifi.stations" => wifi.stations,
+        WifiSnr = "wifi.snr" => wifi.snr,
+        WifiClock = "wifi.clock" => wifi.clock,
+        Generator = "generator" => generator,
+        Programs = "programs" => programs,
         /// A `[[program]]` of the study.
-        Program = "program",
+        Program = "program" => program,
     }
 }
 
 impl Factor {
-    /// Whether its level is one of [`CellSettings`](crate::CellSettings).
-    pub fn is_setting(self) -> bool {
-        !matches!(self, Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica)
-    }
-
     /// Whether cells that differ in the factor have separate testbeds.
     pub fn is_of_testbeds(self) -> bool {
         self == Factor::Os || self.is_of_routers()

@@ -42,82 +42,6 @@ pub struct CellSettings {
     pub program: Option<String>,
 }
 
-/// The table of settings: factor and field. A level's text is what the field's type prints and parses.
-macro_rules! levels {
-    ($($factor:ident = $($field:ident).+,)+) => {
-        impl CellSettings {
-            /// `None` if the level is not set, or the factor is not a setting.
-            pub fn get(&self, factor: Factor) -> Option<String> {
-                match factor {
-                    $(Factor::$factor => self.$($field).+.as_ref().map(ToString::to_string),)+
-                    Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica => None,
-                }
-            }
-
-            pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), String> {
-                match factor {
-                    $(Factor::$factor => {
-                        self.$($field).+ = Some(level.parse().map_err(|_| factor.unknown(level))?)
-                    })+
-                    Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica => {
-                        return Err(factor.unknown(level));
-                    }
-                }
-                Ok(())
-            }
-        }
-    };
-}
-
-levels! {
-    Os = os,
-    Services = services,
-    Mechanism = mechanism,
-    RouterOs = router_os,
-    Translator = translator,
-    Rules = rules,
-    RuleForm = rule_form,
-    Routes = routes,
-    Conntrack = conntrack,
-    RouterQueue = router_queue,
-    Io = io,
-    Flows = flows,
-    Direction = direction,
-    Mtu = mtu,
-    QueueLength = queue_length,
-    Pinning = pinning,
-    Socket = tuning.socket,
-    SendBuffer = tuning.send_buffer,
-    ReceiveBuffer = tuning.receive_buffer,
-    Mss = tuning.mss,
-    Nodelay = tuning.nodelay,
-    CongestionControl = tuning.congestion_control,
-    Dscp = tuning.dscp,
-    FlowLabel = tuning.flow_label,
-    BusyPoll = tuning.busy_poll_us,
-    KernelPacing = tuning.kernel_pacing,
-    WifiChannelWidth = wifi.channel_width,
-    WifiMcs = wifi.mcs,
-    WifiGuardInterval = wifi.guard_interval,
-    WifiChannel = wifi.channel,
-    WifiSecurity = wifi.security,
-    WifiAggregationFrames = wifi.aggregation_frames,
-    WifiAggregationBytes = wifi.aggregation_bytes,
-    WifiAggregationTime = wifi.aggregation_time,
-    WifiDtimPeriod = wifi.dtim_period,
-    WifiBasicRate = wifi.basic_rate,
-    WifiMulticastToUnicast = wifi.multicast_to_unicast,
-    WifiNeighbourLifetime = wifi.neighbour_lifetime,
-    WifiPowerSave = wifi.power_save,
-    WifiReceiver = wifi.receiver,
-    WifiStations = wifi.stations,
-    WifiSnr = wifi.snr,
-    WifiClock = wifi.clock,
-    Generator = generator,
-    Programs = programs,
-    Program = program,
-}
-
 impl CellSettings {
     /// The settings that are set, in the order of [`Factor::ALL`], with levels in the spelling of study files.
     pub fn levels(&self) -> impl Iterator<Item = (Factor, String)> {
@@ -192,8 +116,8 @@ mod tests {
     use super::*;
     use crate::{Io, Service, SocketKind, System};
 
-    /// A level of each setting.
-    const LEVELS: [(&str, &str); 46] = [
+    /// A level of each setting before those of Wi-Fi, and of each after them.
+    const BEFORE: [(&str, &str); 26] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -220,31 +144,18 @@ mod tests {
         ("flow_label", "7"),
         ("busy_poll", "50"),
         ("kernel_pacing", "true"),
-        ("wifi.channel_width", "20"),
-        ("wifi.mcs", "7"),
-        ("wifi.guard_interval", "long"),
-        ("wifi.channel", "6"),
-        ("wifi.security", "open"),
-        ("wifi.aggregation.frames", "8"),
-        ("wifi.aggregation.bytes", "8191"),
-        ("wifi.aggregation.time", "4000us"),
-        ("wifi.dtim_period", "3"),
-        ("wifi.basic_rate", "1 Mbit/s"),
-        ("wifi.multicast_to_unicast", "true"),
-        ("wifi.neighbour_lifetime", "10ms"),
-        ("wifi.power_save", "true"),
-        ("wifi.receiver", "wired"),
-        ("wifi.stations", "2"),
-        ("wifi.snr", "20"),
-        ("wifi.clock", "real"),
-        ("generator", "iperf3"),
-        ("programs", "base/src"),
-        ("program", "nginx"),
     ];
+    const AFTER: [(&str, &str); 3] =
+        [("generator", "iperf3"), ("programs", "base/src"), ("program", "nginx")];
+
+    /// A level of each setting.
+    fn list_levels() -> Vec<(&'static str, &'static str)> {
+        [&BEFORE[..], &crate::wifi::LEVELS, &AFTER].concat()
+    }
 
     fn all() -> CellSettings {
         let mut settings = CellSettings::default();
-        for (factor, level) in LEVELS {
+        for (factor, level) in list_levels() {
             settings.set(factor.parse().unwrap(), level).unwrap();
         }
         settings
@@ -255,7 +166,7 @@ mod tests {
         let settings = all();
         let levels: Vec<(Factor, String)> = settings.levels().collect();
         let text: Vec<(&str, &str)> = levels.iter().map(|(f, level)| (f.name(), level.as_str())).collect();
-        assert_eq!(text, LEVELS);
+        assert_eq!(text, list_levels());
         assert_eq!(levels.len(), Factor::ALL.iter().filter(|factor| factor.is_setting()).count());
         assert_eq!(settings.os.as_deref(), Some(&Systems([System::Gvisor, System::Uml])));
         assert!(settings.services.as_deref().is_some_and(|services| services.contains(Service::Dns)));
@@ -266,7 +177,8 @@ mod tests {
     #[test]
     fn records_hold_a_map_of_factors_to_levels() {
         let json = serde_json::to_string(&all()).unwrap();
-        let members: Vec<String> = LEVELS.iter().map(|(f, level)| format!("\"{f}\":\"{level}\"")).collect();
+        let members: Vec<String> =
+            list_levels().iter().map(|(f, level)| format!("\"{f}\":\"{level}\"")).collect();
         assert_eq!(json, format!("{{{}}}", members.join(",")));
         assert_eq!(serde_json::from_str::<CellSettings>(&json).unwrap(), all());
         assert_eq!(serde_json::from_str::<CellSettings>("{}").unwrap(), CellSettings::default());

@@ -24,8 +24,10 @@ mod rates;
 pub use access::{AccessCategory, Bianchi, Edca, Role};
 pub use aggregate::{Aggregate, Aggregation, FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
 pub use airtime::{AirInterval, Airtime, ChannelUse, NodeAirtime};
-pub use config::{WifiConfig, WifiLevels};
+pub use config::WifiConfig;
 pub use cost::{AirtimeCost, Saturation};
-pub use network::{Attachment, MAX_STATIONS, WifiClock, WifiSettings};
+#[cfg(test)]
+pub(crate) use network::LEVELS;
+pub use network::{Attachment, WifiClock, WifiLevels, WifiSettings};
 pub use radio::{FrameExchange, Ppdu, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

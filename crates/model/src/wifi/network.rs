@@ -1,7 +1,8 @@
 //! The settings of a Wi-Fi network: a station, an access point, and a station or a wired host.
 
 use crate::names::named;
-use crate::wifi::{Aggregation, Band, Guard, LegacyRate, Radio, RadioSettings, Width};
+use crate::wifi::{Aggregation, Band, Guard, LegacyRate, Radio, RadioSettings, Security, Width};
+use crate::{AsWritten, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
 named! {
@@ -23,9 +24,6 @@ named! {
         Wired = "wired",
     }
 }
-
-/// The most stations beside sender and receiver.
-pub const MAX_STATIONS: u8 = 8;
 
 /// Settings of a network, as they are written. Security is each host's own, and not part of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,10 +84,35 @@ impl Default for WifiSettings {
     }
 }
 
+/// Levels of a cell's Wi-Fi factors. `None` keeps the study's setting.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct WifiLevels {
+    pub channel_width: Option<Width>,
+    pub mcs: Option<u8>,
+    pub guard_interval: Option<Guard>,
+    pub channel: Option<u8>,
+    pub security: Option<Security>,
+    pub aggregation_frames: Option<u32>,
+    pub aggregation_bytes: Option<u32>,
+    pub aggregation_time: Option<AsWritten<Nanoseconds>>,
+    pub dtim_period: Option<u8>,
+    pub basic_rate: Option<LegacyRate>,
+    pub multicast_to_unicast: Option<bool>,
+    pub neighbour_lifetime: Option<AsWritten<Nanoseconds>>,
+    pub power_save: Option<bool>,
+    pub receiver: Option<Attachment>,
+    pub stations: Option<u8>,
+    pub snr: Option<u8>,
+    pub clock: Option<WifiClock>,
+}
+
 /// IPv6 needs 1280 bytes (RFC 8200). A frame has 2304 bytes at most, of which 50 are QoS header, CCMP, LLC and SNAP.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=2254;
 
 impl WifiSettings {
+    /// The most stations beside sender and receiver.
+    pub const MAX_STATIONS: u8 = 8;
+
     /// The channel, if the settings are possible.
     pub fn radio(&self) -> Result<Radio, String> {
         match self {
@@ -100,7 +123,7 @@ impl WifiSettings {
             Self { mtu, .. } if !MTUS.contains(mtu) => {
                 Err(format!("an MTU of {mtu} bytes is not possible: expected 1280 to 2254"))
             }
-            Self { stations, .. } if *stations > MAX_STATIONS => {
+            Self { stations, .. } if *stations > Self::MAX_STATIONS => {
                 Err(format!("{stations} other stations are not possible: expected up to 8"))
             }
             Self { snr_db: Some(snr), .. } if !snr.is_finite() => {
@@ -119,6 +142,73 @@ impl WifiSettings {
         })
     }
 
+    /// These settings, but for the levels that are set; security is not part of them.
+    pub fn with(&self, levels: &WifiLevels) -> Self {
+        let mut settings = self.clone();
+        let limits = &mut settings.aggregation;
+        replace(&mut limits.frames, levels.aggregation_frames);
+        replace(&mut limits.bytes, levels.aggregation_bytes);
+        replace(&mut limits.time_ns, levels.aggregation_time.as_deref().map(|time| time.0));
+        replace(&mut settings.channel, levels.channel);
+        replace(&mut settings.width, levels.channel_width);
+        replace(&mut settings.guard, levels.guard_interval);
+        replace(&mut settings.mcs, levels.mcs);
+        replace(&mut settings.basic_rate, levels.basic_rate);
+        replace(&mut settings.dtim, levels.dtim_period);
+        replace(&mut settings.multicast_to_unicast, levels.multicast_to_unicast);
+        let lifetime = levels.neighbour_lifetime.as_deref().map(|lifetime| Some(lifetime.0));
+        replace(&mut settings.neighbour_lifetime_ns, lifetime);
+        replace(&mut settings.power_save, levels.power_save);
+        replace(&mut settings.receiver, levels.receiver);
+        replace(&mut settings.stations, levels.stations);
+        replace(&mut settings.snr_db, levels.snr.map(|snr| Some(snr.into())));
+        replace(&mut settings.clock, levels.clock);
+        settings
+    }
+
+    /// The settings in words, with the hosts' security: `802.11n`, `channel 1 (2412 MHz)`, `40 MHz`, ..
+    pub fn facts(&self, security: Security) -> Vec<String> {
+        let WifiSettings { channel, width, guard, mcs, basic_rate, dtim, .. } = self;
+        let Aggregation { frames, bytes, time_ns, .. } = self.aggregation;
+        let rate = self.radio().map(|radio| format!(" ({:.1} Mbit/s)", radio.data_rate() / 1e6));
+        let mut facts = vec![
+            "802.11n".to_owned(),
+            format!("channel {channel} ({} MHz)", self.frequency()),
+            format!("{width} MHz"),
+            format!("MCS {mcs}{}", rate.unwrap_or_default()),
+            format!("{guard} guard interval"),
+            format!("security {security}"),
+            match frames {
+                1 => "no aggregation".to_owned(),
+                _ => {
+                    format!("A-MPDUs of up to {frames} frames, {bytes} bytes and {} us", time_ns as f64 / 1e3)
+                }
+            },
+            format!("basic rate {basic_rate}"),
+            format!("DTIM period {dtim}"),
+        ];
+        if self.multicast_to_unicast {
+            facts.push("group frames to each station alone".to_owned());
+        }
+        if let Some(lifetime_ns) = self.neighbour_lifetime_ns {
+            facts.push(format!("neighbour entries live for {} ms", lifetime_ns as f64 / 1e6));
+        }
+        if self.power_save {
+            facts.push("idle stations sleep".to_owned());
+        }
+        if self.receiver == Attachment::Wired {
+            facts.push("receiver on a wire".to_owned());
+        }
+        match self.stations {
+            0 => {}
+            1 => facts.push("1 other station that always sends".to_owned()),
+            others => facts.push(format!("{others} other stations that always send")),
+        }
+        facts.extend(self.snr_db.map(|snr| format!("signal to noise ratio {snr} dB")));
+        facts.push(format!("{} time", self.clock));
+        facts
+    }
+
     /// BSSBasicRateSet: the lowest basic rate, and the mandatory OFDM rates above it.
     pub fn basic_rates(&self) -> Vec<LegacyRate> {
         let above = [LegacyRate::Ofdm6, LegacyRate::Ofdm12, LegacyRate::Ofdm24];
@@ -132,10 +222,73 @@ impl WifiSettings {
     }
 }
 
+fn replace<T>(setting: &mut T, level: Option<T>) {
+    if let Some(level) = level {
+        *setting = level;
+    }
+}
+
+/// A level of each Wi-Fi factor that is not the default.
+#[cfg(test)]
+pub(crate) const LEVELS: [(&str, &str); 17] = [
+    ("wifi.channel_width", "20"),
+    ("wifi.mcs", "7"),
+    ("wifi.guard_interval", "long"),
+    ("wifi.channel", "6"),
+    ("wifi.security", "open"),
+    ("wifi.aggregation.frames", "8"),
+    ("wifi.aggregation.bytes", "8191"),
+    ("wifi.aggregation.time", "4000us"),
+    ("wifi.dtim_period", "3"),
+    ("wifi.basic_rate", "1 Mbit/s"),
+    ("wifi.multicast_to_unicast", "true"),
+    ("wifi.neighbour_lifetime", "10ms"),
+    ("wifi.power_save", "true"),
+    ("wifi.receiver", "wired"),
+    ("wifi.stations", "2"),
+    ("wifi.snr", "20"),
+    ("wifi.clock", "real"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::WifiConfig;
+    use crate::{Cell, Factor, Family, SizeOf, Transport};
     use LegacyRate::*;
+
+    fn cell(levels: &[(&str, &str)]) -> Cell {
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
+        for (factor, level) in levels {
+            cell.set(factor.parse().unwrap(), level).unwrap();
+        }
+        cell
+    }
+
+    #[test]
+    fn a_cell_has_the_studys_network_but_for_what_it_sets() {
+        let study = WifiConfig::default();
+        assert_eq!(study.of(&cell(&[("dscp", "46")])), study);
+        let levels = LEVELS;
+        let of_wifi = Factor::ALL.iter().filter(|factor| factor.is_of_wifi());
+        assert!(of_wifi.map(|factor| factor.name()).eq(levels.iter().map(|(factor, _)| *factor)));
+        for level in levels {
+            assert_ne!(study.of(&cell(&[level])), study, "{level:?}");
+        }
+        assert_eq!(
+            study.of(&cell(&levels)).to_string(),
+            "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, \
+             A-MPDUs of up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, \
+             group frames to each station alone, neighbour entries live for 10 ms, idle stations sleep, receiver on a wire, \
+             2 other stations that always send, signal to noise ratio 20 dB, real time"
+        );
+        let single = study.of(&cell(&[("wifi.aggregation.frames", "1")]));
+        assert!(
+            single
+                .to_string()
+                .contains("300.0 Mbit/s), short guard interval, security wpa2, no aggregation,")
+        );
+    }
 
     #[test]
     fn the_default_is_the_radio_of_the_study() {

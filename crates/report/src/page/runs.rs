@@ -5,7 +5,7 @@ use crate::page::document::{
     AirLane, ArmSlices, ChannelView, FigureColumn, Remark, RunsView, SlicesView, facts, round_to_digits,
 };
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::wifi::{AirInterval, ChannelUse, MAX_STATIONS, NodeAirtime};
+use stacklab_model::wifi::{AirInterval, ChannelUse, NodeAirtime, WifiSettings};
 use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, RunStatus, Slice, Value, add_up};
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ pub(super) fn channel(run: &RunRecord) -> Option<ChannelView> {
     let of_receiver = run.host_reports.iter().filter(|report| report.role == Role::Receiver);
     let used = of_receiver.chain(&run.host_reports).find_map(|report| report.channel.as_ref())?;
     let intervals = &used.intervals[..used.intervals.len().min(ChannelUse::MAX_INTERVALS)];
-    let others = used.nodes.len().saturating_sub(NODES.len()).min(MAX_STATIONS.into());
+    let others = used.nodes.len().saturating_sub(NODES.len()).min(WifiSettings::MAX_STATIONS.into());
     let others = (1..=others).map(|number| format!("station {number}"));
     let names: Vec<String> = NODES.iter().copied().map(str::to_owned).chain(others).collect();
     let mut lanes: Vec<AirLane> = Vec::new();

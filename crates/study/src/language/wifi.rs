@@ -1,7 +1,7 @@
 //! The keys of a Wi-Fi network.
 
 use crate::language::{KeyDef, Kind, default, optional};
-use stacklab_model::wifi::{Attachment, Guard, LegacyRate, MAX_STATIONS, Security, WifiClock};
+use stacklab_model::wifi::{Attachment, Guard, LegacyRate, Security, WifiClock, WifiSettings};
 
 /// The keys of `testbed.wifi`. What is absent is `WifiConfig::default`.
 pub(crate) const WIFI: &[KeyDef] = &[
@@ -77,7 +77,7 @@ pub(crate) const WIFI: &[KeyDef] = &[
     ),
     default(
         "stations",
-        Kind::Integer { least: 0, most: MAX_STATIONS as i64 },
+        Kind::Integer { least: 0, most: WifiSettings::MAX_STATIONS as i64 },
         "0",
         "Stations beside sender and receiver. During trials each always has a UDP message of 1408 bytes over IPv4 for the access point to send.",
     ),
