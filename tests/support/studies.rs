@@ -121,7 +121,7 @@ impl TestStudy {
         self.set("blocks.schedule", schedule)
     }
 
-    /// So many blocks, whatever they show.
+    /// This many blocks, whatever they show.
     pub(crate) fn blocks(self, blocks: u32) -> Self {
         self.set("blocks.min", blocks).set("blocks.max", blocks)
     }

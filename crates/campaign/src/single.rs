@@ -4,7 +4,7 @@ use crate::CampaignError;
 use crate::trial::spec::{Goal, choose_io};
 use stacklab_model::{
     ArmSchedule, Cell, CellSettings, Direction, Family, HEADER_BYTES, Io, IoChoice, Length, LinkConfig,
-    Metric, Pacing, Probe, ProbeSpec, SizeOf, StoppingRule, Topology, Transport, Tuning, Until,
+    Metric, Pacing, Probe, ProbeSpec, SizeOf, StoppingRule, Topology, Transport, Trial, Tuning, Until,
 };
 use stacklab_study::Study;
 
@@ -161,6 +161,11 @@ pub fn study_of_one(
         rule: StoppingRule { min: 1, max: 1, until: Until::Verdict, target: 0.0, budget_ns: None },
         comparisons: Vec::new(),
     })
+}
+
+/// The trial of a study of one cell.
+pub fn trial_of(study: &Study) -> Trial {
+    Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: study.probes[0].probe }
 }
 
 /// All figures of the probe but those that cost something and were not asked for.

@@ -346,7 +346,7 @@ fn read_cpu_time(said: &Said<'_>, is_this_host: bool) -> Value {
     }
     let names = if is_this_host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
     let [all, user] = names.map(|name| said.end["cpu_utilization_percent"].count(name));
-    // 0 in all is what a server tells that does not know it.
+    // A server that does not know it sends 0 in all.
     let known = all.filter(|all| *all > 0.0).and(user);
     known.map_or_else(|| untold("the file", "CPU time"), Value::Measured)
 }

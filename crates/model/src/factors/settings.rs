@@ -150,7 +150,7 @@ mod tests {
 
     /// A level of each setting.
     fn list_levels() -> Vec<(&'static str, &'static str)> {
-        [&BEFORE[..], &crate::wifi::LEVELS, &AFTER].concat()
+        [&BEFORE[..], &crate::wifi::network::tests::LEVELS, &AFTER].concat()
     }
 
     fn all() -> CellSettings {

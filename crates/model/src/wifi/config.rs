@@ -59,15 +59,7 @@ impl fmt::Display for WifiConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Family, SizeOf, Transport};
-
-    fn cell(levels: &[(&str, &str)]) -> Cell {
-        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
-        for (factor, level) in levels {
-            cell.set(factor.parse().unwrap(), level).unwrap();
-        }
-        cell
-    }
+    use crate::wifi::network::tests::cell;
 
     #[test]
     fn a_cells_frames_say_what_one_station_carries() {

@@ -17,7 +17,7 @@ mod aggregate;
 mod airtime;
 mod config;
 mod cost;
-mod network;
+pub(crate) mod network;
 mod radio;
 mod rates;
 
@@ -26,8 +26,6 @@ pub use aggregate::{Aggregate, Aggregation, FCS_BYTES, Security, group_mpdu_byte
 pub use airtime::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 pub use config::WifiConfig;
 pub use cost::{AirtimeCost, Saturation};
-#[cfg(test)]
-pub(crate) use network::LEVELS;
 pub use network::{Attachment, WifiClock, WifiLevels, WifiSettings};
 pub use radio::{FrameExchange, Ppdu, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

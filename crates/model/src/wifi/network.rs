@@ -228,36 +228,35 @@ fn replace<T>(setting: &mut T, level: Option<T>) {
     }
 }
 
-/// A level of each Wi-Fi factor that is not the default.
 #[cfg(test)]
-pub(crate) const LEVELS: [(&str, &str); 17] = [
-    ("wifi.channel_width", "20"),
-    ("wifi.mcs", "7"),
-    ("wifi.guard_interval", "long"),
-    ("wifi.channel", "6"),
-    ("wifi.security", "open"),
-    ("wifi.aggregation.frames", "8"),
-    ("wifi.aggregation.bytes", "8191"),
-    ("wifi.aggregation.time", "4000us"),
-    ("wifi.dtim_period", "3"),
-    ("wifi.basic_rate", "1 Mbit/s"),
-    ("wifi.multicast_to_unicast", "true"),
-    ("wifi.neighbour_lifetime", "10ms"),
-    ("wifi.power_save", "true"),
-    ("wifi.receiver", "wired"),
-    ("wifi.stations", "2"),
-    ("wifi.snr", "20"),
-    ("wifi.clock", "real"),
-];
-
-#[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::wifi::WifiConfig;
     use crate::{Cell, Factor, Family, SizeOf, Transport};
     use LegacyRate::*;
 
-    fn cell(levels: &[(&str, &str)]) -> Cell {
+    /// A level of each Wi-Fi factor that is not the default.
+    pub(crate) const LEVELS: [(&str, &str); 17] = [
+        ("wifi.channel_width", "20"),
+        ("wifi.mcs", "7"),
+        ("wifi.guard_interval", "long"),
+        ("wifi.channel", "6"),
+        ("wifi.security", "open"),
+        ("wifi.aggregation.frames", "8"),
+        ("wifi.aggregation.bytes", "8191"),
+        ("wifi.aggregation.time", "4000us"),
+        ("wifi.dtim_period", "3"),
+        ("wifi.basic_rate", "1 Mbit/s"),
+        ("wifi.multicast_to_unicast", "true"),
+        ("wifi.neighbour_lifetime", "10ms"),
+        ("wifi.power_save", "true"),
+        ("wifi.receiver", "wired"),
+        ("wifi.stations", "2"),
+        ("wifi.snr", "20"),
+        ("wifi.clock", "real"),
+    ];
+
+    pub(crate) fn cell(levels: &[(&str, &str)]) -> Cell {
         let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
         for (factor, level) in levels {
             cell.set(factor.parse().unwrap(), level).unwrap();
@@ -269,14 +268,13 @@ mod tests {
     fn a_cell_has_the_studys_network_but_for_what_it_sets() {
         let study = WifiConfig::default();
         assert_eq!(study.of(&cell(&[("dscp", "46")])), study);
-        let levels = LEVELS;
         let of_wifi = Factor::ALL.iter().filter(|factor| factor.is_of_wifi());
-        assert!(of_wifi.map(|factor| factor.name()).eq(levels.iter().map(|(factor, _)| *factor)));
-        for level in levels {
+        assert!(of_wifi.map(|factor| factor.name()).eq(LEVELS.iter().map(|(factor, _)| *factor)));
+        for level in LEVELS {
             assert_ne!(study.of(&cell(&[level])), study, "{level:?}");
         }
         assert_eq!(
-            study.of(&cell(&levels)).to_string(),
+            study.of(&cell(&LEVELS)).to_string(),
             "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, \
              A-MPDUs of up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, \
              group frames to each station alone, neighbour entries live for 10 ms, idle stations sleep, receiver on a wire, \

@@ -13,7 +13,7 @@ use clap::Args;
 use stacklab_campaign::generator::Programs;
 use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
-use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::record::{conclude, has_a_block, study_of};
 use stacklab_campaign::resumed::describe_moves;
 use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::rig::RoutedPlacement;
@@ -96,7 +96,8 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
 /// The command that resumes a record. One that holds programs runs them only where their study is named.
 pub(crate) fn write_resume_command(asked: &StudyOptions, record: &Record) -> String {
     let mut command = "stacklab run".to_owned();
-    let has_programs = record.campaign().is_ok_and(|campaign| campaign.study_text.contains("[[program]]"));
+    let study = record.campaign().map_err(CampaignError::from).and_then(|campaign| study_of(&campaign));
+    let has_programs = study.is_ok_and(|study| !study.programs.is_empty());
     if let (true, Some(study)) = (has_programs, &asked.study) {
         command += &format!(" {}", quote_file(study));
         if let Some(scale) = &asked.scale {

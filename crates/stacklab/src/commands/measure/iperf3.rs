@@ -7,7 +7,7 @@ use crate::commands::measure::{direction, print, refuse};
 use crate::failure::{Failure, campaign_error};
 use stacklab_agent::client::{AgentAddress, addresses, both_families, unreachable};
 use stacklab_agent::target::name_failures;
-use stacklab_campaign::single::{MeasureRequest, study_of_one};
+use stacklab_campaign::single::{MeasureRequest, study_of_one, trial_of};
 use stacklab_campaign::trial::spec::spec_without_rig;
 use stacklab_model::{
     CpuScope, Direction, Family, Io, Length, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
@@ -46,7 +46,7 @@ pub(super) fn measure_iperf3(
     for address in addresses(&common.target())? {
         let way = ServerRoute::to(address, common)?;
         let study = study_of_one(request, way.describe(common), way.family(), direction)?;
-        let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
+        let trial = trial_of(&study);
         let spec = spec_without_rig(&study, 0, &trial);
         match way.run(&trial, spec, direction, interrupted, true) {
             Ok(run) => {

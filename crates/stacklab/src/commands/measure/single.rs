@@ -4,10 +4,8 @@ use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::{direction, print, reach};
 use crate::failure::Failure;
 use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
-use stacklab_campaign::single::{MeasureRequest, study_of_one};
-use stacklab_model::{
-    Direction, Family, HostFacts, Length, ProbeSpec, Trial, count, print_duration, say, say_part,
-};
+use stacklab_campaign::single::{MeasureRequest, study_of_one, trial_of};
+use stacklab_model::{Direction, Family, HostFacts, Length, ProbeSpec, count, print_duration, say, say_part};
 use stacklab_study::Plan;
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::host::zone::route_to;
@@ -40,7 +38,7 @@ pub(super) fn measure_once(
     let mut rigs = Rigs::both_families(common.host.clone(), ways, false, [here, there])?;
     let facts: Vec<HostFacts> = rigs.hosts()?.into_iter().map(|host| host.facts).collect();
     let plan = Plan::new(&study, new_token().into());
-    let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
+    let trial = trial_of(&study);
     let waiting = WaitingLine::show(&study.probes[0]);
     let single = rigs.run_once(&study, &plan, &trial, request.poll_ns)?;
     drop(waiting);

@@ -7,11 +7,11 @@ use crate::commands::measure::study::{
 use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
-use stacklab_campaign::single::{MeasureRequest, check, study_of_one};
+use stacklab_campaign::single::{MeasureRequest, check, study_of_one, trial_of};
 use stacklab_campaign::sources::StudySource;
 use stacklab_campaign::trial::spec::spec_without_rig;
 use stacklab_model::{
-    Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, Trial, TrialSpec, Tuning,
+    Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec, Tuning,
 };
 use stacklab_study::Study;
 
@@ -38,8 +38,7 @@ fn spec(line: &str) -> TrialSpec {
     let request = request(line);
     check(&request).unwrap();
     let study = study_of(&request, Family::Ipv6, Direction::Forward).unwrap();
-    let trial = Trial { block: 0, position: 0, cell: study.cells[0].clone(), probe: request.probe };
-    spec_without_rig(&study, 7, &trial)
+    spec_without_rig(&study, 7, &trial_of(&study))
 }
 
 /// Why a valid command line is refused.
