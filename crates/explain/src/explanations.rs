@@ -12,7 +12,7 @@ use stacklab_analysis::findings;
 use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::Recorded;
-use stacklab_campaign::rig::{Rigs, RoutedPlacement};
+use stacklab_campaign::rig::{Rigs, RoutedPlacement, TrialHosts};
 use stacklab_campaign::runs::with_reports;
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;

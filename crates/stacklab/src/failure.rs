@@ -4,7 +4,6 @@ use stacklab_agent::client::ReachError;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
 use stacklab_guests::kernel::BuildError;
-use stacklab_protocols::iperf3::client::ClientError;
 use stacklab_serve::ServeError;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
@@ -172,19 +171,10 @@ through! {
     StoreError: CampaignError::Store;
     StudyErrors: CampaignError::Study;
     TestbedError: CampaignError::Testbed;
-    ClientError: campaign_error;
     stacklab_published::ReferenceError: other;
     stacklab_report::page::NoPage: other;
 }
 
 fn other(error: impl Display) -> Failure {
     Failure::new(OTHER, error)
-}
-
-/// How an error of iperf3's client ends a campaign.
-pub(crate) fn campaign_error(error: ClientError) -> CampaignError {
-    match error {
-        ClientError::Interrupted => AgentError::Interrupted.into(),
-        error => CampaignError::Unreachable(error.to_string()),
-    }
 }

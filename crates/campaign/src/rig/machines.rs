@@ -215,10 +215,7 @@ pub(super) fn both_families(
         systems.reverse();
         kinds.reverse();
     }
-    let described = ways
-        .values()
-        .map(|Way { here, there }| format!("{there} over {} (MTU {})", here.interface, here.mtu));
-    let described = described.collect::<Vec<_>>().join(", ");
+    let described = describe_ways(ways.values().map(|way| (&way.there, &way.here)));
     let description = format!("{} {name}: {described}", if reverse { "from" } else { "to" });
     let names = names(&Systems::NAMESPACES, &Services::default());
     let ends = HostPair::handshake(Systems(systems), names, kinds, agents)?;
@@ -229,6 +226,15 @@ pub(super) fn both_families(
         ..RigKind::default()
     };
     Ok(Rig::new(ends, is, description, BothFamilies { ways, reverse }))
+}
+
+/// The address of another host in each family, and the interface that leads there.
+pub(super) fn describe_ways<'a>(ways: impl Iterator<Item = (&'a ScopedAddr, &'a Route)>) -> String {
+    let mut described = Vec::new();
+    for (there, here) in ways {
+        described.push(format!("{there} over {} (MTU {})", here.interface, here.mtu));
+    }
+    described.join(", ")
 }
 
 impl RigNetwork for BothFamilies {

@@ -6,6 +6,7 @@ pub(crate) mod affinity;
 mod agent;
 mod direct;
 pub(crate) mod host_pair;
+mod iperf3_server;
 mod machines;
 mod rigs;
 mod routed;
@@ -15,6 +16,7 @@ mod wifi;
 pub use addresses::read_addresses;
 pub use agent::{AgentProcess, remove_copies};
 pub use host_pair::{names, router_name};
+pub use iperf3_server::{Iperf3Server, ServerWay};
 pub use machines::{Way, reach};
 pub(crate) use rigs::without_routers;
 pub use rigs::{Rigs, RoutedPlacement};
@@ -23,15 +25,44 @@ pub use wifi::ACCESS_POINT;
 
 use crate::CampaignError;
 use crate::trial::Evidence;
+use crate::trial::run::SingleRun;
 use affinity::{CpuAffinity, Steers};
 use host_pair::{HostPair, Kernels};
 use stacklab_model::wifi::WifiConfig;
-use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems};
+use stacklab_model::{
+    Cell, CpuScope, LinkBucket, LinkConfig, Probe, RoutedKind, RunRecord, Services, System, Systems, Trial,
+};
 use stacklab_store::HostRow;
+use stacklab_study::{Plan, Study};
 use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Host, TestbedError, Ticks, burst_bytes};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
+
+/// The hosts between which the trials of a study run.
+pub trait TrialHosts {
+    /// A description of them and of the network between them, in a sentence.
+    fn describe(&self, study: &Study) -> String;
+
+    /// Each host's facts.
+    fn hosts(&mut self) -> Result<Vec<HostRow>, CampaignError>;
+
+    /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
+    fn cpu_scope(&self, study: &Study) -> CpuScope;
+
+    /// Runs one trial, or the arms of an interleaved trial together.
+    fn run(&mut self, study: &Study, plan: &Plan, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError>;
+
+    /// Runs the one trial of a study of a single cell; its figures are kept if it is interrupted. Agents poll for
+    /// `poll_ns` before they sleep.
+    fn run_once(
+        &mut self,
+        study: &Study,
+        plan: &Plan,
+        trial: &Trial,
+        poll_ns: u64,
+    ) -> Result<SingleRun, CampaignError>;
+}
 
 /// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.
 pub(crate) struct Rig {

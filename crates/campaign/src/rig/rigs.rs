@@ -3,7 +3,7 @@
 use crate::rig::host_pair::Kernels;
 use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed::RoutedSource;
-use crate::rig::{Rig, Way, direct, routed, wifi};
+use crate::rig::{Rig, TrialHosts, Way, direct, routed, wifi};
 use crate::trial::run::{SingleRun, run, run_once};
 use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
@@ -88,32 +88,6 @@ impl Rigs {
         Ok(Rigs { rigs, _guest: None, kernels, anew: None })
     }
 
-    /// A description of each rig in a sentence.
-    pub fn describe(&self, study: &Study) -> String {
-        let mut said: Vec<String> = self.rigs.iter().map(|rig| rig.description.clone()).collect();
-        // Where the MTU is a factor, the testbed's own is not that of all runs.
-        let own = study.link_config.mtu;
-        if study.cells.iter().any(|cell| cell.settings.mtu.is_some_and(|mtu| mtu != own)) {
-            said.iter_mut().for_each(|text| *text = text.replacen(&format!("MTU {own}"), "MTU by factor", 1));
-        }
-        match study.topology {
-            Topology::Link => said.join("; "),
-            // What all have in common is said once.
-            _ => once_each(said.iter().flat_map(|testbed| testbed.lines())).join("\n"),
-        }
-    }
-
-    /// Each host's facts.
-    pub fn hosts(&mut self) -> Result<Vec<HostRow>, CampaignError> {
-        let mut rows = Vec::new();
-        for rig in &mut self.rigs {
-            let mut own = rig.ends.hosts(&mut self.kernels)?;
-            rig.network.add_hosts(&mut own, &mut self.kernels)?;
-            rows.extend(own);
-        }
-        Ok(rows)
-    }
-
     /// Builds testbeds of namespaces anew if they stand for another block.
     fn stand_for(&mut self, block: u32) -> Result<(), CampaignError> {
         let Some(anew) = &mut self.anew else { return Ok(()) };
@@ -126,40 +100,6 @@ impl Rigs {
         (self.rigs, self._guest) = build(study, *seed, Vec::new(), routed.as_ref(), interrupted)?;
         // Agents are asked for their facts once before trials.
         self.hosts().map(|_| ())
-    }
-
-    /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
-    pub fn cpu_scope(&self, study: &Study) -> CpuScope {
-        let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig, study));
-        let first = scopes.next().unwrap_or(CpuScope::Shared);
-        if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
-    }
-
-    /// Runs one trial, or the arms of an interleaved trial together.
-    pub fn run(
-        &mut self,
-        study: &Study,
-        plan: &Plan,
-        arms: &[Trial],
-    ) -> Result<Vec<RunRecord>, CampaignError> {
-        if let Some(trial) = arms.first() {
-            self.stand_for(trial.block)?;
-        }
-        let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
-        run(&mut self.of(&cells), study, plan, arms)
-    }
-
-    /// Runs the one trial of a study of a single cell; its figures are kept if it is interrupted. Both ends poll for
-    /// `poll_ns` before they sleep.
-    pub fn run_once(
-        &mut self,
-        study: &Study,
-        plan: &Plan,
-        trial: &Trial,
-        poll_ns: u64,
-    ) -> Result<SingleRun, CampaignError> {
-        let [rig] = &mut self.of(&[&trial.cell])[..] else { unreachable!("a cell has one rig") };
-        run_once(rig, study, plan.seed(), trial, poll_ns)
     }
 
     /// The rigs of cells that are measured together: that of all of them, or one for each in their order.
@@ -175,6 +115,57 @@ impl Rigs {
         let mut rigs: Vec<Option<&mut Rig>> = self.rigs.iter_mut().map(Some).collect();
         let taken = places.into_iter().map(|place| rigs[place].take());
         taken.map(|rig| rig.expect("arms share one rig or none")).collect()
+    }
+}
+
+impl TrialHosts for Rigs {
+    fn describe(&self, study: &Study) -> String {
+        let mut said: Vec<String> = self.rigs.iter().map(|rig| rig.description.clone()).collect();
+        // Where the MTU is a factor, the testbed's own is not that of all runs.
+        let own = study.link_config.mtu;
+        if study.cells.iter().any(|cell| cell.settings.mtu.is_some_and(|mtu| mtu != own)) {
+            said.iter_mut().for_each(|text| *text = text.replacen(&format!("MTU {own}"), "MTU by factor", 1));
+        }
+        match study.topology {
+            Topology::Link => said.join("; "),
+            // What all have in common is said once.
+            _ => once_each(said.iter().flat_map(|testbed| testbed.lines())).join("\n"),
+        }
+    }
+
+    fn hosts(&mut self) -> Result<Vec<HostRow>, CampaignError> {
+        let mut rows = Vec::new();
+        for rig in &mut self.rigs {
+            let mut own = rig.ends.hosts(&mut self.kernels)?;
+            rig.network.add_hosts(&mut own, &mut self.kernels)?;
+            rows.extend(own);
+        }
+        Ok(rows)
+    }
+
+    fn cpu_scope(&self, study: &Study) -> CpuScope {
+        let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig, study));
+        let first = scopes.next().unwrap_or(CpuScope::Shared);
+        if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
+    }
+
+    fn run(&mut self, study: &Study, plan: &Plan, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError> {
+        if let Some(trial) = arms.first() {
+            self.stand_for(trial.block)?;
+        }
+        let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
+        run(&mut self.of(&cells), study, plan, arms)
+    }
+
+    fn run_once(
+        &mut self,
+        study: &Study,
+        plan: &Plan,
+        trial: &Trial,
+        poll_ns: u64,
+    ) -> Result<SingleRun, CampaignError> {
+        let [rig] = &mut self.of(&[&trial.cell])[..] else { unreachable!("a cell has one rig") };
+        run_once(rig, study, plan.seed(), trial, poll_ns)
     }
 }
 

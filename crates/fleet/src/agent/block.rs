@@ -5,7 +5,7 @@ use crate::message::{Answer, BlockResult, JoinOrder, Order, Request};
 use crate::store::AgentInfo;
 use crate::wire::Wire;
 use crate::wire::conversation::{other_answer, talk};
-use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
+use stacklab_campaign::rig::{AgentProcess, Rigs, TrialHosts, Way};
 use stacklab_model::{CpuScope, SELF_ARMS};
 use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentClient;

@@ -114,11 +114,21 @@ pub enum ClientError {
     Interrupted,
 }
 
-/// Runs a test.
-pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
+/// A connection to a server, over which a test may begin.
+pub struct OpenControl(ControlConnection);
+
+impl OpenControl {
+    /// Connects from an own address.
+    pub fn connect(from: &ScopedAddr, to: SocketAddr) -> io::Result<Self> {
+        Ok(OpenControl(ControlConnection::connect(from, to)?))
+    }
+}
+
+/// Runs a test, over the connection to its server that is open, if there is one.
+pub fn run(test: &Test<'_>, open: Option<OpenControl>) -> Result<ClientRun, ClientError> {
     let started_unix_ns = now_unix_ns();
     let start = Instant::now();
-    let mut session = ClientSession::open(test)?;
+    let mut session = ClientSession::open(test, open)?;
     let streams = session.open_streams()?;
     let mut outcome = session.traffic(streams)?;
     (outcome.started_unix_ns, outcome.wall_ns) = (started_unix_ns, start.elapsed().as_nanos() as u64);
@@ -139,10 +149,10 @@ struct ClientSession<'a> {
 }
 
 impl<'a> ClientSession<'a> {
-    fn open(test: &'a Test<'a>) -> Result<Self, ClientError> {
+    fn open(test: &'a Test<'a>, mut open: Option<OpenControl>) -> Result<Self, ClientError> {
         let mut beginnings = 1;
         let mut session = loop {
-            match Self::begin(test) {
+            match Self::begin(test, open.take()) {
                 Err(ClientError::Io { reason, .. })
                     if reason.kind() == io::ErrorKind::ConnectionReset && beginnings < MAX_BEGINNINGS =>
                 {
@@ -161,10 +171,14 @@ impl<'a> ClientSession<'a> {
     }
 
     /// Connects, and waits until the server asks for the parameters.
-    fn begin(test: &'a Test<'a>) -> Result<Self, ClientError> {
+    fn begin(test: &'a Test<'a>, open: Option<OpenControl>) -> Result<Self, ClientError> {
         let own_host = [OwnHost::begin(&test.from)?, OwnHost::begin(&test.from)?];
-        let control =
-            ControlConnection::connect(&test.from, test.to).map_err(test.describe_failure("connect"))?;
+        let control = match open {
+            Some(OpenControl(control)) => control,
+            None => {
+                ControlConnection::connect(&test.from, test.to).map_err(test.describe_failure("connect"))?
+            }
+        };
         let mut random = [0; 36];
         getrandom::fill(&mut random)
             .map_err(io::Error::other)

@@ -35,7 +35,7 @@ fn begins_again_after_a_reset() {
         interrupted: &AtomicBool::new(false),
         keeps_figures: false,
     };
-    let error = ClientSession::open(&test).err().unwrap().to_string();
+    let error = ClientSession::open(&test, None).err().unwrap().to_string();
     assert!(error.contains("parameters"), "{error}");
     server.join().unwrap();
 }

@@ -1,30 +1,26 @@
 //! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
-use crate::commands::measure::options::CommonOptions;
-use crate::commands::measure::reach;
+use crate::commands::measure::options::{CommonOptions, Peer};
+use crate::commands::measure::peers::BothWays;
 use crate::commands::measure::study::{Arms, arms_at_low_rate, arms_of_connections, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
-use stacklab_agent::client::{AgentAddress, both_families};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
-use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
+use stacklab_campaign::rig::TrialHosts;
 use stacklab_campaign::single::{MeasureRequest, check_size};
 use stacklab_campaign::slow_path::{PathSample, SlowTrials, trials_in_turns};
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_campaign::trial::clock::one_machine;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_model::{
-    Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, RunRecord, Trial,
-    Verdict, say,
+    Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, Trial, Verdict, say,
 };
 use stacklab_report::{OutputFormat, WIDTH, compact, estimate_seconds_to_settle, render};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
-use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentError;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::slice::from_ref;
 use std::sync::atomic::AtomicBool;
@@ -53,7 +49,7 @@ fn describe_wait(seconds: f64) -> String {
 
 /// A study of both families to one host, and where its record will be.
 pub(super) struct FamilyComparison {
-    pub study: Study,
+    study: Study,
     source: StudySource,
     path: PathBuf,
     json: bool,
@@ -78,25 +74,22 @@ impl FamilyComparison {
         Ok(FamilyComparison { study, source, path, json: common.json, _folder: folder })
     }
 
-    /// Measures until the verdicts are sure or the time is over, and prints them. `run` gives the runs of trials that
-    /// are measured together, with the campaign's plan. What was measured until an error is printed.
-    pub(super) fn measure(
-        self,
-        testbed_description: String,
-        cpu_scope: CpuScope,
-        hosts: Vec<HostRow>,
-        mut run: impl FnMut(&Study, &Plan, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
-    ) -> Result<(), Failure> {
+    /// Measures until the verdicts are sure or the time is over, and prints them. What was measured until an error is
+    /// printed.
+    pub(super) fn measure(self, hosts: &mut dyn TrialHosts, rows: Vec<HostRow>) -> Result<(), Failure> {
         let FamilyComparison { study, source, path, json, _folder } = self;
-        let campaign = Campaign { testbed_description, cpu_scope, ..source.campaign() };
-        let mut record = Record::create(&path, &campaign)?;
-        for host in &hosts {
-            record.put_host(host)?;
-        }
+        let campaign = source.campaign();
         let plan = Plan::new(&study, campaign.seed);
+        let cpu_scope = if plan.interleaves_any() { CpuScope::Threads } else { hosts.cpu_scope(&study) };
+        let testbed_description = hosts.describe(&study);
+        let campaign = Campaign { testbed_description, cpu_scope, ..campaign };
+        let mut record = Record::create(&path, &campaign)?;
+        for row in &rows {
+            record.put_host(row)?;
+        }
         let progress = Progress::new(false);
         let measured =
-            measure(&study, &plan, |arms: &[Trial]| run(&study, &plan, arms), &mut record, progress);
+            measure(&study, &plan, |arms: &[Trial]| hosts.run(&study, &plan, arms), &mut record, progress);
         let findings = conclude(&record)?;
         if measured.is_ok() || has_a_block(&record)? {
             print_text(&match json {
@@ -178,52 +171,21 @@ pub(super) fn against(
     let text = study_text(common, request, baseline, Arms::Interleaved, true)?;
     check(&StudySource { name: "measure.toml".to_owned(), text })?;
     arms_at_low_rate(request)?;
-    let (mut rigs, _local) = connect(common, Ways::find(common)?, interrupted)?;
-    let arms = arms(common, request, baseline, &mut rigs)?;
-    let hosts = rigs.hosts()?;
-    let is_one_machine = matches!(&hosts[..], [one, other, ..] if one_machine(&one.facts, &other.facts));
+    let target = common.target();
+    let mut connected =
+        BothWays::find(&target)?.connect(&target, common.peer, common.reverse, interrupted)?;
+    let hosts = &mut *connected.hosts;
+    let arms = match common.peer {
+        // A server reports nothing of slices.
+        Peer::Iperf3 => Arms::Alternating,
+        _ => arms(common, request, baseline, hosts)?,
+    };
+    let rows = hosts.hosts()?;
+    let is_one_machine = matches!(&rows[..], [one, other, ..] if one_machine(&one.facts, &other.facts));
     // Of slices, the CPU time is that of the threads that measure.
     let counts_cpu = arms == Arms::Interleaved || !is_one_machine;
-    let comparison = FamilyComparison::new(common, study_text(common, request, baseline, arms, counts_cpu)?)?;
-    let description = rigs.describe(&comparison.study);
-    let cpu_scope = match arms {
-        Arms::Interleaved => CpuScope::Threads,
-        _ => rigs.cpu_scope(&comparison.study),
-    };
-    comparison.measure(description, cpu_scope, hosts, |study, plan, arms| rigs.run(study, plan, arms))
-}
-
-/// The ways to the other host, over both families.
-pub(super) struct Ways {
-    pub by_family: BTreeMap<Family, Way>,
-    addresses: Vec<AgentAddress>,
-}
-
-impl Ways {
-    pub(super) fn find(common: &CommonOptions) -> Result<Self, Failure> {
-        let target = common.target();
-        let mut ways = Ways { by_family: BTreeMap::new(), addresses: Vec::new() };
-        for (family, address) in both_families(&target)? {
-            let there = address.address.clone();
-            let here = route_to(&there, target.source_to(&there)).map_err(Failure::unreachable)?;
-            ways.by_family.insert(family, Way { here, there });
-            ways.addresses.push(address);
-        }
-        Ok(ways)
-    }
-}
-
-/// This host and the other one, over both families, with the agent's process on this host.
-pub(super) fn connect(
-    common: &CommonOptions,
-    ways: Ways,
-    interrupted: &'static AtomicBool,
-) -> Result<(Rigs, AgentProcess), Failure> {
-    let (there, _) = reach(common, &ways.addresses, interrupted)?;
-    let (local, here) = AgentProcess::here(interrupted)?;
-    let name = common.host.clone();
-    let reverse = common.reverse;
-    Ok((Rigs::both_families(name, ways.by_family, reverse, [here, there])?, local))
+    let text = study_text(common, request, baseline, arms, counts_cpu)?;
+    FamilyComparison::new(common, text)?.measure(hosts, rows)
 }
 
 /// Looks at the path of each family, and decides how they are compared: interleaved, or on a slow path by trials in
@@ -232,7 +194,7 @@ fn arms(
     common: &CommonOptions,
     request: &MeasureRequest,
     baseline: Family,
-    rigs: &mut Rigs,
+    hosts: &mut dyn TrialHosts,
 ) -> Result<Arms, Failure> {
     let Length::Time(time_ns) = request.length else { return Ok(Arms::Interleaved) };
     if request.probe == Probe::Connect {
@@ -253,10 +215,10 @@ fn arms(
     let mut shown = Vec::new();
     for (position, cell) in (0..).zip(&study.cells) {
         let trial = Trial { block: 0, position, cell: cell.clone(), probe: request.probe };
-        let mut sample = look(rigs, &study, &plan, &trial)?;
+        let mut sample = look(hosts, &study, &plan, &trial)?;
         if sample.as_ref().is_some_and(|first| first.may_be_late(trial_ns)) {
             // A busy processor delays a trial as a slow path does, but seldom two in a row.
-            let again = look(rigs, &study, &plan, &trial)?;
+            let again = look(hosts, &study, &plan, &trial)?;
             sample = again.filter(|again| again.suits_slices(trial_ns)).or(sample);
         }
         shown.extend(sample);
@@ -274,8 +236,13 @@ fn arms(
 }
 
 /// What a short trial shows of its family's path.
-fn look(rigs: &mut Rigs, study: &Study, plan: &Plan, trial: &Trial) -> Result<Option<PathSample>, Failure> {
-    Ok(rigs.run(study, plan, from_ref(trial))?.iter().find_map(PathSample::of))
+fn look(
+    hosts: &mut dyn TrialHosts,
+    study: &Study,
+    plan: &Plan,
+    trial: &Trial,
+) -> Result<Option<PathSample>, Failure> {
+    Ok(hosts.run(study, plan, from_ref(trial))?.iter().find_map(PathSample::of))
 }
 
 #[cfg(test)]

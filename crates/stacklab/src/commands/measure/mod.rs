@@ -1,8 +1,8 @@
 //! `stacklab measure`: a single trial between this host and another one.
 
 mod comparison;
-mod iperf3;
 mod options;
+mod peers;
 mod search;
 mod single;
 mod stamp;
@@ -16,15 +16,14 @@ use crate::failure::{Failure, NO_DATA, interrupt_flag};
 use crate::output::print_text;
 use comparison::against;
 use options::{CommonOptions, Peer};
+use peers::check_iperf3;
 use search::search;
 use single::measure_once;
-use stacklab_agent::client::{self, AgentAddress};
+use stacklab_agent::client::AgentAddress;
 use stacklab_campaign::single::{MeasureRequest, check};
 use stacklab_model::{Direction, HostFacts, Probe, Received, RunRecord, count};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
-use stacklab_traffic::protocol::AgentClient;
 use std::io::{self, IsTerminal};
-use std::sync::atomic::AtomicBool;
 
 pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let common = options.common();
@@ -35,7 +34,7 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     match common.peer {
         Peer::Agent => {}
-        Peer::Iperf3 => return iperf3::measure_iperf3(common, &request, interrupted),
+        Peer::Iperf3 => check_iperf3(common, &request)?,
         Peer::Stamp => return stamp::measure(common, &request, options.stamp(), interrupted),
     }
     match (common.against, request.searched_loss_ppm) {
@@ -43,16 +42,6 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         (Some(baseline), None) => against(common, &request, baseline, interrupted),
         (None, _) => measure_once(common, &request, interrupted),
     }
-}
-
-/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
-/// and from which there will be traffic.
-fn reach(
-    common: &CommonOptions,
-    others: &[AgentAddress],
-    interrupted: &'static AtomicBool,
-) -> Result<(AgentClient, AgentAddress), Failure> {
-    Ok(client::reach(&common.target(), others, &ask_key, interrupted)?)
 }
 
 /// Asks for an agent's key, if a person is there to answer.

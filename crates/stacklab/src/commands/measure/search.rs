@@ -1,17 +1,16 @@
 //! `stacklab measure udp .. --against FAMILY --search LOSS`: the highest load of both families to one host.
 
-use crate::commands::measure::comparison::{FamilyComparison, Ways, connect};
+use crate::commands::measure::comparison::FamilyComparison;
 use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::peers::BothWays;
 use crate::commands::measure::refuse;
 use crate::commands::measure::study::{duration, message_size};
 use crate::failure::Failure;
 use stacklab_campaign::single::MeasureRequest;
 use stacklab_campaign::slow_path::MIN_BLOCKS;
-use stacklab_model::{CpuScope, Factor, Family, Length, SearchDevice};
+use stacklab_model::{Factor, Family, Length, SearchDevice};
 use stacklab_study::Study;
 use std::sync::atomic::AtomicBool;
-
-const LOOPBACK: &str = "lo";
 
 /// Searches both families together, until the verdict is sure or the time is over, and prints it. `loss_ppm` is the
 /// share of messages that may be lost or late, in millionths.
@@ -23,12 +22,17 @@ pub(super) fn search(
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     let comparison = FamilyComparison::new(common, study_text(common, request, baseline, loss_ppm)?)?;
-    let ways = Ways::find(common)?;
-    check_path(&ways)?;
-    let (mut rigs, _local) = connect(common, ways, interrupted)?;
-    let hosts = rigs.hosts()?;
-    let description = rigs.describe(&comparison.study);
-    comparison.measure(description, CpuScope::Threads, hosts, |study, plan, arms| rigs.run(study, plan, arms))
+    let target = common.target();
+    let ways = BothWays::find(&target)?;
+    if !ways.leave_this_machine() {
+        return Err(Failure::usage(
+            "HOST is this machine: no device between the two could lose a message. Name another machine, or try \
+             `stacklab run search`, which builds two routers",
+        ));
+    }
+    let mut connected = ways.connect(&target, common.peer, common.reverse, interrupted)?;
+    let rows = connected.hosts.hosts()?;
+    comparison.measure(&mut *connected.hosts, rows)
 }
 
 fn study_text(
@@ -66,18 +70,6 @@ fn study_text(
         study = study.set("probe.search.loss", f64::from(loss_ppm) / 1e6);
     }
     Ok(study.text())
-}
-
-/// Refuses a host that is this machine: nothing between the two could lose a message.
-fn check_path(ways: &Ways) -> Result<(), Failure> {
-    let mut ways = ways.by_family.values();
-    if ways.any(|way| way.here.interface != LOOPBACK && way.here.address != way.there) {
-        return Ok(());
-    }
-    Err(Failure::usage(
-        "HOST is this machine: no device between the two could lose a message. Name another machine, or try \
-         `stacklab run search`, which builds two routers",
-    ))
 }
 
 #[cfg(test)]

@@ -1,17 +1,16 @@
-//! `stacklab measure` with an agent: a study of one cell, measured once, whose figures are kept if it is interrupted.
+//! `stacklab measure` without --against: a study of one cell, measured once, whose figures are kept if it is
+//! interrupted.
 
 use crate::commands::measure::options::CommonOptions;
-use crate::commands::measure::{direction, print, reach};
+use crate::commands::measure::peers::connect_to_first;
+use crate::commands::measure::{direction, print};
 use crate::failure::Failure;
-use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
 use stacklab_campaign::single::{MeasureRequest, study_of_one, trial_of};
-use stacklab_model::{Direction, Family, HostFacts, Length, ProbeSpec, count, print_duration, say, say_part};
+use stacklab_model::{Direction, HostFacts, Length, ProbeSpec, count, print_duration, say, say_part};
 use stacklab_study::Plan;
 use stacklab_traffic::host::now_unix_ns;
-use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::sign_of_life::SignOfLife;
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
 
@@ -25,22 +24,16 @@ pub(super) fn measure_once(
     request: &MeasureRequest,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
-    let (there, address) = reach(common, &[], interrupted)?;
-    let (_process, here) = AgentProcess::here(interrupted)?;
     let direction = direction(common, request);
-    let route = route_to(&address.address, common.target().source_to(&address.address))
-        .map_err(Failure::unreachable)?;
-    let family = Family::of(route.address.ip());
+    let (mut connected, family) = connect_to_first(&common.target(), common.peer, interrupted)?;
     let way_word = if common.reverse { "from" } else { "to" };
     let title = format!("{} {} {way_word} {}", request.transport, request.probe, common.host);
     let study = study_of_one(request, title, family, direction)?;
-    let ways = BTreeMap::from([(family, Way { here: route, there: address.address })]);
-    let mut rigs = Rigs::both_families(common.host.clone(), ways, false, [here, there])?;
-    let facts: Vec<HostFacts> = rigs.hosts()?.into_iter().map(|host| host.facts).collect();
+    let facts: Vec<HostFacts> = connected.hosts.hosts()?.into_iter().map(|host| host.facts).collect();
     let plan = Plan::new(&study, new_token().into());
     let trial = trial_of(&study);
     let waiting = WaitingLine::show(&study.probes[0]);
-    let single = rigs.run_once(&study, &plan, &trial, request.poll_ns)?;
+    let single = connected.hosts.run_once(&study, &plan, &trial, request.poll_ns)?;
     drop(waiting);
     // The sender of the data is the first.
     let mut facts: Vec<&HostFacts> = facts.iter().collect();

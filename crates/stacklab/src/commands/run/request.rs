@@ -4,7 +4,7 @@ use crate::commands::run::RunOptions;
 use crate::failure::Failure;
 use stacklab_campaign::record::{ImportedStudy, study_of};
 use stacklab_campaign::resumed::{find_differences, machine_name};
-use stacklab_campaign::rig::Rigs;
+use stacklab_campaign::rig::{Rigs, TrialHosts};
 use stacklab_campaign::runs::read_runs;
 use stacklab_campaign::schedule::Schedule;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
