@@ -15,6 +15,7 @@ mod iperf3_client;
 mod iperf3_server;
 pub(super) mod known_truth;
 mod measure;
+mod memory;
 mod metrics;
 mod programs;
 mod published;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 18] = [
+pub const PRESETS: [(&str, &str); 19] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("stacks", include_str!("../studies/stacks.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
@@ -19,6 +19,7 @@ pub const PRESETS: [(&str, &str); 18] = [
     ("overlays", include_str!("../studies/overlays.toml")),
     ("firewall", include_str!("../studies/firewall.toml")),
     ("tables", include_str!("../studies/tables.toml")),
+    ("memory", include_str!("../studies/memory.toml")),
     ("ipv4aas", include_str!("../studies/ipv4aas.toml")),
     ("search", include_str!("../studies/search.toml")),
     ("mapped", include_str!("../studies/mapped.toml")),

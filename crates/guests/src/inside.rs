@@ -10,6 +10,7 @@ use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use stacklab_model::say;
+use stacklab_testbed::kernel::memory::MemoryWatch;
 use stacklab_testbed::kernel::netlink::{name_by_hardware, raise, wait_until_quiet};
 use stacklab_testbed::kernel::sys::make_raw;
 use stacklab_testbed::kernel::sysctl;
@@ -171,7 +172,7 @@ fn be_router(router: &Router, near_mtu: u32) -> Result<[IpAddr; 2], Fault> {
     sysctl::keep_path_mtus();
     raise(INTERFACE, near_mtu)?;
     raise(MIDDLE, router.mtu)?;
-    configure_router(router)?;
+    configure_router(router, &mut MemoryWatch::default())?;
     // The translator and its folder exist as long as the system. Its output goes to the console.
     let folder = std::env::temp_dir();
     if let Some(mut translator) = tayga_command(router, &folder)? {

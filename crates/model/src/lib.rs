@@ -38,7 +38,7 @@ pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SMOLTCP, SYSTEMS, System, Systems};
-pub use factors::tables::{MAX_CONNECTIONS, MAX_ROUTES, Tables, Tracking};
+pub use factors::tables::{EntryMemory, MAX_CONNECTIONS, MAX_ROUTES, Table, Tables, Tracking};
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,
@@ -54,6 +54,7 @@ pub use findings::{
 };
 pub use host::counters::{Counters, CpuTime, Drops, Slice, TcpInfo};
 pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Point};
+pub use host::kernel_memory::{HeldSockets, MAX_PAIRS, available_memory, kernel_memory_at_rest};
 pub use host::report::{
     Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent, Station,
     StationFrame, StationReport, ToolReport, ToolSeries,

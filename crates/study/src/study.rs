@@ -84,6 +84,11 @@ impl Study {
         }
     }
 
+    /// Whether it asks for a metric of this kind.
+    pub fn measures(&self, is_meant: impl Fn(Metric) -> bool) -> bool {
+        self.probes.iter().flat_map(|probe| &probe.metrics).any(|metric| is_meant(*metric))
+    }
+
     /// Its Wi-Fi networks: each once, in the order of the cells. None in other topologies.
     pub fn networks(&self) -> Vec<WifiConfig> {
         match &self.topology {
@@ -152,7 +157,7 @@ fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<
     let mut candidate = cell.clone();
     // A checked study has levels of the factor only.
     candidate.set(comparison.factor, &comparison.candidate).ok()?;
-    if !metric.applies_to(cell.transport) || !metric.applies_to(candidate.transport) {
+    if !metric.is_of_cell(cell) || !metric.is_of_cell(&candidate) {
         return None;
     }
     Some(Question {

@@ -24,6 +24,7 @@ pub mod kernel {
         pub mod message;
         pub mod socket;
     }
+    pub mod memory;
     pub mod namespace;
     pub mod netlink;
     pub(crate) mod privilege;

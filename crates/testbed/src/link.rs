@@ -4,6 +4,7 @@ use crate::addressing::{
     access_point_addresses, address, bridged_address, peer, prefix_bits, routed_hardware_address,
     station_addresses,
 };
+use crate::kernel::memory::MemoryWatch;
 use crate::kernel::namespace::open_other;
 use crate::kernel::netlink::{Route, add_address, add_device, add_neighbour, change, index, with_netlink};
 use crate::kernel::sys::{create_lasting, features, switch_off};
@@ -154,7 +155,7 @@ pub fn configure_station(station: u8) -> Result<(), Fault> {
 }
 
 /// Configures a router, in its namespace or its guest: addresses, neighbours and mechanism. Its interfaces must be up.
-pub fn configure_router(router: &Router) -> Result<(), Fault> {
+pub fn configure_router(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     let Router { site, mechanism, .. } = *router;
     sysctl::forward()?;
     configure_on_client_network(site.router(), site, mechanism)?;
@@ -164,7 +165,7 @@ pub fn configure_router(router: &Router) -> Result<(), Fault> {
         add_address(MIDDLE, own, prefix_bits(*family))?;
         add_neighbour(MIDDLE, other, routed_hardware_address(site.other().router(), MIDDLE))?;
     }
-    mechanism::build(router)
+    mechanism::build(router, memory)
 }
 
 /// Configures a client or its router on the client's network, in its namespace or its guest. Its interface must be up.

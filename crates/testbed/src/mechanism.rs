@@ -3,6 +3,7 @@
 //! forwarded, tunnelled or translated, or have another source address.
 
 use crate::addressing::TUNNEL;
+use crate::kernel::memory::MemoryWatch;
 use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
 use crate::{Fault, INTERFACE, MIDDLE, Site};
@@ -23,10 +24,10 @@ pub(crate) mod softwires;
 pub mod translate;
 pub(crate) mod tunnels;
 
-pub(crate) fn build(router: &Router) -> Result<(), Fault> {
-    rules::build(router.rules)?;
-    routes::build(router)?;
-    conntrack::build(router.tables.tracking)?;
+pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
+    rules::build(router.rules, memory)?;
+    routes::build(router, memory)?;
+    conntrack::build(router.tables.tracking, memory)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),

@@ -119,8 +119,10 @@ fn cells(campaign: &RecordedCampaign, runs: &Runs) -> Vec<CellEstimate> {
     let mut estimates = Vec::new();
     for cell in campaign.cells {
         let metrics = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied();
-        estimates.extend(metrics.filter(|metric| metric.applies_to(cell.transport)).map(|metric| {
-            CellEstimate { cell: cell.clone(), metric, estimate: estimate(runs.of(cell, metric), metric) }
+        estimates.extend(metrics.filter(|metric| metric.is_of_cell(cell)).map(|metric| CellEstimate {
+            cell: cell.clone(),
+            metric,
+            estimate: estimate(runs.of(cell, metric), metric),
         }));
     }
     estimates

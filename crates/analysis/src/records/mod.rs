@@ -45,7 +45,7 @@ pub fn between(
     let [runs_a, runs_b] = [a, b].map(|campaign| Runs::new(campaign.runs));
     let mut figures = Vec::new();
     for cell in &cells {
-        for metric in shared.iter().filter(|metric| metric.applies_to(cell.transport)) {
+        for metric in shared.iter().filter(|metric| metric.is_of_cell(cell)) {
             let runs = [runs_a.of(cell, *metric), runs_b.of(cell, *metric)];
             let scopes = (a.cpu_scope != b.cpu_scope && metric.is_host_cpu())
                 .then(|| format!("CPU scope {} is not {}", b.cpu_scope, a.cpu_scope));

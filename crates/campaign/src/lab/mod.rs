@@ -34,9 +34,13 @@ pub fn hold(
     let program = own_program()?;
     let (up, held) = match (row, &study.topology) {
         (Some(row), &Topology::Routed(links)) => {
-            let forward_only = study.flows_forward_only();
-            let needs =
-                Requirements { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
+            let needs = Requirements {
+                rows: vec![row],
+                link_config: study.link_config.clone(),
+                links,
+                forward_only: study.flows_forward_only(),
+                watches_memory: false,
+            };
             match find_placement(&needs, place)? {
                 Some(system) => in_guest(&system, &needs, &program)?,
                 None => on_this_kernel(&needs, &program)?,

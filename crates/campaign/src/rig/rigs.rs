@@ -233,9 +233,13 @@ impl RoutedPlacement {
         let Topology::Routed(links) = study.topology else {
             return if asked { Err(without_routers()) } else { Ok(None) };
         };
-        let forward_only = study.flows_forward_only();
-        let needs =
-            Requirements { rows: study.rows(), link_config: study.link_config.clone(), links, forward_only };
+        let mut needs = Requirements {
+            rows: study.rows(),
+            link_config: study.link_config.clone(),
+            links,
+            forward_only: study.flows_forward_only(),
+            watches_memory: false,
+        };
         if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(CampaignError::Usage(format!(
                 "--in-vm builds all four hosts in one guest, but some of the study's hosts are guests ({guest}): leave \
@@ -243,6 +247,10 @@ impl RoutedPlacement {
             )));
         }
         let system = find_placement(&needs, inside)?;
+        // Of testbeds that are not built anew, all blocks would have one figure.
+        needs.watches_memory = system.is_none()
+            && needs.guests().is_empty()
+            && study.measures(|metric| metric.table().is_some());
         if let (Some(system), true) = (&system, needs.rows.iter().any(|row| row.queue != RouterQueue::Inline))
         {
             return Err(CampaignError::Usage(format!(

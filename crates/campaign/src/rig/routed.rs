@@ -226,6 +226,9 @@ impl RigNetwork for RoutedNetwork {
             };
         }
         let after = self.counters()?;
+        if let Some(own) = &self.source.own {
+            evidence.iter_mut().for_each(|arm| arm.entry_memory.clone_from(&own.entry_memory));
+        }
         if let [only] = evidence {
             let mechanism = self.source.plan.kind.mechanism;
             only.routers = Some(RouterEvidence { mechanism, before: before.counters, after, busy });

@@ -6,10 +6,10 @@ use crate::rig::adapter;
 use crate::trial::Evidence;
 use crate::trial::clock::ClockSync;
 use crate::trial::source::{ReportSource, report_sources};
-use crate::trial::{clock, other_load, routers, wifi};
+use crate::trial::{clock, other_load, routers, sockets, wifi};
 use stacklab_model::{
-    Counters, CpuScope, CpuSource, CpuTime, Direction, Ends, HostReport, MAX_NUMBER, Probe, RunRecord,
-    Service, Trial, TrialSpec, Warning,
+    Counters, CpuScope, CpuSource, CpuTime, Direction, Ends, EntryMemory, HostReport, MAX_NUMBER, Probe,
+    RunRecord, Service, Trial, TrialSpec, Value, Warning,
 };
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
@@ -27,12 +27,13 @@ pub fn figures(
     evidence: Evidence,
 ) -> RunRecord {
     let Evidence { collected, guest_cpu, services, routers, wifi, adapters, clocks, .. } = evidence;
-    let Evidence { other_load, generator, program, joint, .. } = evidence;
+    let Evidence { other_load, generator, program, joint, entry_memory, .. } = evidence;
     let sources = &report_sources(direction);
     let held_up = joint.held_up;
     let mut made = match (generator, program, collected.reports.map(into_one)) {
         (Some(generator), _, Ok(Ok(reports))) => from_generator(&spec, path, generator, reports),
         (_, Some(program), Ok(Ok(reports))) => program::figures(path, program, reports),
+        (_, _, Ok(Ok(reports))) if trial.probe == Probe::Sockets => sockets::figures(reports),
         (_, _, reports) => {
             let reports = reports.map(|reports| reports.map_or_else(|many| many, |one| vec![one]));
             let one_way = !matches!(clocks, ClockSync::Unknown(_));
@@ -50,6 +51,7 @@ pub fn figures(
     if let Some(counted) = &routers {
         made = routers::add_router_figures(made, sources, counted, &spec, path.mtu);
     }
+    add_entry_memory(&mut made, &entry_memory, &spec);
     if let Some(seen) = &wifi {
         made = wifi::with_channel(wifi::apply_stations(made, sources, seen, spec.transport), &spec);
     }
@@ -72,6 +74,16 @@ pub fn figures(
         drops,
         host_reports,
         warnings,
+    }
+}
+
+/// Adds what the entries of tables take, to the figures of a stream.
+fn add_entry_memory(made: &mut Figures, entries: &[EntryMemory], spec: &TrialSpec) {
+    for EntryMemory { table, family, bytes } in entries {
+        let metric = table.metric();
+        if *family == spec.family && metric.is_of(spec.probe.probe) {
+            made.values.insert(metric, Value::finite(*bytes, "the kernel's memory is unknown"));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod prepared;
 pub(crate) mod routers;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod sockets;
 pub(crate) mod source;
 pub mod spec;
 pub(crate) mod wifi;
@@ -16,7 +17,7 @@ pub(crate) mod wifi;
 use clock::ClockSync;
 use other_load::OtherLoad;
 use routers::RouterEvidence;
-use stacklab_model::{Generator, Metric, Service, Station, Value};
+use stacklab_model::{EntryMemory, Generator, Metric, Service, Station, Value};
 use stacklab_protocols::generators::Figures as ToolFigures;
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
@@ -49,6 +50,8 @@ pub struct Evidence {
     /// Queries to each service on the receiver's host; `None` without services.
     pub(crate) services: Option<BTreeMap<Service, Asked>>,
     pub(crate) routers: Option<RouterEvidence>,
+    /// What each further entry of the near router's tables took of its kernel's memory; empty where it is unknown.
+    pub(crate) entry_memory: Vec<EntryMemory>,
     /// The Wi-Fi network, if the path is one.
     pub(crate) wifi: Option<WifiEvidence>,
     /// The Wi-Fi adapters of real machines: the sender's and the receiver's.
@@ -73,6 +76,7 @@ impl Evidence {
             guest_cpu: [None, None],
             services: None,
             routers: None,
+            entry_memory: Vec::new(),
             wifi: None,
             adapters: [None, None],
             clocks: ClockSync::Same,

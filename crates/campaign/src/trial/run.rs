@@ -8,6 +8,7 @@ use crate::trial::Evidence;
 use crate::trial::other_load::LoadSample;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search;
+use crate::trial::sockets;
 use crate::trial::spec::{spec_without_rig, trial_seed};
 use stacklab_model::{
     ArmSchedule, CpuScope, Direction, Generator, Length, Probe, RunRecord, Trial, TrialSpec,
@@ -111,6 +112,9 @@ fn alone(rig: &mut Rig, study: &Study, seed: u64, arm: &Prepared<'_>) -> Result<
             let (collected, found) = program::run(rigs[0], program, &arm.path, &arm.spec)?;
             of_program = Some(found);
             return Ok(vec![collected]);
+        }
+        if arm.trial.probe == Probe::Sockets {
+            return Ok(vec![sockets::hold(rigs[0], &arm.path, &arm.spec)?]);
         }
         if Generator::of(cell).is_other() {
             let (collected, found) = generator::run(rigs[0], cell, &arm.path, &arm.spec)?;

@@ -189,6 +189,8 @@ pub struct Requirements {
     pub links: Links,
     /// Whether all measured connections start at the sender.
     pub forward_only: bool,
+    /// Whether the memory that entries of tables take is measured.
+    pub watches_memory: bool,
 }
 
 impl Requirements {
@@ -207,7 +209,8 @@ impl Requirements {
                 });
             let kind = kind.clone();
             let link_config = self.link_config.clone();
-            specs.push(RoutedSpec { kind, translates, link_config, links: self.links });
+            let watches_memory = self.watches_memory;
+            specs.push(RoutedSpec { kind, translates, link_config, links: self.links, watches_memory });
         }
         specs
     }
@@ -332,7 +335,14 @@ mod tests {
 
     fn list_needs(row: RoutedKind) -> Vec<&'static str> {
         let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
-        Requirements { rows: vec![row], link_config, links: Links::default(), forward_only: true }.of_kernel()
+        Requirements {
+            rows: vec![row],
+            link_config,
+            links: Links::default(),
+            forward_only: true,
+            watches_memory: false,
+        }
+        .of_kernel()
     }
 
     #[test]

@@ -102,6 +102,8 @@ named! {
         Connect = "connect",
         /// Streams of short slices at loads that go up after a good slice and down after a bad one.
         Search = "search",
+        /// Sockets that a host connects to itself and holds: what they take of its kernel's memory.
+        Sockets = "sockets",
         /// Programs of the study's own: a server, and a client that ends by itself.
         Program = "program",
     }
@@ -132,6 +134,11 @@ impl Probe {
     /// The probe as agents know it: a paced stream is a stream with a schedule, and so is a slice of a search.
     pub fn of_agents(self) -> Probe {
         if matches!(self, Probe::Paced | Probe::Search) { Probe::Stream } else { self }
+    }
+
+    /// Whether agents send messages to each other: they run no programs of others, and hold sockets without a word.
+    pub fn has_messages(self) -> bool {
+        !matches!(self, Probe::Program | Probe::Sockets)
     }
 
     /// Whether the receiver sends the messages back to the sender.

@@ -1,6 +1,7 @@
 //! What a router has in its tables besides what the testbed needs.
 
-use crate::Cell;
+use crate::names::named;
+use crate::{Cell, Family, Metric};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::ParseIntError;
@@ -27,6 +28,46 @@ impl Tables {
             tracking: cell.settings.conntrack.unwrap_or_default(),
         }
     }
+}
+
+named! {
+    /// A table of the near router that has further entries.
+    pub enum Table("table") {
+        Routes = "routes",
+        Connections = "connections",
+        Rules = "rules",
+    }
+}
+
+impl Table {
+    /// The metric of the memory that an entry takes.
+    pub fn metric(self) -> Metric {
+        match self {
+            Table::Routes => Metric::MemoryPerRoute,
+            Table::Connections => Metric::MemoryPerConnection,
+            Table::Rules => Metric::MemoryPerRule,
+        }
+    }
+
+    /// The further entries of each family that a cell has in it.
+    pub(crate) fn count_entries(self, cell: &Cell) -> u32 {
+        let Tables { routes, tracking } = Tables::of(cell);
+        match (self, tracking) {
+            (Table::Routes, _) => routes,
+            (Table::Connections, Tracking::On(connections)) => connections,
+            (Table::Connections, Tracking::Off) => 0,
+            (Table::Rules, _) => cell.settings.rules.unwrap_or_default(),
+        }
+    }
+}
+
+/// What an entry of a table takes of the kernel's memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntryMemory {
+    pub table: Table,
+    pub family: Family,
+    /// Bytes; below zero if the rest of the machine gave back more than the entries took.
+    pub bytes: f64,
 }
 
 /// Whether a router tracks the connections of what it forwards. A level is `off` or a number: `0` is not `off`.

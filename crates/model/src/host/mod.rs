@@ -2,6 +2,7 @@
 
 pub(crate) mod counters;
 pub(crate) mod delays;
+pub(crate) mod kernel_memory;
 pub(crate) mod report;
 
 use crate::names::named;

@@ -3,8 +3,8 @@
 use crate::names::named;
 use crate::wifi::ChannelUse;
 use crate::{
-    Buckets, Counters, CpuTime, DelayPoints, Family, Io, SearchSlice, Slice, SocketOptions, TcpInfo,
-    Transport, is_in_bounds,
+    Buckets, Counters, CpuTime, DelayPoints, Family, HeldSockets, Io, SearchSlice, Slice, SocketOptions,
+    TcpInfo, Transport, is_in_bounds,
 };
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -58,6 +58,9 @@ pub struct HostReport {
     /// Peak memory of all TCP and UDP sockets of this host's kernel in the measured window, KiB, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_memory_kib: Option<u64>,
+    /// What sockets took that this host held for the probe `sockets`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_sockets: Option<HeldSockets>,
     pub peak_rss_kib: Option<u64>,
     /// The program that drove the traffic here, if not stacklab. The counts are then its own, and the endpoint is the
     /// plan's: port 0 is an unknown one.
@@ -100,6 +103,7 @@ impl HostReport {
             tcp: None,
             counters: Counters::default(),
             socket_memory_kib: None,
+            held_sockets: None,
             peak_rss_kib: None,
             tool: None,
             station: None,

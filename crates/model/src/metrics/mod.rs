@@ -1,5 +1,6 @@
 //! Every metric, in one table.
 
+mod of_cell;
 mod possible;
 pub(crate) mod unit;
 
@@ -117,6 +118,13 @@ metrics! {
     MemorySockets = "memory_sockets", "socket memory", Stream, Kibibyte, [],
         "maximum memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
          every 10 ms), the larger of both hosts'";
+    MemoryPerRoute = "memory_per_route", "memory per route", Stream, BytePerEntry, [],
+        "kernel memory that the further routes of the cell's family (factor routes) took when the testbed was built, over \
+         their number: slabs, memory of each processor and mapped pages (/proc/meminfo)";
+    MemoryPerConnection = "memory_per_connection", "memory per tracked connection", Stream, BytePerEntry, [],
+        "the same of further tracked connections (factor conntrack)";
+    MemoryPerRule = "memory_per_rule", "memory per firewall rule", Stream, BytePerEntry, [],
+        "the same of firewall rules, or of entries of their set or map (factors rules and rule_form)";
     TransferTimeRatio = "transfer_time_ratio", "transfer time ratio", Stream, Times, [TCP],
         "transfer time of the payload over its time in full segments at the link's rate (RFC 6349)";
     TcpEfficiency = "tcp_efficiency", "TCP efficiency", Stream, Percent, [Higher, TCP],
@@ -216,6 +224,12 @@ metrics! {
         "median time from connect() to the connection being established";
     ConnectRate = "connect_rate", "connect rate", Connect, ConnectionPerSecond, [Higher],
         "TCP connections opened one after another, over the measured window";
+    MemoryPerSocket = "memory_per_socket", "memory per socket", Sockets, BytePerSocket, [],
+        "kernel memory that idle sockets of the sending host took, over their number: slabs, memory of each processor and \
+         mapped pages (/proc/meminfo); of TCP the mean of both ends of connections";
+    MemoryPerFullSocket = "memory_per_full_socket", "memory per full socket", Sockets, BytePerSocket, [],
+        "memory that the sending host's kernel charges to a socket whose queues are full of messages of the cell's size, \
+         because nobody reads (sockstat's mem), over the number of sockets";
     LoadAtLoss = "load_at_loss", "highest load", Search, MessagePerSecond, [Higher, UDP],
         "load, first to last message of a slice, above which more than the given share of messages is lost or late in \
          more than half of the slices (or another exceed ratio)";
@@ -262,14 +276,6 @@ impl Metric {
             Probe::EchoOpenLoop => self.has(OpenLoop),
             _ => false,
         }
-    }
-
-    pub fn applies_to(self, transport: Transport) -> bool {
-        let other = match transport {
-            Transport::Tcp => UDP,
-            Transport::Udp => TCP,
-        };
-        !self.has(other) && self.probe().supports(transport)
     }
 
     pub fn unit(self) -> Unit {

@@ -21,6 +21,8 @@ named! {
         Times = "times",
         Kibibyte = "KiB",
         Byte = "B",
+        BytePerEntry = "B per entry",
+        BytePerSocket = "B per socket",
         Count = "count",
         /// Events per message sent: a faster arm does not have more of them.
         PerMessage = "per message",

@@ -76,6 +76,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         Probe::Search => "search",
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => "echo",
         Probe::Connect => "connections",
+        Probe::Sockets => "sockets",
         Probe::Program => "program",
     };
     let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);

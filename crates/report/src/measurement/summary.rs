@@ -15,6 +15,7 @@ pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostRepor
         Probe::Stream | Probe::Paced | Probe::Search => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => echo(run, sender, receiver),
         Probe::Connect => connect(run, sender),
+        Probe::Sockets => sockets(run),
         Probe::Program => program(run),
     };
     lines.extend(schedule(sender));
@@ -26,6 +27,16 @@ fn program(run: &RunRecord) -> SummaryLines {
     let rate = describe_rate(run, Metric::InterfaceThroughput);
     let duration = format_value(run.values.get(&Metric::Duration), |ms| format!("{} ms", number(ms)));
     vec![("duration", duration), ("interface throughput", rate)]
+}
+
+fn sockets(run: &RunRecord) -> SummaryLines {
+    let figures = [("idle sockets", Metric::MemoryPerSocket), ("full sockets", Metric::MemoryPerFullSocket)];
+    let mut lines = Vec::new();
+    for (name, metric) in figures {
+        let text = format_value(run.values.get(&metric), |bytes| format!("{} B per socket", number(bytes)));
+        lines.push((name, text));
+    }
+    lines
 }
 
 fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> SummaryLines {

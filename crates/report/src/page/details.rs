@@ -71,7 +71,7 @@ fn facts_of_run(run: &RunRecord) -> Vec<(&'static str, String)> {
     let spec = &run.spec;
     let counts = ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned());
     let in_all = ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000));
-    if spec.probe.probe == Probe::Program {
+    if !spec.probe.probe.has_messages() {
         return vec![counts, in_all];
     }
     let lost = places(&run.drops);
@@ -100,7 +100,7 @@ fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {
         ("peer", endpoint.peer.to_string()),
         ("interface", format!("{}, MTU {}", endpoint.interface, endpoint.interface_mtu)),
     ];
-    if run.trial.probe != Probe::Program {
+    if run.trial.probe.has_messages() {
         let both = [
             ("sent", side.sent.measured, side.sent.warmup),
             ("received", side.received.measured, side.received.warmup),

@@ -5,8 +5,9 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, Generator, MAX_CONNECTIONS, MAX_ROUTES, MAX_RULES, Mechanism, Pinning, Probe,
-    RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking, Translator, Transport, Until,
+    Direction, Factor, Family, Generator, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES, MAX_RULES, Mechanism,
+    Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking, Translator, Transport,
+    Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -493,6 +494,19 @@ const PROBES: &[KeyDef] = &[
         "The highest load without more than some loss: streams of short slices, each arm at its own load, which goes up after a good slice and down after a bad one. UDP, in one direction.",
     ),
     optional(
+        "sockets",
+        Kind::Table(&[
+            metrics(Probe::Sockets),
+            default(
+                "pairs",
+                Kind::Integer { least: 100, most: MAX_PAIRS as i64 },
+                "2000",
+                "Pairs of sockets, both ends on the sending host, connected over its loopback interface.",
+            ),
+        ]),
+        "Sockets that are held, idle and then full: what they take of the kernel's memory.",
+    ),
+    optional(
         "program",
         Kind::Table(&[
             metrics(Probe::Program),
@@ -519,6 +533,7 @@ const fn metrics(probe: Probe) -> KeyDef {
         Probe::EchoUnderLoad => &Kind::Metric(Some(Probe::EchoUnderLoad)),
         Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
         Probe::Search => &Kind::Metric(Some(Probe::Search)),
+        Probe::Sockets => &Kind::Metric(Some(Probe::Sockets)),
         Probe::Program => &Kind::Metric(Some(Probe::Program)),
     };
     required("metrics", Kind::List(list), "The metrics of the probe.")

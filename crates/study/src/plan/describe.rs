@@ -120,6 +120,10 @@ fn describe_probe(probe: &ProbeSpec) -> String {
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
     match probe.probe {
         Probe::Search => return format!("{pacing}: {}", metrics.join(", ")),
+        Probe::Sockets => {
+            let Length::Packets(pairs) = probe.length else { unreachable!("sockets are counted") };
+            return format!("{}: {}", count(pairs, "pair"), metrics.join(", "));
+        }
         Probe::Program => return format!("{{seconds}} is {length}: {}", metrics.join(", ")),
         _ => {}
     }

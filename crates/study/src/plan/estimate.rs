@@ -106,12 +106,18 @@ fn emptying_ns(study: &Study) -> u64 {
     rate.map_or(0, |rate| HELD_BYTES * 8_000_000_000 / rate.bits_per_second().max(1))
 }
 
+/// Nanoseconds for which sockets are held, with the readings of the kernel's memory.
+const HOLDING_NS: u64 = 1_500_000_000;
+
 /// Nanoseconds of a run's measured part, and whether they rest on an assumed rate.
 fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
     if let Pacing::Search(search) = spec.pacing {
         let rate = study.link_config.messages_per_second(cell).unwrap_or(ASSUMED_FLOOD_RATE);
         let slice_ns = search.slice_ns(rate);
         return (slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS), false);
+    }
+    if spec.probe == Probe::Sockets {
+        return (HOLDING_NS, false);
     }
     let packets = match spec.length {
         // A program ends by itself.

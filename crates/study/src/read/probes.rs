@@ -4,7 +4,7 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::plan::{Plan, interleave};
 use crate::read::factors::Factors;
-use crate::read::{Node, nanoseconds, programs, read_metrics, search};
+use crate::read::{NO_ROWS_NS, Node, nanoseconds, programs, read_metrics, search, whole};
 use crate::study::Study;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, Transport, print_duration};
 
@@ -34,6 +34,7 @@ pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Pr
             all.iter().for_each(|factors| check_kernel_pacing(&spec, node, factors, problems));
             check_rows(&spec, node, problems);
             check_metrics(&spec, &probes, node, problems);
+            check_memory(node, testbed, problems);
             probes.push(spec);
         }
     }
@@ -43,6 +44,7 @@ pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Pr
 fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
     match probe {
         Probe::Search => return search::read(node, problems),
+        Probe::Sockets => return read_sockets(node, problems),
         Probe::Program => return programs::read_probe(node, problems),
         _ => {}
     }
@@ -56,13 +58,45 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
         pacing: match probe {
             Probe::Stream | Probe::EchoUnderLoad => rate.unwrap_or(Pacing::Flood),
             Probe::Paced | Probe::EchoOpenLoop => rate?,
-            Probe::Echo | Probe::Connect | Probe::Search | Probe::Program => Pacing::Lockstep,
+            Probe::Echo | Probe::Connect | Probe::Search | Probe::Sockets | Probe::Program => {
+                Pacing::Lockstep
+            }
         },
         length: packets.map(Length::Packets).or(time.map(Length::Time))?,
         warmup_ns: node.get("warmup").value(nanoseconds, problems)?,
         interval_ns: node.get("interval").value(nanoseconds, problems)?,
         metrics: read_metrics(node, problems),
     })
+}
+
+fn read_sockets(node: Node, problems: &Problems) -> Option<ProbeSpec> {
+    let pairs = node.get("pairs").value(whole, problems)?;
+    Some(ProbeSpec {
+        probe: Probe::Sockets,
+        pacing: Pacing::Lockstep,
+        length: Length::Packets(pairs.into()),
+        warmup_ns: 0,
+        interval_ns: NO_ROWS_NS,
+        metrics: read_metrics(node, problems),
+    })
+}
+
+/// The memory of tables is measured when they are filled, in each block.
+fn check_memory(node: Node, testbed: Node, problems: &mut Problems) {
+    let rebuild = testbed.get("rebuild");
+    let Some(kept) = rebuild.at(leaf::boolean, problems).filter(|rebuild| !rebuild.value) else { return };
+    let metrics = node.get("metrics").list(leaf::any_metric, problems);
+    for metric in metrics.iter().filter(|metric| metric.value.table().is_some()) {
+        problems.add(
+            metric
+                .problem(
+                    format!("{} is measured when a testbed is built", metric.value),
+                    "one figure for all blocks",
+                )
+                .with_related_place(&kept.place, "it is built once")
+                .help("leave testbed.rebuild out"),
+        );
+    }
 }
 
 /// A message must be due within a run; and the link's rate must be known if messages are sent at it.

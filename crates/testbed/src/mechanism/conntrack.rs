@@ -3,12 +3,13 @@
 
 use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::attribute;
+use crate::kernel::memory::MemoryWatch;
 use crate::mechanism::nat::{add_rules, name_family, read_counter};
 use crate::mechanism::routes::octets;
 use crate::mechanism::rules::choose_address;
 use crate::{Attempt, Fault};
 use nix::sys::socket::SockProtocol;
-use stacklab_model::{Family, Tracking};
+use stacklab_model::{Family, Table, Tracking};
 use std::fs;
 use std::net::IpAddr;
 
@@ -40,7 +41,7 @@ const TIMEOUT_SECONDS: u32 = 30 * 24 * 3600;
 /// The ports of a name server's client, for example.
 const PORTS: [u16; 2] = [40_000, 53];
 
-pub(crate) fn build(tracking: Tracking) -> Result<(), Fault> {
+pub(crate) fn build(tracking: Tracking, memory: &mut MemoryWatch) -> Result<(), Fault> {
     let Tracking::On(connections) = tracking else { return Ok(()) };
     add_rules(&Family::ALL.iter().map(|family| write_rule(*family)).collect::<String>())?;
     if connections == 0 {
@@ -50,7 +51,9 @@ pub(crate) fn build(tracking: Tracking) -> Result<(), Fault> {
     for family in Family::ALL {
         let what = format!("add {connections} tracked {family} connections");
         let before = read_setting(COUNT)?;
-        add_connections(*family, connections).attempt(&*what)?;
+        let added =
+            memory.add(Table::Connections, *family, connections, || add_connections(*family, connections));
+        added.attempt(&*what)?;
         let added = read_setting(COUNT)?.saturating_sub(before);
         if added != u64::from(connections) {
             return Err(format!("the kernel counts {added} of them")).attempt(what);
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn connections_of_both_families_are_counted() {
         let counted = in_new_namespace(|| {
-            build(Tracking::On(700))?;
+            build(Tracking::On(700), &mut MemoryWatch::default())?;
             read_setting(COUNT)
         });
         assert_eq!(counted.unwrap().unwrap(), 1400);

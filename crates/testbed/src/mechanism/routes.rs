@@ -3,16 +3,17 @@
 
 use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::{attribute, number};
+use crate::kernel::memory::MemoryWatch;
 use crate::kernel::netlink::index;
 use crate::mechanism::prefixes::list_prefixes;
 use crate::{Attempt, Fault, INTERFACE, Router};
 use nix::sys::socket::SockProtocol;
-use stacklab_model::Family;
+use stacklab_model::{Family, Table, available_memory};
 use std::fs;
 use std::net::IpAddr;
 
-/// What a route of both families takes at most, kilobytes.
-const MEMORY_KB: u64 = 1;
+/// What a route of both families takes at most, bytes.
+const ROUTE_BYTES: u64 = 1000;
 
 /// The request for a new route (`RTM_NEWROUTE`), and its attributes (linux/rtnetlink.h).
 const NEW_ROUTE: u16 = 24;
@@ -27,7 +28,7 @@ const MAX_OWN_ROUTES: u64 = 16;
 
 /// Adds the router's further routes, to its client. None may be there already, and each family's count must rise by
 /// as many.
-pub(crate) fn build(router: &Router) -> Result<(), Fault> {
+pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     let routes = router.tables.routes;
     if routes == 0 {
         return Ok(());
@@ -37,7 +38,9 @@ pub(crate) fn build(router: &Router) -> Result<(), Fault> {
         let what = format!("add {routes} {family} routes");
         let before = count_routes(*family)?;
         let client = router.site.client_address(router.mechanism, *family);
-        add_routes(&list_prefixes(*family, routes), client).attempt(&*what)?;
+        let prefixes = list_prefixes(*family, routes);
+        let added = memory.add(Table::Routes, *family, routes, || add_routes(&prefixes, client));
+        added.attempt(&*what)?;
         check_count(before, count_routes(*family)?, routes).attempt(what)?;
     }
     Ok(())
@@ -88,15 +91,13 @@ pub(super) fn octets(address: IpAddr) -> Vec<u8> {
 
 /// The kernel has no limit but its memory, and ends processes where that is used up.
 fn check_memory(routes: u32) -> Result<(), Fault> {
-    let available_kb = fs::read_to_string("/proc/meminfo").ok();
-    let available_kb = available_kb.and_then(|text| read_number(&text, "MemAvailable:"));
-    let needed_kb = u64::from(routes) * MEMORY_KB;
-    match available_kb {
-        Some(available_kb) if available_kb < needed_kb => {
+    let needed = u64::from(routes) * ROUTE_BYTES;
+    match available_memory() {
+        Some(available) if available < needed => {
             let reason = format!(
                 "they take about {} MB of memory, and {} MB are available: ask for fewer routes",
-                needed_kb / 1000,
-                available_kb / 1000
+                needed / 1_000_000,
+                available / 1_000_000
             );
             Err(reason).attempt(format!("add {routes} routes of each family"))
         }

@@ -2,8 +2,9 @@
 //! what has been compared with all of them.
 
 use crate::Fault;
+use crate::kernel::memory::MemoryWatch;
 use crate::mechanism::nat::{add_rules, name_family, read_counter};
-use stacklab_model::{Family, RuleForm, Rules};
+use stacklab_model::{Family, RuleForm, Rules, Table};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,11 +12,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const TABLE: &str = "stacklab_rules";
 const COUNTER: &str = "passed";
 
-pub(crate) fn build(rules: Rules) -> Result<(), Fault> {
+pub(crate) fn build(rules: Rules, memory: &mut MemoryWatch) -> Result<(), Fault> {
     if rules.count == 0 {
         return Ok(());
     }
-    add_rules(&Family::ALL.iter().map(|family| write_rules(rules, *family)).collect::<String>())
+    for family in Family::ALL {
+        memory.add(Table::Rules, *family, rules.count, || add_rules(&write_rules(rules, *family)))?;
+    }
+    Ok(())
 }
 
 /// The number of forwarded packets of a family in this namespace that no rule dropped.

@@ -1,6 +1,7 @@
 //! A routed testbed: sender, router, router, receiver, and a transition mechanism between the routers.
 
 use crate::host::namespaces_only;
+use crate::kernel::memory::MemoryWatch;
 use crate::kernel::router_thread::{RouterThread, start_threads};
 use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
 use crate::mechanism::conntrack::count_connection_packets;
@@ -14,7 +15,7 @@ use crate::{
     AtHost, Attachment, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router,
     Site, Streams, TestbedError, Ticks, Workdir, ends, last_words,
 };
-use stacklab_model::{Family, Mechanism, RouterQueue, Rules, Tables, Tracking};
+use stacklab_model::{EntryMemory, Family, Mechanism, RouterQueue, Rules, Tables, Tracking};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -37,6 +38,8 @@ pub struct Routed {
     network: HostChain<4>,
     /// The results of the path checks when the testbed was built, one for each carried family.
     pub path_checks: Vec<PathCheck>,
+    /// What the further entries of the near router's tables took of the kernel's memory, where that was watched.
+    pub entry_memory: Vec<EntryMemory>,
     workdir: Workdir,
     /// The MTUs of the clients' links, bytes; the sender's first.
     mtus: [u32; 2],
@@ -91,6 +94,7 @@ impl Routed {
             mechanism,
             network,
             path_checks: Vec::new(),
+            entry_memory: Vec::new(),
             workdir,
             mtus: [links.near, links.far].map(|link| link.of(link_config).mtu),
             discovered: Instant::now(),
@@ -142,7 +146,7 @@ impl Routed {
                 router.tables = spec.kind.tables;
             }
             match guest {
-                None => self.configure_router(place, &router)?,
+                None => self.configure_router(place, &router, spec.watches_memory)?,
                 Some(guest) => {
                     let role = PathRole::Router { router, near_mtu: self.mtus[number] };
                     self.start_guest(place, guest.as_ref(), role, program)?;
@@ -152,9 +156,19 @@ impl Routed {
         ROUTERS.iter().try_for_each(|(_, place)| self.network.hosts[*place].come_up())
     }
 
-    fn configure_router(&mut self, place: usize, router: &Router) -> Result<(), TestbedError> {
+    fn configure_router(
+        &mut self,
+        place: usize,
+        router: &Router,
+        watches_memory: bool,
+    ) -> Result<(), TestbedError> {
         let host = &mut self.network.hosts[place];
-        host.inside(|| configure_router(router))?;
+        let memory = MemoryWatch::new(watches_memory);
+        self.entry_memory.extend(host.inside(|| {
+            let mut memory = memory;
+            configure_router(router, &mut memory)?;
+            Ok(memory.into_entries())
+        })?);
         let translator = tayga_command(router, self.workdir.path());
         match translator.at(host.node())? {
             Some(mut command) => host.start_companion(&mut command),

@@ -19,6 +19,8 @@ pub struct RoutedSpec {
     pub link_config: LinkConfig,
     /// The settings of each link.
     pub links: Links,
+    /// Whether the memory that entries of tables take is watched while they are added.
+    pub watches_memory: bool,
 }
 
 impl RoutedSpec {
@@ -27,7 +29,13 @@ impl RoutedSpec {
         let tayga = Translates { by: Translator::Tayga, version: None };
         let kind = RoutedKind::of_namespaces(mechanism);
         let links = Links::default();
-        RoutedSpec { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
+        RoutedSpec {
+            kind,
+            translates: [tayga.clone(), tayga],
+            link_config: link_config.clone(),
+            links,
+            watches_memory: false,
+        }
     }
 
     /// The translators, the sender's router first. Empty if the mechanism does not translate.

@@ -9,11 +9,12 @@ use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
 use crate::engine::turns::Turn;
 use crate::host::cpu::CpuWatch;
+use crate::host::held_sockets::{self, SocketsToHold};
 use crate::host::{self, facts};
 use crate::protocol::Timetable;
 use crate::protocol::message::{Answer, Request, SendArm, VERSIONS};
 use crate::sys;
-use stacklab_model::{HostReport, ScopedAddr, TrialSpec};
+use stacklab_model::{HostReport, Length, ScopedAddr, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -32,6 +33,7 @@ impl Agent {
                 let time = self.cpu_watch.take().and_then(|watch| watch.between(from_ns, to_ns));
                 Ok(RequestWork::Done(Answer::Cpu { time }))
             }
+            Request::HoldSockets { spec } => Ok(hold_sockets(&spec)),
             Request::Listen { .. } | Request::Wait { .. } | Request::Open { .. }
                 if self.receivers.len() + self.waiting.len() >= MAX_RECEIVERS =>
             {
@@ -159,6 +161,19 @@ fn agree_on_version(oldest: u32, newest: u32) -> Result<Answer, String> {
     }
     let program = env!("CARGO_PKG_VERSION").to_owned();
     Ok(Answer::Hello { version, program })
+}
+
+fn hold_sockets(spec: &TrialSpec) -> RequestWork {
+    let asked = SocketsToHold {
+        family: spec.family,
+        transport: spec.transport,
+        pairs: match spec.probe.length {
+            Length::Packets(pairs) => pairs.try_into().unwrap_or(u32::MAX),
+            Length::Time(_) => 0,
+        },
+        message_bytes: spec.message_bytes,
+    };
+    RequestWork::Lasting(Box::new(move || Ok(Answer::Held(held_sockets::hold(asked)?))))
 }
 
 /// Work that lasts as long as a trial, whose answer is a host's report.

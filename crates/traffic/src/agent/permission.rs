@@ -123,6 +123,9 @@ impl Permission {
                 check_rate(limits, takes(request), sending)?;
                 self.check_own(address)
             }
+            Request::HoldSockets { .. } if self.limits.is_some() => {
+                Err("refused to hold sockets for a coordinator that did not start this agent".to_owned())
+            }
             Request::SendInSlots { timetable, .. } => check_timetable(timetable),
             _ => Ok(()),
         }?;

@@ -72,7 +72,9 @@ impl FlowSender<'_> {
         let finished = match spec.probe.probe {
             Probe::Echo | Probe::EchoUnderLoad => self.send_in_lockstep(turn.as_mut(), &mut seen),
             Probe::EchoOpenLoop => self.send_and_receive(&ended, &mut seen),
-            Probe::Program => Err(io::Error::other("an agent runs no programs of others")),
+            Probe::Program | Probe::Sockets => {
+                Err(io::Error::other("this probe has no messages that an agent could send"))
+            }
             Probe::Stream | Probe::Paced | Probe::Search | Probe::Connect => {
                 self.send_and_sample_srtt(turn.as_mut(), &ended, &mut seen)
             }

@@ -3,6 +3,7 @@
 pub(crate) mod cpu;
 pub mod facts;
 pub mod files;
+pub(crate) mod held_sockets;
 pub mod names;
 #[cfg(target_os = "linux")]
 pub mod ping;

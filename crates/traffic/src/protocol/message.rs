@@ -6,7 +6,8 @@
 use crate::protocol::printable;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Counters, CpuTime, HostFacts, HostReport, NoiseFloor, ScopedAddr, TrialSpec, printable_text, too_large,
+    Counters, CpuTime, HeldSockets, HostFacts, HostReport, NoiseFloor, ScopedAddr, TrialSpec, printable_text,
+    too_large,
 };
 use std::net::SocketAddr;
 
@@ -91,6 +92,11 @@ pub enum Request {
         from_ns: u64,
         /// Its end.
         to_ns: u64,
+    },
+    /// Connect sockets of this host to each other, hold them, and report what they take of its kernel's memory.
+    HoldSockets {
+        /// The trial: its family, transport and bytes of a message count; its length is the number of pairs.
+        spec: Box<TrialSpec>,
     },
     /// Asks for the current counters: sent to routers before and after a trial.
     Count {
@@ -231,6 +237,8 @@ pub enum Answer {
     Watching,
     /// Answer to `Stop`.
     Stopping,
+    /// Answer to `HoldSockets`.
+    Held(HeldSockets),
     /// Answer to `CpuBetween`.
     Cpu {
         /// CPU time of the host, if the host counts it and was watched then.

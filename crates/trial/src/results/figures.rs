@@ -261,6 +261,10 @@ fn reason_without_source(metric: Metric) -> &'static str {
         CpuRouter1 | CpuRouter2 | IpFragCreatesRouters | IpReasmOksRouters | LinkBytes | LinkBytesBeyond => {
             "there are no routers between the hosts"
         }
+        // What the testbed's builder has watched.
+        MemoryPerRoute | MemoryPerConnection | MemoryPerRule => {
+            "it is measured where all hosts are namespaces of this kernel that are built anew for each block"
+        }
         // Figures of the radio channel, which the coordinator asks for.
         Airtime
         | GroupAirtime
@@ -276,6 +280,8 @@ fn reason_without_source(metric: Metric) -> &'static str {
         Duration | InterfaceThroughput | CpuClient | CpuServer | CpuPerKilobyte => {
             "it needs a study with probe.program"
         }
+        // Those of held sockets are the sending host's alone.
+        MemoryPerSocket | MemoryPerFullSocket => "it needs a study with probe.sockets",
         // The search itself knows it.
         LoadAtLoss => "it needs a study with probe.search",
         _ => NO_SOURCE,

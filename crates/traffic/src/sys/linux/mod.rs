@@ -172,6 +172,11 @@ pub(crate) fn processors_of_sockets() -> usize {
     if stack::own().is_some() { 1 } else { allowed_processors().count() }
 }
 
+/// Whether sockets are the kernel's, and not those of a stack in user space.
+pub(crate) fn has_kernel_sockets() -> bool {
+    stack::own().is_none()
+}
+
 /// Memory of TCP and UDP sockets together, bytes; `None` if the kernel does not report it, and of a stack.
 pub(crate) fn socket_memory_bytes() -> Option<u64> {
     if stack::own().is_some() { None } else { host::socket_memory_bytes() }

@@ -102,6 +102,10 @@ pub(crate) fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
     None
 }
 
+pub(crate) fn has_kernel_sockets() -> bool {
+    true
+}
+
 pub(crate) fn socket_memory_bytes() -> Option<u64> {
     None
 }

@@ -1,0 +1,88 @@
+//! What the kernel has of this machine's memory for itself, and what sockets take of it.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+const MEMINFO: &str = "/proc/meminfo";
+/// Its slabs, what each processor has of a variable, and what it maps page by page.
+const PARTS: [&str; 3] = ["Slab:", "Percpu:", "VmallocUsed:"];
+
+/// Reading it lets the kernel add up what its processors count apart. Only root may.
+const ADD_UP: &str = "/proc/sys/vm/stat_refresh";
+/// The time between two readings: the kernel adds up by itself once a second (vm.stat_interval).
+const ROOT_INTERVAL: Duration = Duration::from_millis(200);
+const USER_INTERVAL: Duration = Duration::from_millis(1200);
+/// How often it is read at most: the kernel may free a large table for seconds.
+const MAX_READINGS: usize = 50;
+/// Memory of others is still being freed if there is that much less at the next reading.
+const FREED_BYTES: u64 = 256 << 10;
+
+/// The most pairs of sockets that an agent holds.
+pub const MAX_PAIRS: u32 = 20_000;
+
+/// What sockets of a host, which it connected to each other over its loopback interface, took of its kernel's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HeldSockets {
+    /// Pairs of sockets that were held idle.
+    pub pairs: u32,
+    /// What the kernel's own memory grew by; below zero if others gave back more.
+    pub idle_bytes: i64,
+    /// Pairs that had full queues in both directions.
+    pub full_pairs: u32,
+    /// What the kernel charged to the queues of these; `None` if it does not report that.
+    pub full_bytes: Option<u64>,
+}
+
+/// The bytes that the kernel has for itself, once what others had has been freed.
+///
+/// # Errors
+/// If `/proc/meminfo` cannot be read, or does not have these figures.
+pub fn kernel_memory_at_rest() -> io::Result<u64> {
+    let mut before = read_kernel_memory()?;
+    for _ in 0..MAX_READINGS {
+        thread::sleep(if fs::read(ADD_UP).is_ok() { ROOT_INTERVAL } else { USER_INTERVAL });
+        let bytes = read_kernel_memory()?;
+        if bytes.saturating_add(FREED_BYTES) > before {
+            return Ok(bytes);
+        }
+        before = bytes;
+    }
+    Ok(before)
+}
+
+fn read_kernel_memory() -> io::Result<u64> {
+    // Where it is not allowed, the longer interval is waited for.
+    let _ = fs::read(ADD_UP);
+    let text = fs::read_to_string(MEMINFO)?;
+    let mut sum = 0_u64;
+    for part in PARTS {
+        let bytes = parse_bytes(&text, part)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, format!("{MEMINFO} has no {part}")))?;
+        sum = sum.saturating_add(bytes);
+    }
+    Ok(sum)
+}
+
+/// The memory that programs could have, bytes; `None` if the kernel does not say.
+pub fn available_memory() -> Option<u64> {
+    parse_bytes(&fs::read_to_string(MEMINFO).ok()?, "MemAvailable:")
+}
+
+fn parse_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let (_, rest) = meminfo.split_once(name)?;
+    let kilobytes: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_number_of_meminfo() {
+        let text = "MemTotal:       24576 kB\nSlab:             100 kB\n";
+        assert_eq!(parse_bytes(text, "Slab:"), Some(102_400));
+        assert_eq!(parse_bytes(text, "Percpu:"), None);
+    }
+}
