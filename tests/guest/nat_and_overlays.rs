@@ -2,7 +2,7 @@
 //! nft and the image linux-6.1.
 
 use super::mechanisms::{FAST, Offered, SLOW, check_fragments, filled};
-use stacklab_model::Mechanism;
+use stacklab_model::{Mechanism, Setup};
 
 /// The sources that the receiver sees are checked when the testbed is built; here what stands on the middle link.
 #[test]
@@ -38,6 +38,8 @@ fn segments_on_this_kernel_fit_the_header_model() {
     for said in [
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d4 / segment routing / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d6 / segment routing / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "2001:2:0:f2::e / segment routing (2 segments, 1 left) / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "2001:2:0:f2::e / segment routing (2 segments, 1 left) / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "a larger packet vanishes without an answer, so the testbed sets the path MTU",
     ] {
         assert!(seen.contains(said), "{said}: {seen}");
@@ -85,5 +87,5 @@ fn is_vxlan(mechanism: Mechanism) -> bool {
 }
 
 fn is_srv6(mechanism: Mechanism) -> bool {
-    mechanism == Mechanism::SrV6
+    mechanism.tunnel().is_some_and(|tunnel| tunnel.device.setup == Setup::Segments)
 }

@@ -175,20 +175,6 @@ impl Site {
         (address, prefix_bits(family))
     }
 
-    /// The network of its router's segments, and the length of its prefix.
-    pub(crate) fn segments(self) -> (Ipv6Addr, u8) {
-        (Ipv6Addr::new(0x2001, 2, 0, 0xf0 + u16::from(self.number()), 0, 0, 0, 0), 64)
-    }
-
-    /// The segment at which its router takes packets of a family out, for its client.
-    pub(crate) fn segment(self, family: Family) -> Ipv6Addr {
-        let last = match family {
-            Family::Ipv4 => 0xd4,
-            Family::Ipv6 => 0xd6,
-        };
-        Ipv6Addr::from(u128::from(self.segments().0) | last)
-    }
-
     fn outer_v4(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, 0, self.number())
     }

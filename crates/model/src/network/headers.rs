@@ -243,6 +243,8 @@ mod tests {
             (Siit, Ipv4, 1480),
             (WireGuard4, Ipv6, 1440),
             (WireGuard6, Ipv4, 1420),
+            (SrV6, Ipv4, 1436),
+            (SrV6Two, Ipv6, 1420),
         ] {
             assert_eq!(mechanism.leaves(family, 1500), Some(left), "{mechanism}");
         }

@@ -102,10 +102,12 @@ pub(crate) struct Route<'a> {
 }
 
 /// What a route does to packets besides sending them (RFC 8986).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Encapsulation {
-    /// Into IPv6 with a segment routing header of this segment.
-    PutIn(Ipv6Addr),
+    /// Into IPv6 with a segment routing header of these segments, the first one first.
+    PutIn(Vec<Ipv6Addr>),
+    /// On to the next segment.
+    PassOn,
     /// Out of it, and to this next hop.
     TakeOut(IpAddr),
 }
@@ -113,11 +115,15 @@ pub(crate) enum Encapsulation {
 impl Encapsulation {
     fn attributes(self) -> [RouteAttribute; 2] {
         let (kind, parts) = match self {
-            Encapsulation::PutIn(segment) => {
+            Encapsulation::PutIn(segments) => {
                 let mut header = Seg6Header::default();
                 header.mode = Seg6Mode::Encap;
-                header.segments = vec![segment];
+                header.segments = segments;
                 (RouteLwEnCapType::Seg6, vec![RouteLwTunnelEncap::Seg6(RouteSeg6IpTunnel::Seg6(header))])
+            }
+            Encapsulation::PassOn => {
+                let action = RouteSeg6LocalTunnel::Action(Seg6LocalAction::End);
+                (RouteLwEnCapType::Seg6Local, vec![RouteLwTunnelEncap::Seg6Local(action)])
             }
             Encapsulation::TakeOut(client) => {
                 let (action, next) = match client {

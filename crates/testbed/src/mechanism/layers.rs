@@ -20,7 +20,16 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layer::Ip(from, to) => write!(f, "{} {from} > {to}", Family::of(*from)),
-            Layer::Known(header) => f.write_str(header.name()),
+            Layer::Known(header) => {
+                f.write_str(header.name())?;
+                match header {
+                    // Of a single one, the last, none is left.
+                    Header::SegmentRouting(segments) if *segments > 1 => {
+                        write!(f, " ({segments} segments, {} left)", segments - 1)
+                    }
+                    _ => Ok(()),
+                }
+            }
             Layer::Other(protocol) => write!(f, "protocol {protocol}"),
         }
     }
@@ -74,12 +83,7 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
     match protocol {
         4 => ipv4(rest, into),
         41 => ipv6(rest, into),
-        // A routing header, its length in units of eight bytes without the first, of the type of segments.
-        43 if rest.len() >= 8 && rest[2] == 4 => {
-            into.push(Layer::Known(Header::SegmentRouting));
-            let length = (usize::from(rest[1]) + 1) * 8;
-            inside(rest[0], rest.get(length..).unwrap_or_default(), into);
-        }
+        43 => inside_routing(rest, into),
         47 if rest.len() >= 4 => {
             into.push(Layer::Known(Header::Gre));
             of_ethertype(u16::from_be_bytes([rest[2], rest[3]]), &rest[4..], into);
@@ -91,6 +95,23 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
             inside_datagram(port, rest.get(8..).unwrap_or_default(), into);
         }
         other => into.push(Layer::Other(other)),
+    }
+}
+
+/// A segment routing header, and what is inside. It is known on the way to its first segment, with nothing but
+/// segments (RFC 8754, section 2).
+fn inside_routing(rest: &[u8], into: &mut Vec<Layer>) {
+    const SEGMENTS: u8 = 4;
+    match rest {
+        // The length is in units of eight bytes, without the first eight.
+        [next, units, SEGMENTS, left, last, ..]
+            if left == last && u16::from(*units) == (u16::from(*last) + 1) * 2 =>
+        {
+            into.push(Layer::Known(Header::SegmentRouting(last + 1)));
+            let length = (usize::from(*units) + 1) * 8;
+            inside(*next, rest.get(length..).unwrap_or_default(), into);
+        }
+        _ => into.push(Layer::Other(43)),
     }
 }
 
@@ -226,7 +247,7 @@ mod tests {
                 Some(Header::Ipv6) => 41,
                 Some(Header::Gre) => 47,
                 Some(Header::Esp) => 50,
-                Some(Header::SegmentRouting) => 43,
+                Some(Header::SegmentRouting(_)) => 43,
                 _ => 17,
             };
             let port = match next {
@@ -246,11 +267,37 @@ mod tests {
                 Header::Geneve => vec![0, 0, 0x65, 0x58, 0, 0, 1, 0],
                 Header::Gue => vec![0, protocol, 0, 0],
                 Header::Esp => vec![0; 32],
-                Header::SegmentRouting => [&[protocol, 2, 4, 0, 0, 0, 0, 0][..], &[0; 16]].concat(),
+                Header::SegmentRouting(segments) => list_segments(protocol, *segments),
                 Header::Ethernet => [&[0; 12][..], &choose_kind(next).to_be_bytes()].concat(),
             });
         }
         frame(choose_kind(headers.first()), &bytes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// A segment routing header before its first segment.
+    fn list_segments(next: u8, segments: u8) -> Vec<u8> {
+        let last = segments - 1;
+        let header = [next, segments * 2, 4, last, last, 0, 0, 0];
+        [&header[..], &vec![0; usize::from(segments) * 16]].concat()
+    }
+
+    /// The headers inside IPv6 where a datagram has this routing header.
+    fn read_inside(routing: &[u8]) -> Vec<Layer> {
+        let datagram = [0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0];
+        layers(&frame(0x86dd, &[&six(43), routing, &datagram]))[1..].to_vec()
+    }
+
+    #[test]
+    fn segments_are_known_before_the_first_alone() {
+        let mut routing = list_segments(17, 2);
+        let known = [Layer::Known(Header::SegmentRouting(2)), Layer::Known(Header::Udp)];
+        assert_eq!(read_inside(&routing), known);
+        assert_eq!(known[0].to_string(), "segment routing (2 segments, 1 left)");
+        routing[3] = 0;
+        assert_eq!(read_inside(&routing), [Layer::Other(43)], "at the last segment");
+        routing[3] = 1;
+        routing[2] = 0;
+        assert_eq!(read_inside(&routing), [Layer::Other(43)], "of another type");
     }
 
     /// The Ethernet type before a header.

@@ -59,7 +59,7 @@ const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
 
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     match tunnel.device.setup {
-        Setup::Segments => return segments::build(router),
+        Setup::Segments => return segments::build(router, tunnel.count_segments()),
         Setup::Esp => return esp::build(router, tunnel),
         Setup::Gue => open_gue_port(tunnel.outer())?,
         Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}

@@ -139,8 +139,8 @@ pub enum Header {
     Esp,
     /// Ethernet without a tag, inside a packet.
     Ethernet,
-    /// A segment routing header with one segment (RFC 8754).
-    SegmentRouting,
+    /// A segment routing header with this many segments, on the way to the first one (RFC 8754).
+    SegmentRouting(u8),
 }
 
 /// The routers that translate headers; packets are IPv6 between them.
@@ -175,6 +175,16 @@ impl Tunnel {
     pub fn added_bytes(&self) -> u32 {
         self.headers.iter().map(|header| header.bytes()).sum()
     }
+
+    /// The segments of its segment routing header; 0 without one.
+    pub fn count_segments(&self) -> u8 {
+        for header in self.headers {
+            if let Header::SegmentRouting(segments) = header {
+                return *segments;
+            }
+        }
+        0
+    }
 }
 
 impl Header {
@@ -198,7 +208,7 @@ impl Header {
             Header::Gue => "gue",
             Header::Esp => "esp",
             Header::Ethernet => "ethernet",
-            Header::SegmentRouting => "segment routing",
+            Header::SegmentRouting(_) => "segment routing",
         }
     }
 
@@ -213,7 +223,7 @@ impl Header {
             Header::Esp => 8 + 8 + 16,
             Header::Vxlan | Header::Geneve => 8,
             Header::Ethernet => 14,
-            Header::SegmentRouting => 8 + 16,
+            Header::SegmentRouting(segments) => 8 + 16 * segments as u32,
         }
     }
 }

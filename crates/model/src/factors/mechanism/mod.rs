@@ -55,6 +55,7 @@ mechanisms! {
     Geneve4 = geneve4,
     Geneve6 = geneve6,
     SrV6 = srv6,
+    SrV6Two = srv6_two,
     DsLite = ds_lite,
     Lw4o6 = lw4o6,
     MapEncapsulation = map_e,

@@ -9,18 +9,20 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     doc: "either family in IPv6 with one segment (RFC 8986)",
     carries: Family::ALL,
     method: Method::Tunnel(Tunnel {
-        headers: &[Header::Ipv6, Header::SegmentRouting],
+        headers: &[Header::Ipv6, Header::SegmentRouting(1)],
         remote: Remote::Configured,
-        device: Device {
-            ability: "srv6",
-            what_for: "packets with a list of segments",
-            remedy: "a kernel with CONFIG_IPV6_SEG6_LWTUNNEL",
-            kind: "seg6",
-            module: "seg6",
-            intrusive: false,
-            options: &["CONFIG_LWTUNNEL=y", "CONFIG_IPV6_SEG6_LWTUNNEL=y"],
-            in_debian_uml: false,
-            setup: Setup::Segments,
-        },
+        device: SEGMENTS,
     }),
+};
+
+pub(super) const SEGMENTS: Device = Device {
+    ability: "srv6",
+    what_for: "packets with a list of segments",
+    remedy: "a kernel with CONFIG_IPV6_SEG6_LWTUNNEL",
+    kind: "seg6",
+    module: "seg6",
+    intrusive: false,
+    options: &["CONFIG_LWTUNNEL=y", "CONFIG_IPV6_SEG6_LWTUNNEL=y"],
+    in_debian_uml: false,
+    setup: Setup::Segments,
 };
