@@ -177,7 +177,7 @@ fn translators_on_this_kernel_fit_the_header_model() {
 }
 
 fn is_translator(mechanism: Mechanism) -> bool {
-    ["nat64", "siit", "464xlat"].contains(&mechanism.name())
+    mechanism.translates()
 }
 
 /// The mechanisms in the table that meet a condition, and the number of families that they carry together.

@@ -69,6 +69,8 @@ fn softwires_are_carried_inside_linux_6_1() {
         "ds-lite (nftables, stateful), seen on the middle link",
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.67.18 > 198.18.2.1 / udp",
+        "map-t (tayga and nftables, stateful), seen on the middle link",
+        "ipv4 as ipv6 2001:2:0:3400:0:c612:4312:34 > 2001:2:0:64::c612:201 / udp",
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }

@@ -27,7 +27,7 @@ pub(crate) const POOL_OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
 pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
 /// The prefix below which NPTv6 places the near network on the middle link.
 pub(crate) const NPT: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 0), 64);
-/// The IPv4 address that the customers of lw4o6 and MAP-E share.
+/// The IPv4 address that the customers of lw4o6 and MAP share.
 pub(crate) const SHARED: Ipv4Addr = Ipv4Addr::new(198, 18, 67, 18);
 const NPT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 1);
 /// The client's address on the middle link with 464XLAT.
@@ -263,7 +263,7 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
     let (receiver, destination, source) = match mechanism.translation() {
         Some(Translation::Far) => (v4, embed_v4(v4), pool),
         Some(Translation::Near) => (v6, pool, embed_v4(sender)),
-        Some(Translation::Both) => (v4, v4, pool),
+        Some(Translation::Both) => (v4, v4, changed_source(mechanism, family).unwrap_or(pool)),
         None => (same, same, changed_source(mechanism, family).unwrap_or(sender)),
     };
     Some(PathEnds { sender, receiver, destination, source })
@@ -347,6 +347,7 @@ mod tests {
         assert_eq!(list_paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1480"]);
         assert_eq!(list_paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
         assert_eq!(list_paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
+        assert_eq!(list_paths(Site::Far, Mechanism::MapTranslation), ["198.18.67.18 1480"]);
     }
 
     #[test]

@@ -40,6 +40,10 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
             tunnels::build(router, tunnel)?;
             softwires::build(router, *sharing)
         }
+        Method::Mapping(ports) => {
+            translate::build(router)?;
+            softwires::share_at_near_router(router.site, *ports)
+        }
     }
 }
 
@@ -129,7 +133,9 @@ fn has_tunnel_device(mechanism: Mechanism, translator: Translator, site: Site) -
         Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
             !matches!(tunnel.device.setup, Setup::Segments | Setup::Esp)
         }
-        Method::Translation(_) => translator == Translator::Tayga && translates_at(mechanism, site),
+        Method::Translation(_) | Method::Mapping(_) => {
+            translator == Translator::Tayga && translates_at(mechanism, site)
+        }
     }
 }
 

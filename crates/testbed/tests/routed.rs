@@ -5,7 +5,7 @@ use stacklab_model::{Family, LinkConfig, Mechanism, Rate, RouterQueue, Tracking}
 use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Node, Routed, RoutedSpec, TestbedError, ends, in_namespace, layers};
 use std::io::Read;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -127,6 +127,12 @@ fn translators_carry_ipv6_with_other_addresses() {
         (Mechanism::Nat64, Family::Ipv6, ["2001:2:0:1::1", "2001:2:0:64::c612:201"], [1500, 1480]),
         (Mechanism::Siit, Family::Ipv4, ["2001:2:0:64::c612:101", "2001:2:0:2::1"], [1480, 1500]),
         (Mechanism::Xlat464, Family::Ipv4, ["2001:2:0:c1a7::1", "2001:2:0:64::c612:201"], [1480, 1480]),
+        (
+            Mechanism::MapTranslation,
+            Family::Ipv4,
+            ["2001:2:0:3400:0:c612:4312:34", "2001:2:0:64::c612:201"],
+            [1480, 1480],
+        ),
     ] {
         let routed = build(mechanism, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
         let [carried] = &routed.path_checks[..] else { panic!("{mechanism}: {:?}", routed.path_checks) };
@@ -141,6 +147,37 @@ fn translators_carry_ipv6_with_other_addresses() {
             "{mechanism}: {said}"
         );
     }
+}
+
+#[test]
+fn relay_drops_what_is_not_the_customers() {
+    let routed = build(Mechanism::MapTranslation, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(send_from_port(&routed, 1235), Some(1235), "the last port of the first range");
+    assert_eq!(send_from_port(&routed, 1236), None, "the next customer's");
+    assert_eq!(send_from_port(&routed, 2256), Some(2256), "the first port of the second range");
+}
+
+/// Makes the near router's NAT use a port for one datagram. Returns the port from which it arrived at the receiver.
+fn send_from_port(routed: &Routed, port: u16) -> Option<u16> {
+    let ends = ends(routed.mechanism, Family::Ipv4).unwrap();
+    let rule = format!("oifname tunnel ip protocol udp snat to {}:{port}", ends.source);
+    for command in ["flush chain ip stacklab out", &format!("add rule ip stacklab out {rule}")] {
+        let router = routed.pid(Node::Router1).to_string();
+        let mut nft = Command::new("nsenter");
+        nft.args(["-t", &router, "-n", "nft"]).args(command.split(' '));
+        assert!(nft.status().unwrap().success(), "{command}");
+    }
+    let receiver = bind(routed, Node::Receiver, ends.receiver);
+    let sender = bind(routed, Node::Sender, ends.sender);
+    receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    sender.send_to(b"whose?", (ends.destination, receiver.local_addr().unwrap().port())).unwrap();
+    let (_, source) = receiver.recv_from(&mut [0; 16]).ok()?;
+    assert_eq!(source.ip(), ends.source);
+    Some(source.port())
+}
+
+fn bind(routed: &Routed, node: Node, address: IpAddr) -> UdpSocket {
+    in_namespace(routed.pid(node), || UdpSocket::bind((address, 0)).unwrap()).unwrap()
 }
 
 #[test]

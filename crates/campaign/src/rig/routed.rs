@@ -290,10 +290,10 @@ fn kinds(source: &RoutedSource) -> [String; 4] {
 
 /// What changes addresses at the routers, for a sentence; empty where nothing does.
 pub(crate) fn translators(plan: &RoutedSpec) -> String {
-    let names = once_each(plan.translators().into_iter().map(ToString::to_string));
+    let mut names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "stateful" } else { "stateless" };
     if plan.kind.mechanism.changes_source() {
-        return format!(" (nftables, {how})");
+        names.push("nftables".to_owned());
     }
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
 }

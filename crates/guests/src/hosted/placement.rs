@@ -129,6 +129,7 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
         Method::Forwarding => Vec::new(),
         Method::Tunnel(tunnel) => vec![tunnel.device.ability],
         Method::Softwire(tunnel, _) => vec![tunnel.device.ability, NAT],
+        Method::Mapping(_) => vec!["tun", NAT],
         Method::Translation(_) => vec![match kind.translator {
             Some(Translator::Jool) => JOOL,
             Some(Translator::Tayga) | None => "tun",
@@ -163,7 +164,7 @@ pub(crate) fn lacks_support(system: &System, need: &str) -> bool {
     }
 }
 
-fn translator_on(system: &System, asked: Option<Translator>, forward_only: bool) -> Translates {
+fn translator_on(system: &System, kind: &RoutedKind, forward_only: bool) -> Translates {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     let jool = match system {
         System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
@@ -172,7 +173,7 @@ fn translator_on(system: &System, asked: Option<Translator>, forward_only: bool)
         }
         System::Gvisor | System::Smoltcp | System::Disk(_) | System::Localhost | System::Ssh(_) => None,
     };
-    Translates::choose(jool, asked, forward_only)
+    Translates::choose(kind.mechanism, jool, kind.translator, forward_only)
 }
 
 /// The abilities that this kernel needs to run a host as a guest.
@@ -203,10 +204,11 @@ impl Requirements {
     pub fn specs(&self, inside: Option<&System>) -> Vec<RoutedSpec> {
         let mut specs = Vec::new();
         for kind in &self.rows {
-            let translates =
-                kind.routers.0.each_ref().map(|system| {
-                    translator_on(inside.unwrap_or(system), kind.translator, self.forward_only)
-                });
+            let translates = kind
+                .routers
+                .0
+                .each_ref()
+                .map(|system| translator_on(inside.unwrap_or(system), kind, self.forward_only));
             let kind = kind.clone();
             let link_config = self.link_config.clone();
             let watches_memory = self.watches_memory;

@@ -228,6 +228,7 @@ mod tests {
         // 224.
         let size = path(Ipv4, Udp, Siit).wire_size(1536).unwrap();
         assert_eq!((size.packets, size.ip_bytes), (3, 1544 + 3 * 48));
+        assert_eq!(path(Ipv4, Udp, MapTranslation).wire_size(1536), Some(size));
     }
 
     #[test]
@@ -243,6 +244,7 @@ mod tests {
             (Siit, Ipv4, 1480),
             (WireGuard4, Ipv6, 1440),
             (WireGuard6, Ipv4, 1420),
+            (MapTranslation, Ipv4, 1480),
             (SrV6, Ipv4, 1436),
             (SrV6Two, Ipv6, 1420),
         ] {

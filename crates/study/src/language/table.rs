@@ -225,7 +225,7 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "translator",
         Kind::List(&Kind::Name { set: "translator", names: Translator::NAMES }),
-        "The translator on the routers for nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, stateless. Absent: jool if a router's kernel has it and streams flow forward only, tayga otherwise.",
+        "The translator on the routers for nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, stateless, which map-t always has. Absent: jool if a router's kernel has it and streams flow forward only, tayga otherwise.",
     ),
     optional(
         "rules",

@@ -139,6 +139,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
             );
             return;
         }
+        check_choice(level, translator, mechanisms, problems);
         let stateful =
             mechanisms.iter().find(|level| parse_mechanism(level).is_some_and(|m| translator.keeps_state(m)));
         let forward = Direction::Forward.name();
@@ -151,6 +152,30 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
                     .with_related_place(&level.place, "together with this")
                     .help("leave this direction out, or use \"tayga\" in factors.translator"),
             );
+        }
+    }
+}
+
+/// Adds a mechanism that cannot have the translator.
+fn check_choice(
+    level: &At<String>,
+    translator: Translator,
+    mechanisms: &[At<String>],
+    problems: &mut Problems,
+) {
+    if translator == Translator::Tayga {
+        return;
+    }
+    for other in mechanisms {
+        if parse_mechanism(other).is_some_and(|m| m.translates() && !m.has_any_translator()) {
+            let title = format!("`{}` is translated by tayga alone, behind its NAT", other.value);
+            problems.add(
+                level
+                    .problem(title, "another translator")
+                    .with_related_place(&other.place, "together with this")
+                    .help("leave the translator out, or the mechanism"),
+            );
+            return;
         }
     }
 }
@@ -178,9 +203,9 @@ fn check_nat(factors: &Factors, problems: &mut Problems) {
     }
 }
 
-/// The mechanisms that translate: `nat64, siit or 464xlat`.
+/// The mechanisms that any translator can be on: `nat64, siit or 464xlat`.
 fn translating() -> String {
-    let all = Mechanism::ALL.iter().filter(|mechanism| mechanism.translates());
+    let all = Mechanism::ALL.iter().filter(|mechanism| mechanism.has_any_translator());
     let names = all.map(|mechanism| mechanism.name()).collect::<Vec<_>>().join(", ");
     names.rsplit_once(", ").map_or(names.clone(), |(others, last)| format!("{others} or {last}"))
 }

@@ -163,7 +163,7 @@ const PROBES: [CapabilityProbe; 11] = [
     },
     CapabilityProbe {
         name: NAT,
-        what_for: "NAT44, NAT66, NPTv6, softwires and firewall rules",
+        what_for: "NAT44, NAT66, NPTv6, softwires, MAP-T and firewall rules",
         remedy: "sudo apt-get install --no-install-recommends nftables; or a kernel with CONFIG_NFT_NAT and CONFIG_NFT_MASQ",
         attempt: try_rules,
     },

@@ -1,20 +1,31 @@
-//! DS-Lite, lw4o6 and MAP-E: what shares an IPv4 address at an end of a softwire, as rules of nftables. The tunnel is
-//! there already.
+//! DS-Lite, lw4o6 and MAP: what shares an IPv4 address at an end of a softwire, as rules of nftables. The tunnel or the
+//! translator is there already.
 
 use crate::addressing::{SHARED, TUNNEL};
 use crate::kernel::netlink::Route;
 use crate::mechanism::nat::{add_rules, write_rules, write_source_change};
 use crate::{Fault, INTERFACE, Router, Site};
 use stacklab_model::{Family, Nat, PortSet, Sharing};
+use std::net::Ipv6Addr;
 
 /// The customer's range of ports with lw4o6, first and last.
 const RANGE: [u16; 2] = [1024, 2047];
-/// The customer's number with MAP-E, and how many bits of a port are before, and in, such a number. The rest of the
+/// The customer's number with MAP, and how many bits of a port are before, and in, such a number. The rest of the
 /// bits counts within it (RFC 7597, appendix A, example 1).
 const PSID: u16 = 0x34;
 const OFFSET_BITS: u32 = 6;
 const PSID_BITS: u32 = 8;
 const REST_BITS: u32 = 16 - OFFSET_BITS - PSID_BITS;
+
+/// The customer's network on the middle link with MAP-T: its number follows the provider's prefix (RFC 7597, section
+/// 5.2).
+pub(crate) const CUSTOMER: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, PSID << 8, 0, 0, 0, 0), 56);
+
+/// The customer's address there, with the shared address and the number at its end (RFC 7597, section 6).
+pub(crate) fn customer_host() -> Ipv6Addr {
+    let end = u128::from(SHARED.to_bits()) << 16 | u128::from(PSID);
+    Ipv6Addr::from(u128::from(CUSTOMER.0) | end)
+}
 
 pub(crate) fn build(router: &Router, sharing: Sharing) -> Result<(), Fault> {
     match (sharing, router.site) {
@@ -23,11 +34,20 @@ pub(crate) fn build(router: &Router, sharing: Sharing) -> Result<(), Fault> {
         (Sharing::AtFarRouter, Site::Far) => {
             add_rules(&write_rules(Nat::Masquerade, &[Family::Ipv4], INTERFACE))
         }
-        (Sharing::AtNearRouter(ports), Site::Near) => add_rules(&write_near_nat(ports)),
-        (Sharing::AtNearRouter(ports), Site::Far) => {
-            Route { to: (SHARED.into(), 32), device: TUNNEL, via: None, mtu: None }.add()?;
-            add_rules(&write_relay(ports))
+        (Sharing::AtNearRouter(ports), site) => {
+            if site == Site::Far {
+                Route { to: (SHARED.into(), 32), device: TUNNEL, via: None, mtu: None }.add()?;
+            }
+            share_at_near_router(site, ports)
         }
+    }
+}
+
+/// What this router does with ports where the near one is the NAT.
+pub(crate) fn share_at_near_router(site: Site, ports: PortSet) -> Result<(), Fault> {
+    match site {
+        Site::Near => add_rules(&write_near_nat(ports)),
+        Site::Far => add_rules(&write_relay(ports)),
     }
 }
 
@@ -95,6 +115,11 @@ mod tests {
         for [first, last] in ranges {
             assert!(first & 1020 == 208 && last & 1020 == 208, "{first} to {last}");
         }
+    }
+
+    #[test]
+    fn the_customers_address_has_its_number_twice() {
+        assert_eq!(customer_host().to_string(), "2001:2:0:3400:0:c612:4312:34");
     }
 
     #[test]

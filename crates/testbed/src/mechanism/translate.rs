@@ -1,20 +1,21 @@
-//! NAT64, SIIT and 464XLAT: translate addresses and headers of one family to the other, with the router's translator.
-//! The record names it.
+//! NAT64, SIIT, 464XLAT and MAP-T: translate addresses and headers of one family to the other, with the router's
+//! translator. The record names it.
 //!
 //! * Jool: kernel modules that intercept incoming packets, translate them, and send the result. There is no device and
 //!   no route into one. The configuration vanishes with the namespace.
 //! * tayga: a program with a TUN device. It translates each packet separately and maps one IPv6 address to one IPv4
 //!   address, even where a NAT64 would share addresses between connections.
 
-use crate::addressing::{POOL, POOL_HOST, POOL_OWN, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
+use crate::addressing::{POOL, POOL_HOST, POOL_OWN, SHARED, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
 use crate::kernel::namespace::in_new_namespace;
 use crate::kernel::netlink::{Route, raise};
 use crate::kernel::sys::create_lasting;
+use crate::mechanism::softwires::{CUSTOMER, customer_host};
 use crate::mechanism::translates_at;
 use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, bundled_command, find, program_in_path};
 use stacklab_model::{Family, Mechanism, Translation, Translator};
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fmt, io};
@@ -29,9 +30,18 @@ pub struct Translates {
 }
 
 impl Translates {
-    /// The translator for routers whose kernel has this version of Jool, or none: the requested one. Without a request,
-    /// Jool if the kernel has it and all connections start at the sender (`forward_only`), else tayga.
-    pub fn choose(jool: Option<String>, asked: Option<Translator>, forward_only: bool) -> Self {
+    /// A mechanism's translator for routers whose kernel has this version of Jool, or none: the requested one. Without
+    /// a request, Jool if the kernel has it and all connections start at the sender (`forward_only`), else tayga.
+    /// Always tayga if the mechanism cannot have another one.
+    pub fn choose(
+        mechanism: Mechanism,
+        jool: Option<String>,
+        asked: Option<Translator>,
+        forward_only: bool,
+    ) -> Self {
+        if !mechanism.has_any_translator() {
+            return Translates { by: Translator::Tayga, version: None };
+        }
         let by = asked.unwrap_or(match jool {
             Some(_) if forward_only => Translator::Jool,
             _ => Translator::Tayga,
@@ -63,10 +73,44 @@ pub(crate) fn build(router: &Router) -> Result<(), Fault> {
         (Some(Translation::Far), Site::Far) | (Some(Translation::Near), Site::Near) => {
             other.network(router.mechanism, Family::Ipv6)
         }
-        (Some(Translation::Both), Site::Far) => (XLAT.0.into(), XLAT.1),
+        (Some(Translation::Both), Site::Far) => TwiceTranslated::of(router.mechanism).network,
         _ => (TRANSLATED.0.into(), TRANSLATED.1),
     };
     Route { to, device: MIDDLE, via: Some(other.outer(Family::Ipv6)), mtu: None }.add()
+}
+
+/// A sender whose packets both routers translate: its addresses behind its router, on the middle link, and at the
+/// receiver.
+struct TwiceTranslated {
+    near: IpAddr,
+    middle: Ipv6Addr,
+    /// The network of its address on the middle link.
+    network: (IpAddr, u8),
+    far: IpAddr,
+    /// The network of its address at the receiver.
+    pool: (IpAddr, u8),
+}
+
+impl TwiceTranslated {
+    fn of(mechanism: Mechanism) -> Self {
+        // A NAT has changed the address before: one customer has it, so the far router's translator knows whose it is.
+        if mechanism.sharing().is_some() {
+            return TwiceTranslated {
+                near: SHARED.into(),
+                middle: customer_host(),
+                network: (CUSTOMER.0.into(), CUSTOMER.1),
+                far: SHARED.into(),
+                pool: (SHARED.into(), 32),
+            };
+        }
+        TwiceTranslated {
+            near: Site::Near.client_address(mechanism, Family::Ipv4),
+            middle: XLAT_HOST,
+            network: (XLAT.0.into(), XLAT.1),
+            far: POOL_HOST.into(),
+            pool: (POOL.0.into(), POOL.1),
+        }
+    }
 }
 
 /// The folder of Jool's programs in a guest, below the root.
@@ -172,13 +216,13 @@ pub(crate) fn tayga_console(folder: &Path) -> PathBuf {
 }
 
 fn tayga_settings(router: &Router) -> String {
-    let client = |family| router.site.client_address(router.mechanism, family);
-    let far = router.site.other().client_address(router.mechanism, Family::Ipv6);
+    let other = router.site.other().client_address(router.mechanism, Family::Ipv6);
+    let twice = TwiceTranslated::of(router.mechanism);
     let (own, v4, v6): (Ipv4Addr, IpAddr, IpAddr) = match (router.mechanism.translation(), router.site) {
         // One end sees the other's IPv6 address as an address of the pool.
-        (Some(Translation::Far | Translation::Near), _) => (POOL_OWN, POOL_HOST.into(), far),
-        (_, Site::Near) => (OWN_NEAR, client(Family::Ipv4), XLAT_HOST.into()),
-        (_, Site::Far) => (POOL_OWN, POOL_HOST.into(), XLAT_HOST.into()),
+        (Some(Translation::Far | Translation::Near), _) => (POOL_OWN, POOL_HOST.into(), other),
+        (_, Site::Near) => (OWN_NEAR, twice.near, twice.middle.into()),
+        (_, Site::Far) => (POOL_OWN, twice.far, twice.middle.into()),
     };
     let (prefix, bits) = TRANSLATED;
     format!("tun-device {TUNNEL}\nipv4-addr {own}\nprefix {prefix}/{bits}\nmap {v4} {v6}\n")
@@ -188,13 +232,12 @@ pub(crate) fn build_tayga(router: &Router) -> Result<(), Fault> {
     create_lasting(TUNNEL, libc::IFF_TUN).attempt(format!("create the TUN device {TUNNEL}"))?;
     raise(TUNNEL, router.mtu)?;
     let translated = (TRANSLATED.0.into(), TRANSLATED.1);
-    let pool = (POOL.0.into(), POOL.1);
-    let xlat = (XLAT.0.into(), XLAT.1);
+    let twice = TwiceTranslated::of(router.mechanism);
     let into: [(IpAddr, u8); 2] = match (router.mechanism.translation(), router.site) {
         (Some(Translation::Both), Site::Near) => {
-            [router.site.other().network(router.mechanism, Family::Ipv4), xlat]
+            [router.site.other().network(router.mechanism, Family::Ipv4), twice.network]
         }
-        _ => [translated, pool],
+        _ => [translated, twice.pool],
     };
     into.into_iter().try_for_each(|to| {
         // Packets that become IPv6 must leave room for the longer header.
@@ -220,8 +263,11 @@ mod tests {
             (there, Some(Jool), false, "Jool 4.1.13"),
             (None, Some(Jool), true, "Jool"),
         ] {
-            let choice = Translates::choose(version.map(str::to_owned), asked, forward_only);
+            let version = version.map(str::to_owned);
+            let choice = Translates::choose(Mechanism::Nat64, version.clone(), asked, forward_only);
             assert_eq!(choice.to_string(), chosen);
+            let behind_nat = Translates::choose(Mechanism::MapTranslation, version, asked, forward_only);
+            assert_eq!(behind_nat.to_string(), "tayga");
         }
     }
 }

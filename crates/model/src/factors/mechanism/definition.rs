@@ -28,9 +28,11 @@ pub enum Method {
     Nat(Nat),
     /// IPv4 in IPv6, at whose ends customers share IPv4 addresses.
     Softwire(Tunnel, Sharing),
+    /// IPv4 translated to IPv6 and back, after the near router's NAT has given it these ports of a shared address.
+    Mapping(PortSet),
 }
 
-/// Where the customers of softwires are given an address that they share.
+/// Where customers are given an address that they share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// At the far router, which keeps the state of all customers (DS-Lite, RFC 6333).

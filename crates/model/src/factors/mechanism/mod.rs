@@ -59,6 +59,7 @@ mechanisms! {
     DsLite = ds_lite,
     Lw4o6 = lw4o6,
     MapEncapsulation = map_e,
+    MapTranslation = map_t,
     Gue4 = gue4,
     Gue6 = gue6,
     Esp4 = esp4,
@@ -95,13 +96,16 @@ impl Mechanism {
     pub fn tunnel(self) -> Option<&'static Tunnel> {
         match &self.definition().method {
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => Some(tunnel),
-            Method::Forwarding | Method::Translation(_) | Method::Nat(_) => None,
+            Method::Forwarding | Method::Translation(_) | Method::Nat(_) | Method::Mapping(_) => None,
         }
     }
 
     pub fn translation(self) -> Option<Translation> {
-        let Method::Translation(translation) = self.definition().method else { return None };
-        Some(translation)
+        match self.definition().method {
+            Method::Translation(translation) => Some(translation),
+            Method::Mapping(_) => Some(Translation::Both),
+            _ => None,
+        }
     }
 
     pub fn nat(self) -> Option<Nat> {
@@ -110,20 +114,29 @@ impl Mechanism {
     }
 
     pub fn sharing(self) -> Option<Sharing> {
-        let Method::Softwire(_, sharing) = self.definition().method else { return None };
-        Some(sharing)
+        match self.definition().method {
+            Method::Softwire(_, sharing) => Some(sharing),
+            Method::Mapping(ports) => Some(Sharing::AtNearRouter(ports)),
+            _ => None,
+        }
     }
 
     /// Whether a router gives packets another source address of their family, for which it keeps state: connections
     /// begin at the sender.
     pub fn changes_source(self) -> bool {
-        matches!(self.definition().method, Method::Nat(_) | Method::Softwire(..))
+        self.nat().is_some() || self.sharing().is_some()
     }
 
     /// Whether packets are translated to the other family, and therefore have other addresses and another length after
     /// the translator.
     pub fn translates(self) -> bool {
         self.translation().is_some()
+    }
+
+    /// Whether any translator can be on its routers. Behind the NAT of a shared address it is tayga, whose device gets
+    /// packets after that NAT.
+    pub fn has_any_translator(self) -> bool {
+        self.translates() && self.sharing().is_none()
     }
 
     /// Whether a router answers a packet that is too large. Linux puts packets into segments before it looks at their
@@ -147,6 +160,9 @@ impl Mechanism {
     /// The same mechanism for packets in the reverse direction: a translator does the opposite there.
     pub fn reverse(self) -> Self {
         let Some(translation) = self.translation() else { return self };
+        if translation == translation.reverse() {
+            return self;
+        }
         let opposite = Self::ALL.iter().find(|other| other.translation() == Some(translation.reverse()));
         opposite.copied().unwrap_or(self)
     }
@@ -166,7 +182,7 @@ impl Mechanism {
                 Carriage::Filled(tunnel.added_bytes(), WIREGUARD_BLOCK)
             }
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => Carriage::Inside(tunnel.added_bytes()),
-            Method::Translation(_) => Carriage::Plain(Family::Ipv6),
+            Method::Translation(_) | Method::Mapping(_) => Carriage::Plain(Family::Ipv6),
         };
         self.carries(family).then_some(carriage)
     }
@@ -179,7 +195,7 @@ impl Mechanism {
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
                 [tunnel.headers, &[Header::ip(family), Header::Udp]].concat()
             }
-            Method::Translation(_) => vec![Header::Ipv6, Header::Udp],
+            Method::Translation(_) | Method::Mapping(_) => vec![Header::Ipv6, Header::Udp],
         };
         self.carries(family).then_some(headers)
     }
@@ -200,7 +216,9 @@ impl Mechanism {
             Method::Forwarding => Family::ALL,
             Method::Nat(_) => self.definition().carries,
             Method::Tunnel(tunnel) if tunnel.outer() == Family::Ipv4 => &[Family::Ipv4],
-            Method::Tunnel(_) | Method::Softwire(..) | Method::Translation(_) => &[Family::Ipv6],
+            Method::Tunnel(_) | Method::Softwire(..) | Method::Translation(_) | Method::Mapping(_) => {
+                &[Family::Ipv6]
+            }
         }
     }
 }
@@ -289,6 +307,7 @@ mod tests {
         for (one, other) in [
             (Mechanism::Nat64, Mechanism::Siit),
             (Mechanism::Xlat464, Mechanism::Xlat464),
+            (Mechanism::MapTranslation, Mechanism::MapTranslation),
             (Mechanism::Gre4, Mechanism::Gre4),
         ] {
             assert_eq!((one.reverse(), other.reverse()), (other, one));

@@ -73,6 +73,17 @@ fn translator_that_translates_nothing_is_refused() {
        |
        = help: leave this direction out, or use "tayga" in factors.translator
     "#);
+    assert_snapshot!(errors(&write_routed_study("mechanism = [\"map-t\"]\ntranslator = [\"tayga\", \"jool\"]")), @r#"
+    error: `map-t` is translated by tayga alone, behind its NAT
+      --> study.toml:10:24
+       |
+     9 | mechanism = ["map-t"]
+       |              ------- together with this
+    10 | translator = ["tayga", "jool"]
+       |                        ^^^^^^ another translator
+       |
+       = help: leave the translator out, or the mechanism
+    "#);
     // One address to one, and what keeps no state, let everything through.
     assert_eq!(study(&translate_back(all, "\"tayga\"")).rows().len(), 3);
     assert_eq!(study(&translate_back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
