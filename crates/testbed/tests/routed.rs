@@ -150,6 +150,18 @@ fn translators_carry_ipv6_with_other_addresses() {
 }
 
 #[test]
+fn headers_are_those_on_the_way_to_the_router() {
+    let routed = build(Mechanism::SrV6Two, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(routed.path_checks.len(), 2, "both families are carried");
+    for carried in &routed.path_checks {
+        // The router at the other end puts the second segment's address in the place of the first one's.
+        assert_eq!(carried.headers[0], "ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::e");
+        assert_eq!(carried.headers[1], "segment routing (2 segments, 1 left)");
+        assert_eq!(carried.path_mtus, [1420, 1420]);
+    }
+}
+
+#[test]
 fn relay_drops_what_is_not_the_customers() {
     let routed = build(Mechanism::MapTranslation, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(send_from_port(&routed, 1235), Some(1235), "the last port of the first range");

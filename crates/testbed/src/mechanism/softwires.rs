@@ -51,7 +51,7 @@ pub(crate) fn share_at_near_router(site: Site, ports: PortSet) -> Result<(), Fau
     }
 }
 
-/// What the customer sends leaves from its ports of the shared address.
+/// What the customer sends leaves from its ports of the shared address. An echo request has a number for a port.
 fn write_near_nat(ports: PortSet) -> String {
     let change = match ports {
         PortSet::Range => format!("snat to {SHARED}:{}-{}", RANGE[0], RANGE[1]),
@@ -65,7 +65,7 @@ fn write_near_nat(ports: PortSet) -> String {
             format!("snat ip addr . port to numgen inc mod {} map {{ {elements} }}", ranges.len())
         }
     };
-    write_source_change(Family::Ipv4, TUNNEL, &format!("meta l4proto {{ tcp, udp }} {change}"))
+    write_source_change(Family::Ipv4, TUNNEL, &format!("meta l4proto {{ tcp, udp, icmp }} {change}"))
 }
 
 /// The far router passes only what comes from the customer's ports, or goes to them. Of fragments only the first has

@@ -47,9 +47,10 @@ pub(crate) fn check_path(
     mtu: u32,
 ) -> Result<PathCheck, TestbedError> {
     let [_, router1, ..] = hosts;
-    let capture = router1.inside(|| Capture::open(index(MIDDLE)?).attempt(format!("listen to {MIDDLE}")))?;
+    let mut capture =
+        router1.inside(|| Capture::open(index(MIDDLE)?).attempt(format!("listen to {MIDDLE}")))?;
     let flow = ConnectedSockets::open(hosts, mechanism, family, ends)?;
-    let (headers, frame) = find_matching_packet(&capture, mechanism, family)
+    let (headers, frame) = find_matching_packet(&mut capture, mechanism, family)
         .map_err(|reason| refuse_family(mechanism, family, reason))?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
     let black_hole = !mechanism.reports_path_mtu()
@@ -171,7 +172,7 @@ fn headers(socket: &UdpSocket) -> u32 {
 
 /// The first captured packet that matches the mechanism. On failure, the packets that were captured instead.
 fn find_matching_packet(
-    capture: &Capture,
+    capture: &mut Capture,
     mechanism: Mechanism,
     family: Family,
 ) -> Result<(Vec<Layer>, Vec<u8>), String> {

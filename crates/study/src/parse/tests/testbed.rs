@@ -73,12 +73,12 @@ fn translator_that_translates_nothing_is_refused() {
        |
        = help: leave this direction out, or use "tayga" in factors.translator
     "#);
-    assert_snapshot!(errors(&write_routed_study("mechanism = [\"map-t\"]\ntranslator = [\"tayga\", \"jool\"]")), @r#"
+    assert_snapshot!(errors(&write_routed_study("mechanism = [\"native\", \"map-t\"]\ntranslator = [\"tayga\", \"jool\"]")), @r#"
     error: `map-t` is translated by tayga alone, behind its NAT
       --> study.toml:10:24
        |
-     9 | mechanism = ["map-t"]
-       |              ------- together with this
+     9 | mechanism = ["native", "map-t"]
+       |                        ------- together with this
     10 | translator = ["tayga", "jool"]
        |                        ^^^^^^ another translator
        |

@@ -1,56 +1,12 @@
-//! What sockets and interfaces have beyond the standard library and netlink: packet capture (packet(7)), the path MTU
-//! of a connected socket, features of an interface (linux/ethtool.h; no netlink form on older kernels), and TUN and TAP
-//! devices.
+//! What sockets and interfaces have beyond the standard library and netlink: the path MTU of a connected socket,
+//! features of an interface (linux/ethtool.h; no netlink form on older kernels), and TUN and TAP devices.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
-use std::time::Duration;
-
-const SNAP: usize = 2048;
-
-/// Captures every frame on an interface of the namespace in which it was opened. The socket has the type of another
-/// kind, because timeout and `recv` are the same for all.
-#[derive(Debug)]
-pub(crate) struct Capture(UdpSocket);
-
-impl Capture {
-    pub(crate) fn open(index: u32) -> io::Result<Self> {
-        let every = (libc::ETH_P_ALL as u16).to_be();
-        // SAFETY: socket takes numbers.
-        let socket =
-            unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, every.into()) };
-        check_return(socket)?;
-        // SAFETY: the kernel has just given this number, and nobody else has it.
-        let socket = unsafe { UdpSocket::from_raw_fd(socket) };
-        // SAFETY: `sockaddr_ll` is plain C data, for which all zeros is a valid value.
-        let mut place: libc::sockaddr_ll = unsafe { zeroed() };
-        place.sll_family = libc::AF_PACKET as u16;
-        place.sll_protocol = every;
-        place.sll_ifindex = index as i32;
-        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the address is as long as said, and outlives the call.
-        check_return(unsafe { libc::bind(socket.as_raw_fd(), (&raw const place).cast(), length) })?;
-        Ok(Capture(socket))
-    }
-
-    pub(crate) fn next(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
-        self.0.set_read_timeout(Some(patience))?;
-        let mut frame = vec![0; SNAP];
-        match self.0.recv(&mut frame) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Ok(None)
-            }
-            got => {
-                frame.truncate(got?);
-                Ok(Some(frame))
-            }
-        }
-    }
-}
 
 /// Sets how a socket treats packets that exceed the path MTU: `IP_PMTUDISC_DO` refuses them, and does not fragment;
 /// `IP_PMTUDISC_PROBE` sends those up to the interface's MTU unfragmented, regardless of the known path MTU.
@@ -80,7 +36,7 @@ fn option(socket: &UdpSocket, ipv4: i32, ipv6: i32) -> io::Result<(i32, i32)> {
     Ok(if six { (libc::IPPROTO_IPV6, ipv6) } else { (libc::IPPROTO_IP, ipv4) })
 }
 
-fn check_return(answer: libc::c_int) -> io::Result<()> {
+pub(super) fn check_return(answer: libc::c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
