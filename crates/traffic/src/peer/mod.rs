@@ -1,25 +1,29 @@
 //! Exchanges with peers that speak another protocol: two-way measurements with four times, as of STAMP and TWAMP. What
 //! is on the wire is the caller's ([`PacketFormat`]); sending, receiving, times and counts are the engine's.
 
+mod answers;
+
 use crate::engine::header::{Header, Phase};
+use crate::engine::own_socket;
 use crate::engine::pacer::PacingError;
-use crate::engine::receive_loop::{Sink, receive_headers, stop_if};
+use crate::engine::receive_loop::receive_headers;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
 use crate::engine::socket::{CONNECT_LIMIT, MessageSocket};
 use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
-use crate::host::{now_unix_ns, zone};
-use crate::stats::flow::{Arrival, SequenceWindow};
-use crate::sys::{self, Nanos, SocketOption};
+use crate::host::{self, now_unix_ns, zone};
+use crate::sys::{self, SocketOption};
 use crate::waiting::WaitNotice;
 use crate::{Attempt, EngineError};
+use answers::{AnswerCounter, Answers, Packets, SendTimes};
 use stacklab_model::{
-    Cell, Family, Length, Pacing, Probe, ProbeSpec, ScopedAddr, SizeOf, Transport, TrialSpec, Tuning,
+    Cell, Counters, Delays, Endpoint, Family, Length, Pacing, Probe, ProbeSpec, ScopedAddr, SizeOf,
+    Transport, TrialSpec, Tuning,
 };
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 use std::{io, thread};
 
 #[cfg(target_os = "linux")]
@@ -77,10 +81,26 @@ pub struct ExchangeSpec {
 }
 
 /// What an exchange gave.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ExchangeResult {
+    /// Start, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Duration, nanoseconds.
+    pub wall_ns: u64,
+    /// The own socket, as the kernel reports it.
+    pub endpoint: Endpoint,
+    /// Increments of this host's counters.
+    pub counters: Counters,
     /// Packets sent.
     pub sent: u64,
+    /// Calls that the kernel rejected for lack of buffer space; all were repeated.
+    pub refused: u64,
+    /// When the first packet was sent, nanoseconds since 1970.
+    pub first_sent_unix_ns: u64,
+    /// After the last one was sent.
+    pub last_sent_unix_ns: u64,
+    /// By how much each packet left after its time.
+    pub pacing_error: Option<Delays>,
     /// The first answer to each packet, with its arrival time, nanoseconds since 1970, in the order of arrival.
     pub answers: Vec<(PeerAnswer, u64)>,
     /// Further answers to the same packet.
@@ -120,44 +140,52 @@ pub fn exchange(
     interrupted: &AtomicBool,
 ) -> Result<ExchangeResult, PeerError> {
     sys::precise_timers();
+    let started_unix_ns = now_unix_ns();
+    let clock = Instant::now();
     let attempt = || format!("exchange packets with {}", spec.to);
     let (from, to) = zone::ends(&spec.from, spec.to).attempt(attempt)?;
+    let interface = own_socket::interface_of(from)?;
+    let counters_before = host::counters(&interface);
     let channels = [open(&trial(spec, format.bytes()), from, to, spec.ttl)?];
     let realtime = sys::realtime_offset();
     let times = SendTimes::new();
     let sent = AtomicU64::new(0);
     let ended = AtomicU64::new(0);
     let packets = Packets { format, times: &times, realtime_offset_ns: realtime.offset_ns };
-    let mut counter = AnswerCounter {
-        times: &times,
-        sent: &sent,
-        ended: &ended,
-        realtime_offset_ns: realtime.offset_ns,
-        seen: SequenceWindow::new(1),
-        found: ExchangeResult::default(),
-        closing: None,
-        last_ns: 0,
-        unanswered: Some(WaitNotice::until(&format!("an answer of {to}"), "until all packets are sent")),
-    };
+    let notice = WaitNotice::until(&format!("an answer of {to}"), "until all packets are sent");
+    let mut counter = AnswerCounter::new(&packets, &sent, &ended, notice);
     let sending = send_and_count(&measured_phase(spec, interrupted), &channels, &packets, &mut counter);
     // What was exchanged until an interruption is reported, if there is something.
-    if interrupted.load(Ordering::Relaxed) && counter.found.answers.is_empty() {
+    if interrupted.load(Ordering::Relaxed) && counter.found.first.is_empty() {
         return Err(PeerError::Interrupted);
     }
     let (sending, answer_ttl) = match sending {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
         sending => sending.attempt(attempt)?,
     };
-    if !counter.found.answers.is_empty() {
+    if !counter.found.first.is_empty() {
         close(&channels, &packets, sending.messages as u32, &mut counter).attempt(attempt)?;
     }
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
+    let Answers { first, duplicates, reordered, strays, closing } = counter.found;
     Ok(ExchangeResult {
+        started_unix_ns,
+        wall_ns: clock.elapsed().as_nanos() as u64,
+        endpoint: own_socket::observe(&channels[0].socket, None)?,
+        counters: host::counters_since(&counters_before, &interface, &[&channels[0].socket]),
         sent: sending.messages,
-        answer_ttl,
+        refused: sending.refused,
+        first_sent_unix_ns: sending.first_ns.saturating_add_signed(realtime.offset_ns),
+        last_sent_unix_ns: sending.last_ns.saturating_add_signed(realtime.offset_ns),
         late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
+        pacing_error: sending.pacing_error.and_then(PacingError::finish),
+        answers: first,
+        duplicates,
+        reordered,
+        strays,
+        closing,
+        answer_ttl,
         clock_was_set: moved > SET_NS + realtime.bound_ns,
-        ..counter.found
     })
 }
 
@@ -255,112 +283,4 @@ fn close(
         }
     }
     Ok(())
-}
-
-/// How long after the last packet, or the last answer, an answer is waited for.
-const LOSS_THRESHOLD_NS: Nanos = 1_000_000_000;
-
-/// Send times of the latest packets, nanoseconds since 1970, so that an answer with another T1 is none.
-struct SendTimes(Box<[AtomicU64]>);
-
-impl SendTimes {
-    const SLOTS: usize = 1 << 16;
-
-    fn new() -> Self {
-        SendTimes((0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    fn note(&self, sequence: u32, unix_ns: u64) {
-        self.0[sequence as usize % Self::SLOTS].store(unix_ns, Ordering::Release);
-    }
-
-    /// The format may round it by some nanoseconds.
-    fn was_at(&self, sequence: u32, unix_ns: u64) -> bool {
-        self.0[sequence as usize % Self::SLOTS].load(Ordering::Acquire).abs_diff(unix_ns) <= 1_000
-    }
-}
-
-/// Writes and reads the packets of a protocol, and notes when each one was sent.
-struct Packets<'a> {
-    format: &'a dyn PacketFormat,
-    times: &'a SendTimes,
-    /// From the monotonic to the realtime clock.
-    realtime_offset_ns: i64,
-}
-
-impl Packets<'_> {
-    #[inline]
-    fn write(&self, header: &Header, message: &mut [u8]) {
-        let unix_ns = header.sent_ns.saturating_add_signed(self.realtime_offset_ns);
-        let sequence = header.sequence as u32;
-        self.times.note(sequence, unix_ns);
-        self.format.write(sequence, unix_ns, message);
-    }
-
-    #[inline]
-    fn read(&self, message: &[u8]) -> Option<PeerAnswer> {
-        self.format.read(message, now_unix_ns())
-    }
-}
-
-struct AnswerCounter<'a> {
-    times: &'a SendTimes,
-    /// Packets sent so far, which are those of the measurement.
-    sent: &'a AtomicU64,
-    /// Set when all are sent.
-    ended: &'a AtomicU64,
-    realtime_offset_ns: i64,
-    seen: SequenceWindow,
-    found: ExchangeResult,
-    /// The first packet after the end of the measurement.
-    closing: Option<u32>,
-    last_ns: Nanos,
-    /// Until the first answer.
-    unanswered: Option<WaitNotice>,
-}
-
-impl AnswerCounter<'_> {
-    fn count(&mut self, answer: PeerAnswer, arrived: Nanos) {
-        match self.seen.arrive(answer.sequence.into()) {
-            Arrival::First => {}
-            Arrival::Reordered => self.found.reordered += 1,
-            Arrival::Duplicate | Arrival::BeyondWindow => {
-                self.found.duplicates += 1;
-                return;
-            }
-        }
-        self.unanswered = None;
-        self.found.answers.push((answer, arrived.saturating_add_signed(self.realtime_offset_ns)));
-    }
-}
-
-impl Sink<PeerAnswer> for AnswerCounter<'_> {
-    fn take(&mut self, answer: PeerAnswer, _: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>> {
-        self.last_ns = self.last_ns.max(arrived);
-        if !self.times.was_at(answer.sequence, answer.sent_unix_ns) {
-            self.found.strays += 1;
-        } else if let Some(closing) = self.closing
-            && answer.sequence >= closing
-        {
-            self.found.closing = Some(answer);
-            return Ok(ControlFlow::Break(()));
-        } else {
-            self.count(answer, arrived);
-        }
-        let is_all = self.closing.is_none()
-            && self.ended.load(Ordering::Acquire) > 0
-            && self.found.answers.len() as u64 == self.sent.load(Ordering::Acquire);
-        Ok(stop_if(is_all))
-    }
-
-    fn stray(&mut self) -> ControlFlow<()> {
-        self.found.strays += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn idle(&mut self, now: Nanos) -> ControlFlow<()> {
-        let ended = self.ended.load(Ordering::Acquire);
-        let over = ended > 0 && now.saturating_sub(ended.max(self.last_ns)) >= LOSS_THRESHOLD_NS;
-        stop_if(over)
-    }
 }
