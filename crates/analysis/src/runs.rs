@@ -27,14 +27,16 @@ impl<'a> Runs<'a> {
         Runs { by_cell }
     }
 
-    /// The runs of a cell that took a metric, in the order of their blocks: those of a paced stream where it was to
-    /// measure the metric.
+    /// The runs of a cell that took a metric, in the order of their blocks: those of a paced stream, or of an open
+    /// loop, where it was to measure the metric.
     pub fn of(&self, cell: &Cell, metric: Metric) -> &[&'a RunRecord] {
         let Some(by_probe) = self.by_cell.get(cell) else { return &[] };
-        if let Some(runs) = by_probe.get(&Probe::Paced)
-            && runs.iter().any(|run| run.paces(metric))
-        {
-            return runs;
+        for probe in [Probe::Paced, Probe::EchoOpenLoop] {
+            if let Some(runs) = by_probe.get(&probe)
+                && runs.iter().any(|run| run.takes_over(metric))
+            {
+                return runs;
+            }
         }
         by_probe.get(&metric.probe()).map_or(&[], Vec::as_slice)
     }
@@ -150,6 +152,17 @@ mod tests {
         let estimate = estimate(&runs, Metric::Throughput);
         assert_eq!((estimate.n, estimate.mean), (2, Some(11.0)));
         assert_eq!(estimate.missing.as_deref(), Some("no arrivals"));
+    }
+
+    #[test]
+    fn loss_of_an_open_loop_is_that_of_its_runs() {
+        let cell = cell(Family::Ipv4, 128);
+        let closed = run(0, &cell, Metric::EchoLoss, 0.5);
+        let mut open = run(0, &cell, Metric::EchoLoss, 0.1);
+        open.trial.probe = Probe::EchoOpenLoop;
+        let records = [closed, open];
+        assert_eq!(Runs::new(&records).of(&cell, Metric::EchoLoss), [&records[1]]);
+        assert_eq!(Runs::new(&records[..1]).of(&cell, Metric::EchoLoss), [&records[0]]);
     }
 
     #[test]

@@ -92,9 +92,10 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run is of a paced stream that was to measure a metric, so that a flood's figure is not the study's.
-    pub fn paces(&self, metric: Metric) -> bool {
-        self.trial.probe == Probe::Paced && self.spec.probe.metrics.contains(&metric)
+    /// Whether the run was to measure a metric that is another probe's too, as a paced stream a flood's: then it has
+    /// the study's figure.
+    pub fn takes_over(&self, metric: Metric) -> bool {
+        self.trial.probe != metric.probe() && self.spec.probe.metrics.contains(&metric)
     }
 
     pub fn is_valid(&self) -> bool {

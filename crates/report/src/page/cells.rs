@@ -12,7 +12,7 @@ use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, Probe, RunRecord, SELF_ARMS,
     once_each,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Printed for a setting that a cell does not set.
 pub(crate) const AS_IT_IS: &str = "as it is";
@@ -22,7 +22,8 @@ pub(super) struct Index<'a> {
     cell_numbers: HashMap<&'a Cell, usize>,
     metrics: Vec<Metric>,
     units: Vec<DisplayUnit>,
-    paced: BTreeSet<Metric>,
+    /// The probe of metrics that another one measured than their own.
+    taken_over: BTreeMap<Metric, Probe>,
     factors: Vec<(Factor, Vec<String>)>,
 }
 
@@ -41,18 +42,18 @@ impl<'a> Index<'a> {
         let asked = findings.comparisons.iter().map(|comparison| comparison.question.metric);
         let metrics = once_each(asked.chain(findings.cells.iter().map(|estimate| estimate.metric)));
         let mut units = Vec::new();
-        let mut paced = BTreeSet::new();
+        let mut taken_over = BTreeMap::new();
         for metric in &metrics {
             let of_metric = findings.cells.iter().filter(|estimate| estimate.metric == *metric);
             let means = of_metric.filter_map(|estimate| estimate.estimate.mean);
             units.push(DisplayUnit::fitting(*metric, means));
-            if runs.iter().any(|run| run.paces(*metric)) {
-                paced.insert(*metric);
+            if let Some(run) = runs.iter().find(|run| run.takes_over(*metric)) {
+                taken_over.insert(*metric, run.trial.probe);
             }
         }
         let others = cells.iter().copied().filter(|cell| !SELF_ARMS.contains(&cell.replica.as_str()));
         let factors = factors(others);
-        Index { cells, cell_numbers, metrics, units, paced, factors }
+        Index { cells, cell_numbers, metrics, units, taken_over, factors }
     }
 
     pub(super) fn cell(&self, cell: &Cell) -> Option<usize> {
@@ -72,7 +73,7 @@ impl<'a> Index<'a> {
     }
 
     pub(super) fn probe(&self, metric: Metric) -> Probe {
-        if self.paced.contains(&metric) { Probe::Paced } else { metric.probe() }
+        self.taken_over.get(&metric).copied().unwrap_or(metric.probe())
     }
 
     pub(super) fn numbered_metrics(&self) -> impl Iterator<Item = (usize, Metric)> {

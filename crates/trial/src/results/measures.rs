@@ -87,7 +87,7 @@ pub(super) fn variation(delays: &Option<Delays>) -> Value {
 }
 
 /// A percentile of round trips. One whose answer never came counts as infinite (RFC 2681).
-pub(super) fn of_answers(delays: &Option<Delays>, unanswered: u64, p: f64) -> Value {
+pub fn of_answers(delays: &Option<Delays>, unanswered: u64, p: f64) -> Value {
     let Some(delays) = delays else { return milliseconds(None) };
     let answered = delays.buckets.count();
     let all = answered.saturating_add(unanswered);

@@ -7,7 +7,7 @@ mod measures;
 mod warnings;
 
 pub use locations::locate_loads;
-pub use measures::drops;
+pub use measures::{drops, of_answers};
 pub use stacklab_traffic::timing::tick_ns;
 pub use warnings::{standstill_of_stream, warnings};
 
@@ -27,7 +27,7 @@ pub fn values(
         "the arms of an interleaved trial share the host's counters: set blocks.schedule = \"sequential\"";
     let reports = TrialReports { spec, path, sender, receiver };
     let mut values = BTreeMap::new();
-    for metric in Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe) {
+    for metric in Metric::ALL.iter().copied().filter(|metric| metric.is_of(spec.probe.probe)) {
         let is_shared = spec.schedule.shares(metric);
         values.insert(metric, if is_shared { missing(SHARED) } else { reports.value(metric) });
     }
