@@ -50,6 +50,14 @@ impl Scene {
         )
     }
 
+    /// Compares IPv6 with IPv4 to the reflector on the second host.
+    fn compare(&self, words: &str) -> Outcome {
+        let there =
+            Family::ALL.iter().map(|family| address(*family, 1).to_string()).collect::<Vec<_>>().join(",");
+        let line = format!("\"$STACKLAB\" measure echo {there} --peer stamp --against ipv4 --json {words}");
+        Outcome::of(self.command(0, &line))
+    }
+
     /// A reflector of ours on the second host, on any address.
     fn reflector(&self, words: &str) -> Running {
         let mut running =
@@ -114,6 +122,62 @@ fn known_delay_and_loss_have_the_right_direction() {
     let run = json(&scene.measure(Family::Ipv4, "-n 100").expect(code::DONE));
     assert!(run["losses"]["direction_unknown"].as_str().unwrap().contains("stateless"), "{run:#}");
     assert!((13..=16).contains(&run["losses"]["lost"].as_u64().unwrap()), "{run:#}");
+}
+
+/// What was found of a metric.
+fn find_comparison(found: &Value, metric: &str) -> Value {
+    let comparisons = found["comparisons"].as_array().unwrap_or_else(|| panic!("{found:#}"));
+    let of_metric = comparisons.iter().find(|one| one["metric"] == metric);
+    let compared = of_metric.unwrap_or_else(|| panic!("{metric}: {found:#}")).clone();
+    assert_eq!([&compared["baseline"]["family"], &compared["candidate"]["family"]], ["ipv4", "ipv6"]);
+    compared
+}
+
+fn find_means(compared: &Value) -> [f64; 2] {
+    ["baseline_estimate", "candidate_estimate"].map(|arm| number(&compared[arm]["mean"]))
+}
+
+#[test]
+fn delay_of_one_family_is_found_by_comparison() {
+    let there = Faults { only: Some(Family::Ipv6), delay: Duration::from_millis(12), ..Faults::default() };
+    let scene = Scene::set(there, Faults { delay: Duration::from_millis(3), ..Faults::default() });
+    let _reflector = scene.reflector("");
+    let kept = scene.program.work().join("both.stacklab");
+    let outcome = scene.compare(&format!("-t 8 --out {}", kept.display())).expect(code::DONE);
+    let found = json(&outcome);
+    let round_trip = find_comparison(&found, "path_round_trip");
+    assert_eq!(round_trip["verdict"], serde_json::json!({ "better": "ipv4" }), "{round_trip:#}");
+    let [ipv4, ipv6] = find_means(&round_trip);
+    assert!((3.0..7.0).contains(&ipv4) && (11.0..16.0).contains(&(ipv6 - ipv4)), "{ipv4} {ipv6}");
+    assert_eq!(find_means(&find_comparison(&found, "echo_loss")), [0.0; 2], "{found:#}");
+    assert_eq!(found["invalid_runs"], serde_json::json!([]), "{found:#}");
+    let report = scene.program.run(&["report", kept.to_str().unwrap()]).expect(code::DONE);
+    assert!(report.stdout.contains("path round trip, UDP, IPv6 vs IPv4, 44 B: IPv4 better"), "{report}");
+}
+
+#[test]
+fn loss_of_one_family_is_found_by_comparison() {
+    let back = Faults { only: Some(Family::Ipv6), drop_datagram: Some((5, 1)), ..Faults::default() };
+    let scene = Scene::set(Faults::default(), back);
+    let _reflector = scene.reflector("");
+    let found = json(&scene.compare("-t 20 --pps 200").expect(code::DONE));
+    let [ipv4, ipv6] = find_means(&find_comparison(&found, "echo_loss"));
+    assert!(ipv4 == 0.0 && (0.17..0.23).contains(&ipv6), "{found:#}");
+}
+
+#[test]
+fn comparison_without_answers_ends_with_advice() {
+    let scene = Scene::set(Faults::default(), Faults::default());
+    scene
+        .compare("-t 5")
+        .expect(code::HOST)
+        .says(&["nothing serves UDP port 862", "start a STAMP reflector"]);
+    let key = scene.program.write("key", KEY);
+    let _reflector = scene.reflector(&format!("--stamp-key-file {}", key.display()));
+    scene.compare("-t 5").expect(code::HOST).says(&["did not answer", "--key-file"]);
+    scene.compare("-n 50").expect(code::REQUEST).says(&["-n", "--against"]);
+    scene.compare("--pps 1 -t 10").expect(code::REQUEST).says(&["--pps", "-t 96"]);
+    scene.compare(&format!("-t 4 --key-file {}", key.display())).expect(code::DONE);
 }
 
 #[test]

@@ -37,6 +37,9 @@ pub(crate) fn address(family: Family, end: usize) -> IpAddr {
 /// number (for TCP, segments with payload), and applies to those with the given remainder.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
+    /// The packets of this family alone have faults. Both leave in the order of their arrival, so that one that is
+    /// delayed holds the other family's up: for families that take turns.
+    pub only: Option<Family>,
     /// Delay of every packet.
     pub delay: Duration,
     /// Dropped: every `n`th, remainder.
@@ -180,6 +183,10 @@ struct HeldPacket {
 
 impl Gate<'_> {
     fn pass(&mut self, packet: &[u8]) {
+        if self.faults.only.is_some_and(|only| family(packet) != Some(only)) {
+            self.send(packet, Instant::now());
+            return;
+        }
         let due = Instant::now() + self.faults.delay;
         if self.faults.longest.is_some_and(|longest| packet.len() > longest) || self.drops_by_kind(packet) {
             return;
@@ -248,14 +255,22 @@ fn let_out(mut to: File, packets: &Receiver<Due>) {
     }
 }
 
+fn family(packet: &[u8]) -> Option<Family> {
+    match packet.first()? >> 4 {
+        4 => Some(Family::Ipv4),
+        6 => Some(Family::Ipv6),
+        _ => None,
+    }
+}
+
 const UDP: u8 = 17;
 
 fn protocol(packet: &[u8]) -> Option<u8> {
-    match packet.first()? >> 4 {
-        4 => packet.get(9).copied(),
-        6 => packet.get(6).copied(),
-        _ => None,
-    }
+    let place = match family(packet)? {
+        Family::Ipv4 => 9,
+        Family::Ipv6 => 6,
+    };
+    packet.get(place).copied()
 }
 
 fn is_echo(packet: &[u8]) -> bool {

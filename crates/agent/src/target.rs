@@ -152,6 +152,24 @@ fn unknown(host: &str, reason: &str) -> ReachError {
 /// An address of the host in each family: the first, or where there are several, the first that accepts a connection.
 /// Those before it are named with the reason.
 pub fn both_families(target: &Target) -> Result<BTreeMap<Family, AgentAddress>, ReachError> {
+    let mut chosen = BTreeMap::new();
+    for (family, all) in candidates(target)? {
+        chosen.insert(family, first_that_accepts(target, all));
+    }
+    Ok(chosen)
+}
+
+/// The first address of each family, for peers that accept no connection.
+pub fn first_of_both_families(target: &Target) -> Result<BTreeMap<Family, AgentAddress>, ReachError> {
+    let mut chosen = BTreeMap::new();
+    for (family, mut all) in candidates(target)? {
+        chosen.insert(family, all.swap_remove(0));
+    }
+    Ok(chosen)
+}
+
+/// The addresses of each family, of which none is without one.
+fn candidates(target: &Target) -> Result<BTreeMap<Family, Vec<AgentAddress>>, ReachError> {
     if let Some(from) = target.from
         && let Some(missing) = Family::ALL.iter().find(|family| from.of(**family).is_none())
     {
@@ -170,7 +188,7 @@ pub fn both_families(target: &Target) -> Result<BTreeMap<Family, AgentAddress>, 
             target.host
         )));
     }
-    Ok(candidates.into_iter().map(|(family, all)| (family, first_that_accepts(target, all))).collect())
+    Ok(candidates)
 }
 
 /// The first address that accepts a connection. A single one is not tried: there is no other. If none does, it is the

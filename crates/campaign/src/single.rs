@@ -185,6 +185,8 @@ fn wants_metric(request: &MeasureRequest, pacing: Pacing, metric: Metric) -> boo
         // The sampler would compete with a sender that spins to keep a schedule.
         Metric::MemorySockets => false,
         metric if metric.table().is_some() => false,
+        // An agent is not a STAMP reflector.
+        Metric::PathRoundTrip => false,
         metric if metric.is_generator_error() => false,
         // On a schedule, one-way delays cost nothing.
         metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,

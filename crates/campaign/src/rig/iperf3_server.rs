@@ -1,8 +1,8 @@
 //! A server of iperf3 as the other host of trials. It has no agent: what it did is its word.
 
 use crate::CampaignError;
-use crate::rig::TrialHosts;
 use crate::rig::machines::describe_ways;
+use crate::rig::{TrialHosts, this_host};
 use crate::trial::run::SingleRun;
 use crate::trial::spec::spec_without_rig;
 use stacklab_model::{CpuScope, Direction, Family, Io, Length, RunRecord, ScopedAddr, Transport, Trial};
@@ -12,7 +12,6 @@ use stacklab_protocols::iperf3::figures::run_of;
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::host::zone::Route;
-use stacklab_traffic::host::{facts, now_unix_ns};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
 use std::collections::BTreeMap;
@@ -122,12 +121,7 @@ impl TrialHosts for Iperf3Server {
     }
 
     fn hosts(&mut self) -> Result<Vec<HostRow>, CampaignError> {
-        Ok(vec![HostRow {
-            name: "here".to_owned(),
-            kind: "this host".to_owned(),
-            since_unix_ns: now_unix_ns(),
-            facts: facts::collect(),
-        }])
+        Ok(vec![this_host()])
     }
 
     fn cpu_scope(&self, _: &Study) -> CpuScope {

@@ -11,6 +11,7 @@ mod machines;
 mod rigs;
 mod routed;
 mod ssh;
+mod stamp_reflector;
 mod wifi;
 
 pub use addresses::read_addresses;
@@ -21,6 +22,7 @@ pub use machines::{Way, reach};
 pub(crate) use rigs::without_routers;
 pub use rigs::{Rigs, RoutedPlacement};
 pub(crate) use routed::translators;
+pub use stamp_reflector::{SessionSettings, SessionTraffic, StampReflector, check_answers};
 pub use wifi::ACCESS_POINT;
 
 use crate::CampaignError;
@@ -36,6 +38,7 @@ use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::kernel::router_thread::RouterThread;
 use stacklab_testbed::{Host, TestbedError, Ticks, burst_bytes};
+use stacklab_traffic::host::{facts, now_unix_ns};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
 
@@ -62,6 +65,16 @@ pub trait TrialHosts {
         trial: &Trial,
         poll_ns: u64,
     ) -> Result<SingleRun, CampaignError>;
+}
+
+/// The row of this host, where the other one has no agent.
+fn this_host() -> HostRow {
+    HostRow {
+        name: "here".to_owned(),
+        kind: "this host".to_owned(),
+        since_unix_ns: now_unix_ns(),
+        facts: facts::collect(),
+    }
 }
 
 /// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.

@@ -212,6 +212,9 @@ metrics! {
         "median time from the scheduled send of a message to its actual send, open loop";
     PacingErrorOpenP99 = "pacing_error_open_p99", "open-loop pacing error p99", EchoOpenLoop, Millisecond, [Margin(0.01), Negative],
         "99th percentile of the time from the scheduled send of a message to its actual send, open loop";
+    PathRoundTrip = "path_round_trip", "path round trip", EchoOpenLoop, Millisecond, [UDP],
+        "median of both ways to a STAMP reflector and back, without the time in the reflector, `stacklab measure \
+         echo --peer stamp --against` only";
     RttUnderLoad = "rtt_under_load", "RTT under load", EchoUnderLoad, Millisecond, [],
         "median round trip of a message out and back while a stream flows, one outstanding";
     RttUnderLoadMean = "rtt_under_load_mean", "mean RTT under load", EchoUnderLoad, Millisecond, [],

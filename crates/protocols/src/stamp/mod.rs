@@ -9,6 +9,7 @@
 //! | T4 | the session-sender, when the answer arrives; in no packet |
 
 mod clients;
+mod figures;
 mod key;
 mod packet;
 mod reflector;

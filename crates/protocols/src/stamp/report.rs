@@ -76,7 +76,7 @@ pub fn text(measured: &Measured) -> String {
     if let Some(clock) = &figures.clock {
         line("clocks", clock_text(clock));
     }
-    let lost = exchange.sent.saturating_sub(exchange.answers.len() as u64);
+    let lost = measured.count_lost();
     line("packets", format!("{} sent, {} answered, {lost} lost", exchange.sent, exchange.answers.len()));
     line("losses", losses_text(&figures.losses));
     let implausible = figures.implausible as u64;

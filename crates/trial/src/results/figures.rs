@@ -282,6 +282,10 @@ fn reason_without_source(metric: Metric) -> &'static str {
         }
         // Those of held sockets are the sending host's alone.
         MemoryPerSocket | MemoryPerFullSocket => "it needs a study with probe.sockets",
+        // The times of a reflector's packets give it.
+        PathRoundTrip => {
+            "it needs a STAMP reflector: `stacklab measure echo HOST --peer stamp --against ipv4`"
+        }
         // The search itself knows it.
         LoadAtLoss => "it needs a study with probe.search",
         _ => NO_SOURCE,

@@ -1,10 +1,11 @@
 //! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
-use crate::commands::measure::options::{CommonOptions, Peer};
-use crate::commands::measure::peers::BothWays;
+use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::peers::{BothWays, PeerProgram};
 use crate::commands::measure::study::{Arms, arms_at_low_rate, arms_of_connections, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
+use stacklab_agent::client::Target;
 use stacklab_campaign::notice::note;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
@@ -163,22 +164,23 @@ fn find_dead_family(compared: &Compared) -> Option<String> {
 pub(super) fn against(
     common: &CommonOptions,
     request: &MeasureRequest,
+    target: &Target<'_>,
+    peer: &PeerProgram,
     baseline: Family,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     // Wrong options are found before a host is asked.
     check_size_and_time(request)?;
-    let text = study_text(common, request, baseline, Arms::Interleaved, true)?;
+    let planned_arms = if peer.reports_slices() { Arms::Interleaved } else { Arms::Alternating };
+    let text = study_text(common, request, baseline, planned_arms, true)?;
     check(&StudySource { name: "measure.toml".to_owned(), text })?;
     arms_at_low_rate(request)?;
-    let target = common.target();
-    let mut connected =
-        BothWays::find(&target)?.connect(&target, common.peer, common.reverse, interrupted)?;
+    let ways = BothWays::find(target, peer)?;
+    let mut connected = ways.connect(target, peer, common.reverse, interrupted)?;
     let hosts = &mut *connected.hosts;
-    let arms = match common.peer {
-        // A server reports nothing of slices.
-        Peer::Iperf3 => Arms::Alternating,
-        _ => arms(common, request, baseline, hosts)?,
+    let arms = match planned_arms {
+        Arms::Interleaved => arms(common, request, baseline, hosts)?,
+        other => other,
     };
     let rows = hosts.hosts()?;
     let is_one_machine = matches!(&rows[..], [one, other, ..] if one_machine(&one.facts, &other.facts));

@@ -15,32 +15,33 @@ pub(crate) use options::MeasureOptions;
 use crate::failure::{Failure, NO_DATA, interrupt_flag};
 use crate::output::print_text;
 use comparison::against;
-use options::{CommonOptions, Peer};
-use peers::check_iperf3;
+use options::CommonOptions;
+use peers::PeerProgram;
 use search::search;
 use single::measure_once;
 use stacklab_agent::client::AgentAddress;
-use stacklab_campaign::single::{MeasureRequest, check};
+use stacklab_campaign::single::MeasureRequest;
 use stacklab_model::{Direction, HostFacts, Probe, Received, RunRecord, count};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stamp::measure_session;
 use std::io::{self, IsTerminal};
 
 pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let common = options.common();
-    let request = options.request();
-    if common.peer != Peer::Stamp {
-        check(&request)?;
-    }
+    let asked = options.request();
+    let peer = PeerProgram::of(options, &asked)?;
+    let request = &peer.fit(asked);
+    let target = &common.target();
     let interrupted = interrupt_flag()?;
-    match common.peer {
-        Peer::Agent => {}
-        Peer::Iperf3 => check_iperf3(common, &request)?,
-        Peer::Stamp => return stamp::measure(common, &request, options.stamp(), interrupted),
-    }
-    match (common.against, request.searched_loss_ppm) {
-        (Some(baseline), Some(loss_ppm)) => search(common, &request, baseline, loss_ppm, interrupted),
-        (Some(baseline), None) => against(common, &request, baseline, interrupted),
-        (None, _) => measure_once(common, &request, interrupted),
+    match (common.against, request.searched_loss_ppm, &peer) {
+        (Some(baseline), Some(loss_ppm), _) => {
+            search(common, request, target, baseline, loss_ppm, interrupted)
+        }
+        (Some(baseline), None, _) => against(common, request, target, &peer, baseline, interrupted),
+        (None, _, PeerProgram::StampReflector(settings)) => {
+            measure_session(common, request, target, settings, interrupted)
+        }
+        (None, ..) => measure_once(common, request, target, &peer, interrupted),
     }
 }
 

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 /// The time of a search without -t.
 const SEARCH_TIME_NS: u64 = 120_000_000_000;
+/// Packets per second to a STAMP reflector without --pps.
+const STAMP_PER_SECOND: f64 = 100.0;
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum MeasureOptions {
@@ -57,7 +59,8 @@ Examples:
   stacklab measure echo server.example
   stacklab measure echo server.example --tcp -l 1K -n 10000
   stacklab measure echo server.example --pps 1000    on a schedule, from the intended send time
-  stacklab measure echo router.example --peer stamp  any STAMP or TWAMP-Light reflector: delays and losses by direction")]
+  stacklab measure echo router.example --peer stamp  any STAMP or TWAMP-Light reflector: delays and losses by direction
+  stacklab measure echo router.example --peer stamp --against ipv4    both families to one reflector, with a verdict")]
     Echo {
         #[command(flatten)]
         common: CommonOptions,
@@ -104,8 +107,8 @@ pub(crate) struct CommonOptions {
     /// Name or address of the host that runs `stacklab agent --listen`, or its addresses separated by commas; a
     /// link-local address needs this host's interface to it: fe80::1%eth0
     pub host: String,
-    /// Compare the other family with this one, interleaved, until there is a verdict or -t has passed
-    /// (tcp, udp, connect, and echo without --pps)
+    /// Compare the other family with this one, interleaved, until there is a verdict or -t has passed (tcp, udp,
+    /// connect, and echo without --pps); with another --peer than agent, in turns (echo --peer stamp also with --pps)
     #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6"])]
     pub against: Option<Family>,
     /// Keep the record of --against in this file
@@ -266,9 +269,10 @@ impl MeasureOptions {
             MeasureOptions::Echo {
                 common, message, tcp, pps, interval, poll, at_interface, tuning, ..
             } => {
-                let (probe, pacing) = match pps {
-                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(*pps)),
-                    None => (Probe::Echo, Pacing::Lockstep),
+                let (probe, pacing) = match (pps, common.peer) {
+                    (Some(pps), _) => (Probe::EchoOpenLoop, Pacing::Schedule(*pps)),
+                    (None, Peer::Stamp) => (Probe::EchoOpenLoop, Pacing::Schedule(STAMP_PER_SECOND)),
+                    (None, _) => (Probe::Echo, Pacing::Lockstep),
                 };
                 let transport = if *tcp { Transport::Tcp } else { Transport::Udp };
                 MeasureRequest {

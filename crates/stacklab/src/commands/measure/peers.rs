@@ -1,12 +1,15 @@
-//! The other host of a measurement: one with an agent, or a server of iperf3.
+//! The other host of a measurement: one with an agent, a server of iperf3, or a STAMP reflector.
 
-use crate::commands::measure::options::{CommonOptions, Peer};
+use crate::commands::measure::options::{CommonOptions, MeasureOptions, Peer};
+use crate::commands::measure::stamp::make_settings;
 use crate::commands::measure::{ask_key, refuse};
 use crate::failure::Failure;
 use stacklab_agent::client::{AgentAddress, Target, addresses, both_families, reach, unreachable};
-use stacklab_agent::target::name_failures;
-use stacklab_campaign::rig::{AgentProcess, Iperf3Server, Rigs, ServerWay, TrialHosts, Way};
-use stacklab_campaign::single::MeasureRequest;
+use stacklab_agent::target::{first_of_both_families, name_failures};
+use stacklab_campaign::rig::{
+    AgentProcess, Iperf3Server, Rigs, ServerWay, SessionSettings, StampReflector, TrialHosts, Way,
+};
+use stacklab_campaign::single::{MeasureRequest, check};
 use stacklab_model::{Family, Io, Length, Probe, SizeOf, Transport};
 use stacklab_protocols::iperf3::{MAX_BLOCK_BYTES, MAX_STREAMS};
 use stacklab_traffic::host::zone::{Route, route_to};
@@ -14,6 +17,47 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 const SECOND_NS: u64 = 1_000_000_000;
+
+/// The program on the other host, with what it has to be given.
+pub(super) enum PeerProgram {
+    Agent,
+    Iperf3Server,
+    StampReflector(SessionSettings),
+}
+
+impl PeerProgram {
+    /// The program that the options name. Refuses what cannot be measured with it.
+    pub(super) fn of(options: &MeasureOptions, request: &MeasureRequest) -> Result<Self, Failure> {
+        let common = options.common();
+        match common.peer {
+            Peer::Agent => {
+                check(request)?;
+                Ok(PeerProgram::Agent)
+            }
+            Peer::Iperf3 => {
+                check(request)?;
+                check_iperf3(common, request)?;
+                Ok(PeerProgram::Iperf3Server)
+            }
+            Peer::Stamp => Ok(PeerProgram::StampReflector(make_settings(options, request)?)),
+        }
+    }
+
+    /// The request with the size of the program's packets, where its protocol determines it.
+    pub(super) fn fit(&self, request: MeasureRequest) -> MeasureRequest {
+        match self {
+            PeerProgram::Agent | PeerProgram::Iperf3Server => request,
+            PeerProgram::StampReflector(settings) => {
+                MeasureRequest { size: settings.packet_bytes.map(|bytes| bytes as u32), ..request }
+            }
+        }
+    }
+
+    /// Whether it reports slices, so that the families can be interleaved.
+    pub(super) fn reports_slices(&self) -> bool {
+        matches!(self, PeerProgram::Agent)
+    }
+}
 
 /// This host and the other one, ready for trials.
 pub(super) struct Connected {
@@ -27,13 +71,13 @@ impl Connected {
         Connected { hosts: Box::new(rigs), _local: Some(local) }
     }
 
-    fn to_server(server: Iperf3Server) -> Self {
-        Connected { hosts: Box::new(server), _local: None }
+    fn without_agent(hosts: impl TrialHosts + 'static) -> Self {
+        Connected { hosts: Box::new(hosts), _local: None }
     }
 }
 
 /// Refuses what an iperf3 server cannot do.
-pub(super) fn check_iperf3(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure> {
+fn check_iperf3(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure> {
     let &MeasureRequest { probe, transport, size_of, io, delays, flows, size, length, warmup_ns, .. } =
         request;
     let refused = [
@@ -56,20 +100,45 @@ pub(super) fn check_iperf3(common: &CommonOptions, request: &MeasureRequest) -> 
 /// Connects to the first of the host's addresses that accepts, and says of which family it is.
 pub(super) fn connect_to_first(
     target: &Target<'_>,
-    peer: Peer,
+    peer: &PeerProgram,
     interrupted: &'static AtomicBool,
 ) -> Result<(Connected, Family), Failure> {
-    if peer == Peer::Iperf3 {
-        let (server, family) = connect_to_server(target, interrupted)?;
-        return Ok((Connected::to_server(server), family));
+    match peer {
+        PeerProgram::Agent => connect_to_agent(target, interrupted),
+        PeerProgram::Iperf3Server => {
+            let (server, family) = connect_to_server(target, interrupted)?;
+            Ok((Connected::without_agent(server), family))
+        }
+        PeerProgram::StampReflector(settings) => {
+            let (reflector, family) = reach_reflector(target, settings, interrupted)?;
+            Ok((Connected::without_agent(reflector), family))
+        }
     }
+}
+
+fn connect_to_agent(
+    target: &Target<'_>,
+    interrupted: &'static AtomicBool,
+) -> Result<(Connected, Family), Failure> {
     let (there, address) = reach(target, &[], &ask_key, interrupted)?;
     let (local, here) = AgentProcess::here(interrupted)?;
     let way = Way { here: find_route(target, &address)?, there: address.address };
     let family = Family::of(way.here.address.ip());
-    let rigs =
-        Rigs::both_families(target.host.to_owned(), BTreeMap::from([(family, way)]), false, [here, there])?;
+    let ways = BTreeMap::from([(family, way)]);
+    let rigs = Rigs::both_families(target.host.to_owned(), ways, false, [here, there])?;
     Ok((Connected::to_agent(rigs, local), family))
+}
+
+/// The reflector at the first of the host's addresses: whether one answers shows when it is measured.
+pub(super) fn reach_reflector(
+    target: &Target<'_>,
+    settings: &SessionSettings,
+    interrupted: &'static AtomicBool,
+) -> Result<(StampReflector, Family), Failure> {
+    let there = addresses(target)?.swap_remove(0);
+    let family = Family::of(there.address.ip());
+    let ways = BTreeMap::from([(family, server_way(target, &there)?)]);
+    Ok((StampReflector::over(target.host, ways, settings.clone(), interrupted), family))
 }
 
 fn connect_to_server(
@@ -107,8 +176,12 @@ pub(super) struct BothWays {
 }
 
 impl BothWays {
-    pub(super) fn find(target: &Target<'_>) -> Result<Self, Failure> {
-        let addresses = both_families(target)?;
+    pub(super) fn find(target: &Target<'_>, peer: &PeerProgram) -> Result<Self, Failure> {
+        let addresses = match peer {
+            PeerProgram::Agent | PeerProgram::Iperf3Server => both_families(target)?,
+            // It accepts no connection by which one of several addresses could be chosen.
+            PeerProgram::StampReflector(_) => first_of_both_families(target)?,
+        };
         let mut routes = BTreeMap::new();
         for (family, address) in &addresses {
             routes.insert(*family, find_route(target, address)?);
@@ -127,27 +200,51 @@ impl BothWays {
     pub(super) fn connect(
         self,
         target: &Target<'_>,
-        peer: Peer,
+        peer: &PeerProgram,
+        reverse: bool,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Connected, Failure> {
+        match peer {
+            PeerProgram::Agent => self.connect_to_agent(target, reverse, interrupted),
+            PeerProgram::Iperf3Server => {
+                // Of several addresses of a family, those that accept a connection were looked for.
+                let has_served = addresses(target)?.len() > Family::ALL.len();
+                let ways = self.into_server_ways();
+                let server = Iperf3Server::over(target.host, ways, reverse, has_served, interrupted);
+                Ok(Connected::without_agent(server))
+            }
+            PeerProgram::StampReflector(settings) => {
+                let ways = self.into_server_ways();
+                let reflector = StampReflector::over(target.host, ways, settings.clone(), interrupted);
+                Ok(Connected::without_agent(reflector))
+            }
+        }
+    }
+
+    fn connect_to_agent(
+        self,
+        target: &Target<'_>,
         reverse: bool,
         interrupted: &'static AtomicBool,
     ) -> Result<Connected, Failure> {
         let BothWays { addresses, routes } = self;
-        let pairs = routes.into_iter().zip(addresses.values());
-        if peer == Peer::Iperf3 {
-            let ways = pairs.map(|((family, here), AgentAddress { address, socket })| {
-                (family, ServerWay { here, there: address.clone(), socket: *socket })
-            });
-            // Of several addresses of a family, those that accept a connection were looked for.
-            let has_served = self::addresses(target)?.len() > Family::ALL.len();
-            let server = Iperf3Server::over(target.host, ways.collect(), reverse, has_served, interrupted);
-            return Ok(Connected::to_server(server));
+        let mut ways = BTreeMap::new();
+        for ((family, here), there) in routes.into_iter().zip(addresses.values()) {
+            ways.insert(family, Way { here, there: there.address.clone() });
         }
-        let ways = pairs.map(|((family, here), there)| (family, Way { here, there: there.address.clone() }));
-        let ways = ways.collect();
         let all: Vec<AgentAddress> = addresses.into_values().collect();
         let (there, _) = reach(target, &all, &ask_key, interrupted)?;
         let (local, here) = AgentProcess::here(interrupted)?;
         let rigs = Rigs::both_families(target.host.to_owned(), ways, reverse, [here, there])?;
         Ok(Connected::to_agent(rigs, local))
+    }
+
+    fn into_server_ways(self) -> BTreeMap<Family, ServerWay> {
+        let mut ways = BTreeMap::new();
+        for ((family, here), there) in self.routes.into_iter().zip(self.addresses.into_values()) {
+            let AgentAddress { address, socket } = there;
+            ways.insert(family, ServerWay { here, there: address, socket });
+        }
+        ways
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::commands::measure::comparison::FamilyComparison;
 use crate::commands::measure::options::CommonOptions;
-use crate::commands::measure::peers::BothWays;
+use crate::commands::measure::peers::{BothWays, PeerProgram};
 use crate::commands::measure::refuse;
 use crate::commands::measure::study::{duration, message_size};
 use crate::failure::Failure;
+use stacklab_agent::client::Target;
 use stacklab_campaign::single::MeasureRequest;
 use stacklab_campaign::slow_path::MIN_BLOCKS;
 use stacklab_model::{Factor, Family, Length, SearchDevice};
@@ -17,20 +18,21 @@ use std::sync::atomic::AtomicBool;
 pub(super) fn search(
     common: &CommonOptions,
     request: &MeasureRequest,
+    target: &Target<'_>,
     baseline: Family,
     loss_ppm: u32,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     let comparison = FamilyComparison::new(common, study_text(common, request, baseline, loss_ppm)?)?;
-    let target = common.target();
-    let ways = BothWays::find(&target)?;
+    let peer = &PeerProgram::Agent;
+    let ways = BothWays::find(target, peer)?;
     if !ways.leave_this_machine() {
         return Err(Failure::usage(
             "HOST is this machine: no device between the two could lose a message. Name another machine, or try \
              `stacklab run search`, which builds two routers",
         ));
     }
-    let mut connected = ways.connect(&target, common.peer, common.reverse, interrupted)?;
+    let mut connected = ways.connect(target, peer, common.reverse, interrupted)?;
     let rows = connected.hosts.hosts()?;
     comparison.measure(&mut *connected.hosts, rows)
 }

@@ -2,9 +2,10 @@
 //! interrupted.
 
 use crate::commands::measure::options::CommonOptions;
-use crate::commands::measure::peers::connect_to_first;
+use crate::commands::measure::peers::{PeerProgram, connect_to_first};
 use crate::commands::measure::{direction, print};
 use crate::failure::Failure;
+use stacklab_agent::client::Target;
 use stacklab_campaign::single::{MeasureRequest, study_of_one, trial_of};
 use stacklab_model::{Direction, HostFacts, Length, ProbeSpec, count, print_duration, say, say_part};
 use stacklab_study::Plan;
@@ -22,10 +23,12 @@ fn new_token() -> u32 {
 pub(super) fn measure_once(
     common: &CommonOptions,
     request: &MeasureRequest,
+    target: &Target<'_>,
+    peer: &PeerProgram,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     let direction = direction(common, request);
-    let (mut connected, family) = connect_to_first(&common.target(), common.peer, interrupted)?;
+    let (mut connected, family) = connect_to_first(target, peer, interrupted)?;
     let way_word = if common.reverse { "from" } else { "to" };
     let title = format!("{} {} {way_word} {}", request.transport, request.probe, common.host);
     let study = study_of_one(request, title, family, direction)?;

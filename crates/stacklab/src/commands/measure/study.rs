@@ -1,9 +1,9 @@
 //! The study of `stacklab measure .. --against FAMILY`.
 
-use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::options::{CommonOptions, Peer};
 use crate::commands::measure::refuse;
 use crate::failure::Failure;
-use stacklab_campaign::single::{MeasureRequest, default_size};
+use stacklab_campaign::single::{MeasureRequest, Pace, default_size};
 use stacklab_campaign::slow_path::{BLOCKS, MAX_MORE_NS, MIN_BLOCKS, SAMPLE_BUFFER, SAMPLE_NS};
 use stacklab_campaign::trial::spec::{Goal, choose_io};
 use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
@@ -15,7 +15,7 @@ const TRIALS: u64 = 40;
 const MIN_NS: u64 = 50_000_000;
 /// The shortest trial of an arm that is not interleaved.
 const MIN_ALONE_NS: u64 = 250_000_000;
-const MAX_NS: u64 = 2_000_000_000;
+pub(super) const MAX_TRIAL_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
 const WARMUP: u64 = 10;
 /// Bytes per message of TCP on a slow path, which soon empties, or at a low rate.
@@ -45,7 +45,7 @@ pub(super) enum Arms {
 
 /// Length of a trial of interleaved arms in this time, nanoseconds.
 pub(super) fn trial_ns(time_ns: u64) -> u64 {
-    (time_ns / TRIALS).clamp(MIN_NS, MAX_NS)
+    (time_ns / TRIALS).clamp(MIN_NS, MAX_TRIAL_NS)
 }
 
 /// Bytes of a message: at a low rate and on a slow path shorter ones, unless the user names a size.
@@ -70,16 +70,21 @@ pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>,
         return Ok(None);
     }
     let least_ns = least_ns(request.pace.of(size));
+    let advice = match request.pace {
+        Pace::As(_) => "a higher rate (--pps)",
+        Pace::Bits(_) => "shorter messages (-l), a higher rate (-b)",
+    };
     let needed_ns = least_ns.saturating_mul(2 * u64::from(MIN_BLOCKS));
     if needed_ns > time_ns.saturating_add(MAX_MORE_NS) {
         return Err(Failure::usage(format!(
             "at this rate a message of {size} bytes leaves {per_second:.3} times a second, too seldom to compare both families \
-             in this time: choose shorter messages (-l), a higher rate (-b), or -t {} or more",
+             in this time: choose {advice}, or -t {} or more",
             needed_ns.div_ceil(1_000_000_000)
         )));
     }
     // A third of the time is left for what trials take besides.
-    let trial_ns = (time_ns / 3 * 2 / (2 * u64::from(BLOCKS))).clamp(MIN_ALONE_NS, MAX_NS).max(least_ns);
+    let trial_ns =
+        (time_ns / 3 * 2 / (2 * u64::from(BLOCKS))).clamp(MIN_ALONE_NS, MAX_TRIAL_NS).max(least_ns);
     Ok(Some(Arms::Slow { trial_ns, send_buffer: None }))
 }
 
@@ -97,11 +102,11 @@ fn least_ns(pacing: Pacing) -> u64 {
 }
 
 /// The time of a comparison; an error for what cannot be compared.
-fn time_to_compare(request: &MeasureRequest) -> Result<u64, Failure> {
+fn time_to_compare(common: &CommonOptions, request: &MeasureRequest) -> Result<u64, Failure> {
     let refused = [
         (matches!(request.length, Length::Packets(_)), "a number of messages (-n)"),
         (
-            !matches!(request.probe, Probe::Stream | Probe::Echo | Probe::Connect),
+            common.peer != Peer::Stamp && request.probe == Probe::EchoOpenLoop,
             "a schedule of round trips (--pps)",
         ),
         (request.both, "--bidir"),
@@ -154,7 +159,7 @@ pub(super) fn study_text(
     counts_cpu: bool,
 ) -> Result<String, Failure> {
     let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
-    let time_ns = time_to_compare(request)?;
+    let time_ns = time_to_compare(common, request)?;
     let is_slow = matches!(arms, Arms::Slow { .. } | Arms::Look);
     let size = message_size(request, is_slow);
     let pacing = request.pace.of(size);
@@ -209,6 +214,8 @@ fn metrics(
 ) -> Vec<&'static str> {
     let mut names = match (request.probe, request.transport) {
         (Probe::Echo, _) => vec!["rtt"],
+        // Of a STAMP reflector: with an agent, no schedule of round trips is compared.
+        (Probe::EchoOpenLoop, _) => vec!["path_round_trip", "echo_loss"],
         (Probe::Connect, _) => vec!["connect_time"],
         (_, Transport::Tcp) => vec!["throughput", "sender_cpu_per_message", "receiver_cpu_per_message"],
         (_, Transport::Udp) => {

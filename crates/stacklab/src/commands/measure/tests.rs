@@ -214,6 +214,11 @@ fn families_are_compared_without_shared_machine_load() {
             Arms::Slow { trial_ns: 500_000_000, send_buffer: None },
             &[Metric::Throughput],
         ),
+        (
+            "echo host --peer stamp --against ipv4",
+            Arms::Alternating,
+            &[Metric::PathRoundTrip, Metric::EchoLoss],
+        ),
     ] {
         let options = options(line).unwrap();
         let text = study_text(options.common(), &options.request(), Family::Ipv4, arms, false).unwrap();
