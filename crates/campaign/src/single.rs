@@ -36,8 +36,8 @@ pub struct MeasureRequest {
     pub io: Option<Io>,
     /// Sockets that send at the same time.
     pub flows: u32,
-    /// Whether both hosts send.
-    pub both: bool,
+    /// Which host sends.
+    pub direction: Direction,
     /// How long, in time or messages.
     pub length: Length,
     /// Sent before that, and not counted.
@@ -121,12 +121,7 @@ pub fn check_size(request: &MeasureRequest, family: Family) -> Result<u32, Campa
 }
 
 /// The study of a request over a family: one cell, measured once.
-pub fn study_of_one(
-    request: &MeasureRequest,
-    title: String,
-    family: Family,
-    direction: Direction,
-) -> Result<Study, CampaignError> {
+pub fn study_of_one(request: &MeasureRequest, title: String, family: Family) -> Result<Study, CampaignError> {
     let MeasureRequest { probe, transport, size_of, .. } = *request;
     let size = check_size(request, family)?;
     let pacing = request.pace.of(size);
@@ -147,7 +142,7 @@ pub fn study_of_one(
         metrics: list_metrics(request, pacing),
     };
     let mut cell = Cell::new(family, transport, size_of, size);
-    cell.settings = settings(request, pacing, direction).into();
+    cell.settings = settings(request, pacing).into();
     Ok(Study {
         title,
         link_config: LinkConfig { rate: None, mtu: ETHERNET_MTU, offloads: true },
@@ -204,7 +199,7 @@ pub fn default_size(probe: Probe, transport: Transport, size_of: SizeOf) -> u32 
 }
 
 /// The settings of a cell, those that differ from the default and how messages enter the kernel.
-fn settings(request: &MeasureRequest, pacing: Pacing, direction: Direction) -> CellSettings {
+fn settings(request: &MeasureRequest, pacing: Pacing) -> CellSettings {
     let mut settings = CellSettings { tuning: request.tuning.clone(), ..CellSettings::default() };
     if request.probe == Probe::Stream {
         let io = request.io.unwrap_or(choose_io(Goal::FillPath, request.probe, pacing, request.transport));
@@ -213,8 +208,8 @@ fn settings(request: &MeasureRequest, pacing: Pacing, direction: Direction) -> C
     if request.flows > 1 {
         settings.flows = Some(request.flows);
     }
-    if direction != Direction::Forward {
-        settings.direction = Some(direction);
+    if request.direction != Direction::Forward {
+        settings.direction = Some(request.direction);
     }
     settings
 }

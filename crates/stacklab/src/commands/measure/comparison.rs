@@ -172,9 +172,9 @@ pub(super) fn against(
     // Wrong options are found before a host is asked.
     check_size_and_time(request)?;
     let planned_arms = if peer.reports_slices() { Arms::Interleaved } else { Arms::Alternating };
+    arms_at_low_rate(request)?;
     let text = study_text(common, request, baseline, planned_arms, true)?;
     check(&StudySource { name: "measure.toml".to_owned(), text })?;
-    arms_at_low_rate(request)?;
     let ways = BothWays::find(target, peer)?;
     let mut connected = ways.connect(target, peer, common.reverse, interrupted)?;
     let hosts = &mut *connected.hosts;

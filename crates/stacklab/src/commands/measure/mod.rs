@@ -21,7 +21,7 @@ use search::search;
 use single::measure_once;
 use stacklab_agent::client::AgentAddress;
 use stacklab_campaign::single::MeasureRequest;
-use stacklab_model::{Direction, HostFacts, Probe, Received, RunRecord, count};
+use stacklab_model::{HostFacts, Probe, Received, RunRecord, count};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stamp::measure_session;
 use std::io::{self, IsTerminal};
@@ -57,25 +57,20 @@ fn refuse(given: &[(bool, &str)], why: &str) -> Result<(), Failure> {
     first.map_or(Ok(()), |(_, what)| Err(Failure::usage(format!("{what}{why}"))))
 }
 
-fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
-    match (common.reverse, request.both) {
-        (_, true) => Direction::Both,
-        (true, _) => Direction::Reverse,
-        _ => Direction::Forward,
-    }
-}
-
 fn print(
     common: &CommonOptions,
     request: &MeasureRequest,
-    direction: Direction,
     run: &RunRecord,
     facts: &[&HostFacts],
 ) -> Result<(), Failure> {
-    let rows = request.interval_ns > 0;
+    let about = MeasurementText {
+        version: env!("CARGO_PKG_VERSION"),
+        direction: request.direction,
+        rows: request.interval_ns > 0,
+    };
     print_text(&match common.json {
         true => measurement_json(run, facts),
-        false => measurement(run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows }),
+        false => measurement(run, &about),
     })?;
     if !run.is_valid() {
         return Err(Failure::invalid_run());

@@ -6,7 +6,7 @@ use stacklab_agent::client::Target;
 use stacklab_agent::source::SourceAddresses;
 use stacklab_agent::tls::Fingerprint;
 use stacklab_campaign::single::{MeasureRequest, Pace};
-use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, Tuning};
+use stacklab_model::{Direction, Family, Io, Length, Pacing, Probe, SizeOf, Transport, Tuning};
 use stacklab_protocols::stamp::TimeFormat;
 use std::path::PathBuf;
 
@@ -337,7 +337,7 @@ impl CommonOptions {
             size_of: SizeOf::Write,
             io: None,
             flows: 1,
-            both: false,
+            direction: if self.reverse { Direction::Reverse } else { Direction::Forward },
             length,
             warmup_ns: self.warmup,
             interval_ns: 0,
@@ -362,7 +362,7 @@ impl StreamOptions {
             size: self.message.size,
             size_of: self.message.size_of,
             flows: self.flows,
-            both: self.bidir,
+            direction: if self.bidir { Direction::Both } else { request.direction },
             io: self.io,
             interval_ns: self.interval,
             ..request

@@ -3,7 +3,7 @@
 
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::peers::{PeerProgram, connect_to_first};
-use crate::commands::measure::{direction, print};
+use crate::commands::measure::print;
 use crate::failure::Failure;
 use stacklab_agent::client::Target;
 use stacklab_campaign::single::{MeasureRequest, study_of_one, trial_of};
@@ -27,11 +27,10 @@ pub(super) fn measure_once(
     peer: &PeerProgram,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
-    let direction = direction(common, request);
     let (mut connected, family) = connect_to_first(target, peer, interrupted)?;
     let way_word = if common.reverse { "from" } else { "to" };
     let title = format!("{} {} {way_word} {}", request.transport, request.probe, common.host);
-    let study = study_of_one(request, title, family, direction)?;
+    let study = study_of_one(request, title, family)?;
     let facts: Vec<HostFacts> = connected.hosts.hosts()?.into_iter().map(|host| host.facts).collect();
     let plan = Plan::new(&study, new_token().into());
     let trial = trial_of(&study);
@@ -40,10 +39,10 @@ pub(super) fn measure_once(
     drop(waiting);
     // The sender of the data is the first.
     let mut facts: Vec<&HostFacts> = facts.iter().collect();
-    if direction == Direction::Reverse {
+    if request.direction == Direction::Reverse {
         facts.reverse();
     }
-    let printed = print(common, request, direction, &single.run, &facts);
+    let printed = print(common, request, &single.run, &facts);
     if let Some(ns) = single.interrupted_after_ns {
         say!("stacklab: the figures are of {}, until the interruption", print_duration(ns));
         return Err(AgentError::Interrupted.into());

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use stacklab_campaign::single::{MeasureRequest, Pace, default_size};
 use stacklab_campaign::slow_path::{BLOCKS, MAX_MORE_NS, MIN_BLOCKS, SAMPLE_BUFFER, SAMPLE_NS};
 use stacklab_campaign::trial::spec::{Goal, choose_io};
-use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
+use stacklab_model::{Direction, Factor, Family, Length, Pacing, Probe, Transport};
 use stacklab_study::Study;
 
 /// A campaign has this many trials of each arm in its time, about: trials are what is compared.
@@ -109,7 +109,7 @@ fn time_to_compare(common: &CommonOptions, request: &MeasureRequest) -> Result<u
             common.peer != Peer::Stamp && request.probe == Probe::EchoOpenLoop,
             "a schedule of round trips (--pps)",
         ),
-        (request.both, "--bidir"),
+        (request.direction == Direction::Both, "--bidir"),
         (request.at_interface, "--at-interface"),
         (request.poll_ns > 0, "--poll"),
     ];
@@ -167,6 +167,7 @@ pub(super) fn study_text(
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
     let way = if common.reverse { "from" } else { "to" };
     let is_stream = probe == Probe::Stream;
+    let metrics = metrics(common, request, pacing, arms, counts_cpu);
     let io = request.io.unwrap_or(choose_io(Goal::FillPath, probe, pacing, transport));
     let tuning = &request.tuning;
     let key = |key| format!("probe.{probe}.{key}");
@@ -185,7 +186,7 @@ pub(super) fn study_text(
             .level(Factor::Nodelay, tuning.nodelay)
             .level(Factor::CongestionControl, tuning.congestion_control.as_deref())
             .level(Factor::Dscp, tuning.dscp)
-            .set(&key("metrics"), metrics(common, request, pacing, arms, counts_cpu))
+            .set(&key("metrics"), metrics)
             .set(&key("length.time"), duration(trial_ns))
             .set(&key("warmup"), duration(warmup_ns))
             .set("blocks.min", MIN_BLOCKS)

@@ -11,7 +11,7 @@ use stacklab_campaign::single::{MeasureRequest, check, study_of_one, trial_of};
 use stacklab_campaign::sources::StudySource;
 use stacklab_campaign::trial::spec::spec_without_rig;
 use stacklab_model::{
-    Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec, Tuning,
+    Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec, Tuning,
 };
 use stacklab_study::Study;
 
@@ -30,21 +30,21 @@ fn request(line: &str) -> MeasureRequest {
     options(line).unwrap_or_else(|error| panic!("{line}: {error}")).request()
 }
 
-fn study_of(request: &MeasureRequest, family: Family, direction: Direction) -> Result<Study, CampaignError> {
-    study_of_one(request, "a title".to_owned(), family, direction)
+fn study_of(request: &MeasureRequest, family: Family) -> Result<Study, CampaignError> {
+    study_of_one(request, "a title".to_owned(), family)
 }
 
 fn spec(line: &str) -> TrialSpec {
     let request = request(line);
     check(&request).unwrap();
-    let study = study_of(&request, Family::Ipv6, Direction::Forward).unwrap();
+    let study = study_of(&request, Family::Ipv6).unwrap();
     spec_without_rig(&study, 7, &trial_of(&study))
 }
 
 /// Why a valid command line is refused.
 fn explain_refusal(line: &str) -> String {
     let request = request(line);
-    match check(&request).and_then(|()| study_of(&request, Family::Ipv4, Direction::Forward).map(drop)) {
+    match check(&request).and_then(|()| study_of(&request, Family::Ipv4).map(drop)) {
         Err(CampaignError::Usage(reason)) => reason,
         other => panic!("{line}: {other:?}"),
     }
@@ -121,7 +121,7 @@ fn io_is_the_fastest_unless_it_is_named() {
 #[test]
 fn the_cell_tells_what_is_not_as_usual() {
     let line = "tcp host -R -P 2 -C cubic";
-    let study = study_of(&request(line), Family::Ipv4, Direction::Reverse).unwrap();
+    let study = study_of(&request(line), Family::Ipv4).unwrap();
     for (factor, level) in [
         (Factor::Direction, "reverse"),
         (Factor::Flows, "2"),
