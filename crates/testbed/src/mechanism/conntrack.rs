@@ -12,6 +12,7 @@ use nix::sys::socket::SockProtocol;
 use stacklab_model::{Family, Table, Tracking};
 use std::fs;
 use std::net::IpAddr;
+use std::ops::Range;
 
 /// The names of the table and of its counter.
 const TABLE: &str = "stacklab_conntrack";
@@ -48,18 +49,17 @@ pub(crate) fn build(tracking: Tracking, memory: &mut MemoryWatch) -> Result<(), 
         return Ok(());
     }
     check_limit(connections, read_setting(LIMIT)?)?;
-    for family in Family::ALL {
+    memory.add_to_both(Table::Connections, connections, |family, numbers| {
         let what = format!("add {connections} tracked {family} connections");
         let before = read_setting(COUNT)?;
-        let added =
-            memory.add(Table::Connections, *family, connections, || add_connections(*family, connections));
-        added.attempt(&*what)?;
+        let asked = u64::from(numbers.end - numbers.start);
+        add_connections(family, numbers).attempt(&*what)?;
         let added = read_setting(COUNT)?.saturating_sub(before);
-        if added != u64::from(connections) {
-            return Err(format!("the kernel counts {added} of them")).attempt(what);
+        if added != asked {
+            return Err(format!("the kernel counts {added} of {asked} more")).attempt(what);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The number of forwarded packets of a family in this namespace that were tracked.
@@ -97,11 +97,11 @@ fn read_setting(name: &str) -> Result<u64, Fault> {
     text.trim().parse().attempt(format!("read the number in {path}"))
 }
 
-fn add_connections(family: Family, connections: u32) -> Result<(), Fault> {
+fn add_connections(family: Family, numbers: Range<u32>) -> Result<(), Fault> {
     let mut batch = RequestBatch::open(SockProtocol::NetlinkNetFilter).attempt("open a netlink socket")?;
     // No client has this number.
     let server = choose_address(family, u32::MAX >> 8);
-    for number in 0..connections {
+    for number in numbers {
         let body = write_connection(choose_address(family, number), server);
         batch
             .create(NEW_CONNECTION, &body)

@@ -34,14 +34,19 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
         return Ok(());
     }
     check_memory(routes)?;
+    let mut before = Vec::new();
     for family in Family::ALL {
-        let what = format!("add {routes} {family} routes");
-        let before = count_routes(*family)?;
-        let client = router.site.client_address(router.mechanism, *family);
-        let prefixes = list_prefixes(*family, routes);
-        let added = memory.add(Table::Routes, *family, routes, || add_routes(&prefixes, client));
-        added.attempt(&*what)?;
-        check_count(before, count_routes(*family)?, routes).attempt(what)?;
+        before.push(count_routes(*family)?);
+    }
+    memory.add_to_both(Table::Routes, routes, |family, numbers| {
+        let client = router.site.client_address(router.mechanism, family);
+        let prefixes = list_prefixes(family, routes);
+        let numbers = numbers.start as usize..numbers.end as usize;
+        add_routes(&prefixes[numbers], client).attempt(format!("add {routes} {family} routes"))
+    })?;
+    for (family, before) in Family::ALL.iter().zip(before) {
+        let added = check_count(before, count_routes(*family)?, routes);
+        added.attempt(format!("add {routes} {family} routes"))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::mechanism::nat::{add_rules, name_family, read_counter};
 use stacklab_model::{Family, RuleForm, Rules, Table};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
 /// The names of the table and of its counter.
 const TABLE: &str = "stacklab_rules";
@@ -16,10 +17,9 @@ pub(crate) fn build(rules: Rules, memory: &mut MemoryWatch) -> Result<(), Fault>
     if rules.count == 0 {
         return Ok(());
     }
-    for family in Family::ALL {
-        memory.add(Table::Rules, *family, rules.count, || add_rules(&write_rules(rules, *family)))?;
-    }
-    Ok(())
+    memory.add_to_both(Table::Rules, rules.count, |family, numbers| {
+        add_rules(&write_rules(rules, family, numbers))
+    })
 }
 
 /// The number of forwarded packets of a family in this namespace that no rule dropped.
@@ -27,51 +27,67 @@ pub(crate) fn count_packets(family: Family) -> Result<u64, Fault> {
     read_counter(family, TABLE, COUNTER)
 }
 
-fn write_rules(rules: Rules, family: Family) -> String {
+/// The rules, or entries of their set or map, with these numbers: with the table before the first, and with the rule
+/// that counts behind the last.
+fn write_rules(rules: Rules, family: Family, numbers: Range<u32>) -> String {
     let kind = name_family(family);
-    let mut lines = format!(
-        "add table {kind} {TABLE}\n\
-         add counter {kind} {TABLE} {COUNTER}\n\
-         add chain {kind} {TABLE} relay {{ type filter hook forward priority filter; }}\n"
-    );
-    let holds = match family {
-        Family::Ipv4 => "ipv4_addr",
-        Family::Ipv6 => "ipv6_addr",
-    };
+    let is_last = numbers.end == rules.count;
+    let mut lines = String::new();
+    if numbers.start == 0 {
+        lines += &write_table(rules.form, family);
+    }
     match rules.form {
         RuleForm::List => {
-            for number in 0..rules.count {
+            for number in numbers {
                 let address = choose_address(family, number);
                 // Writing to a text cannot fail.
                 let _ = writeln!(lines, "add rule {kind} {TABLE} relay {kind} saddr {address} drop");
             }
         }
         RuleForm::Set => {
-            let all = list_addresses(rules, family, "");
-            let _ = write!(
-                lines,
-                "add set {kind} {TABLE} dropped {{ type {holds}; }}\n\
-                 add element {kind} {TABLE} dropped {{ {all} }}\n\
-                 add rule {kind} {TABLE} relay {kind} saddr @dropped drop\n"
-            );
+            let all = list_addresses(numbers, family, "");
+            let _ = writeln!(lines, "add element {kind} {TABLE} dropped {{ {all} }}");
         }
         RuleForm::Map => {
-            let all = list_addresses(rules, family, " : drop");
-            let _ = write!(
-                lines,
-                "add map {kind} {TABLE} verdicts {{ type {holds} : verdict; }}\n\
-                 add element {kind} {TABLE} verdicts {{ {all} }}\n\
-                 add rule {kind} {TABLE} relay {kind} saddr vmap @verdicts\n"
-            );
+            let all = list_addresses(numbers, family, " : drop");
+            let _ = writeln!(lines, "add element {kind} {TABLE} verdicts {{ {all} }}");
         }
     }
-    lines + &format!("add rule {kind} {TABLE} relay counter name {COUNTER}\n")
+    if is_last {
+        let _ = writeln!(lines, "add rule {kind} {TABLE} relay counter name {COUNTER}");
+    }
+    lines
+}
+
+/// The table with its chain, and with the rule for a set or a map.
+fn write_table(form: RuleForm, family: Family) -> String {
+    let kind = name_family(family);
+    let holds = match family {
+        Family::Ipv4 => "ipv4_addr",
+        Family::Ipv6 => "ipv6_addr",
+    };
+    let collection = match form {
+        RuleForm::List => String::new(),
+        RuleForm::Set => format!(
+            "add set {kind} {TABLE} dropped {{ type {holds}; }}\n\
+             add rule {kind} {TABLE} relay {kind} saddr @dropped drop\n"
+        ),
+        RuleForm::Map => format!(
+            "add map {kind} {TABLE} verdicts {{ type {holds} : verdict; }}\n\
+             add rule {kind} {TABLE} relay {kind} saddr vmap @verdicts\n"
+        ),
+    };
+    format!(
+        "add table {kind} {TABLE}\n\
+         add counter {kind} {TABLE} {COUNTER}\n\
+         add chain {kind} {TABLE} relay {{ type filter hook forward priority filter; }}\n{collection}"
+    )
 }
 
 /// `10.0.0.0, 10.0.0.1`, each with what follows it.
-fn list_addresses(rules: Rules, family: Family, then: &str) -> String {
+fn list_addresses(numbers: Range<u32>, family: Family, then: &str) -> String {
     let mut all = Vec::new();
-    for number in 0..rules.count {
+    for number in numbers {
         all.push(format!("{}{then}", choose_address(family, number)));
     }
     all.join(", ")
@@ -94,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_list_has_a_rule_for_each_address() {
-        let lines = write_rules(Rules { count: 300, form: RuleForm::List }, Family::Ipv4);
+        let lines = write_rules(Rules { count: 300, form: RuleForm::List }, Family::Ipv4, 0..300);
         let drops = lines.lines().filter(|line| line.ends_with(" drop")).count();
         assert_eq!(drops, 300, "{lines}");
         assert!(lines.contains("ip saddr 10.0.1.43 drop"), "the last address");
@@ -103,15 +119,27 @@ mod tests {
 
     #[test]
     fn a_set_has_one_rule_for_all() {
-        let lines = write_rules(Rules { count: 3, form: RuleForm::Set }, Family::Ipv6);
+        let lines = write_rules(Rules { count: 3, form: RuleForm::Set }, Family::Ipv6, 0..3);
         assert!(lines.contains("{ fd00::, fd00::1, fd00::2 }"), "{lines}");
         assert_eq!(lines.lines().filter(|line| line.ends_with(" drop")).count(), 1, "{lines}");
     }
 
     #[test]
     fn a_map_has_one_rule_for_all() {
-        let lines = write_rules(Rules { count: 2, form: RuleForm::Map }, Family::Ipv4);
+        let lines = write_rules(Rules { count: 2, form: RuleForm::Map }, Family::Ipv4, 0..2);
         assert!(lines.contains("{ 10.0.0.0 : drop, 10.0.0.1 : drop }"), "{lines}");
         assert_eq!(lines.lines().filter(|line| line.contains(" vmap @verdicts")).count(), 1, "{lines}");
+    }
+
+    #[test]
+    fn parts_of_rules_are_the_same_as_all() {
+        for form in [RuleForm::List, RuleForm::Set, RuleForm::Map] {
+            let rules = Rules { count: 9, form };
+            let first = write_rules(rules, Family::Ipv4, 0..3);
+            let rest = write_rules(rules, Family::Ipv4, 3..9);
+            assert!(first.starts_with("add table ") && !rest.contains("add table "), "{first}{rest}");
+            assert!(!first.contains(" counter name ") && rest.ends_with(" counter name passed\n"), "{rest}");
+            assert_eq!((first + &rest).matches("10.0.0.").count(), 9, "{form}");
+        }
     }
 }
