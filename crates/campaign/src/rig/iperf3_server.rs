@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use crate::rig::machines::describe_ways;
 use crate::rig::{TrialHosts, this_host};
-use crate::trial::run::SingleRun;
+use crate::trial::SingleRun;
 use crate::trial::spec::spec_without_rig;
 use stacklab_model::{CpuScope, Direction, Family, Io, Length, RunRecord, ScopedAddr, Transport, Trial};
 use stacklab_protocols::iperf3::Parameters;

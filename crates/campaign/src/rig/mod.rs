@@ -27,7 +27,7 @@ pub use wifi::ACCESS_POINT;
 
 use crate::CampaignError;
 use crate::trial::Evidence;
-use crate::trial::run::SingleRun;
+use crate::trial::SingleRun;
 use affinity::{CpuAffinity, Steers};
 use host_pair::{HostPair, Kernels};
 use stacklab_model::wifi::WifiConfig;

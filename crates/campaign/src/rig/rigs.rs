@@ -4,7 +4,8 @@ use crate::rig::host_pair::Kernels;
 use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed::RoutedSource;
 use crate::rig::{Rig, TrialHosts, Way, direct, routed, wifi};
-use crate::trial::run::{SingleRun, run, run_once};
+use crate::trial::SingleRun;
+use crate::trial::run::{run, run_once};
 use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{

@@ -5,7 +5,7 @@ use crate::CampaignError;
 use crate::rig::iperf3_server::ServerWay;
 use crate::rig::machines::describe_ways;
 use crate::rig::{TrialHosts, this_host};
-use crate::trial::run::SingleRun;
+use crate::trial::SingleRun;
 use crate::trial::spec::spec_without_rig;
 use stacklab_model::{CpuScope, Family, Length, Pacing, RunRecord, Trial, Tuning};
 use stacklab_protocols::stamp::report::Measured;

@@ -17,7 +17,7 @@ pub(crate) mod wifi;
 use clock::ClockSync;
 use other_load::OtherLoad;
 use routers::RouterEvidence;
-use stacklab_model::{EntryMemory, Generator, Metric, Service, Station, Value};
+use stacklab_model::{EntryMemory, Generator, Metric, RunRecord, Service, Station, Value};
 use stacklab_protocols::generators::Figures as ToolFigures;
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
@@ -37,6 +37,15 @@ pub(crate) struct GeneratorEvidence {
     pub generator: Generator,
     /// Its figures, or why there are none.
     pub figures: Result<ToolFigures, String>,
+}
+
+/// A run whose figures were kept if it was interrupted.
+#[derive(Debug)]
+pub struct SingleRun {
+    /// What was measured.
+    pub run: RunRecord,
+    /// How long it was, if it was interrupted.
+    pub interrupted_after_ns: Option<u64>,
 }
 
 /// A rig's observations of one trial.

@@ -4,12 +4,12 @@ use crate::CampaignError;
 use crate::generator;
 use crate::program;
 use crate::rig::Rig;
-use crate::trial::Evidence;
 use crate::trial::other_load::LoadSample;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search;
 use crate::trial::sockets;
 use crate::trial::spec::{spec_without_rig, trial_seed};
+use crate::trial::{Evidence, SingleRun};
 use stacklab_model::{
     ArmSchedule, CpuScope, Direction, Generator, Length, Probe, RunRecord, Trial, TrialSpec,
 };
@@ -54,15 +54,6 @@ pub(crate) fn run(
         rigs.iter_mut().try_for_each(|rig| rig.ends.ensure_alive())?;
     }
     Ok(runs)
-}
-
-/// A run whose figures were kept if it was interrupted.
-#[derive(Debug)]
-pub struct SingleRun {
-    /// What was measured.
-    pub run: RunRecord,
-    /// How long it was, if it was interrupted.
-    pub interrupted_after_ns: Option<u64>,
 }
 
 /// Runs one trial by itself. What was sent until an interruption is the whole trial; one that had sent nothing is an

@@ -3,6 +3,7 @@
 mod comparison;
 mod options;
 mod peers;
+mod routes;
 mod search;
 mod single;
 mod stamp;

@@ -1,7 +1,8 @@
 //! The other host of a measurement: one with an agent, a server of iperf3, or a STAMP reflector.
 
 use crate::commands::measure::options::{CommonOptions, MeasureOptions, Peer};
-use crate::commands::measure::stamp::make_settings;
+use crate::commands::measure::routes::{find_route, server_way};
+use crate::commands::measure::stamp::{make_settings, reach_reflector};
 use crate::commands::measure::{ask_key, refuse};
 use crate::failure::Failure;
 use stacklab_agent::client::{AgentAddress, Target, addresses, both_families, reach, unreachable};
@@ -12,7 +13,7 @@ use stacklab_campaign::rig::{
 use stacklab_campaign::single::{MeasureRequest, check};
 use stacklab_model::{Family, Io, Length, Probe, SizeOf, Transport};
 use stacklab_protocols::iperf3::{MAX_BLOCK_BYTES, MAX_STREAMS};
-use stacklab_traffic::host::zone::{Route, route_to};
+use stacklab_traffic::host::zone::Route;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -129,18 +130,6 @@ fn connect_to_agent(
     Ok((Connected::to_agent(rigs, local), family))
 }
 
-/// The reflector at the first of the host's addresses: whether one answers shows when it is measured.
-pub(super) fn reach_reflector(
-    target: &Target<'_>,
-    settings: &SessionSettings,
-    interrupted: &'static AtomicBool,
-) -> Result<(StampReflector, Family), Failure> {
-    let there = addresses(target)?.swap_remove(0);
-    let family = Family::of(there.address.ip());
-    let ways = BTreeMap::from([(family, server_way(target, &there)?)]);
-    Ok((StampReflector::over(target.host, ways, settings.clone(), interrupted), family))
-}
-
 fn connect_to_server(
     target: &Target<'_>,
     interrupted: &'static AtomicBool,
@@ -158,15 +147,6 @@ fn connect_to_server(
     }
     let service = format!("`iperf3 -s -p {port}`");
     Err(unreachable("no iperf3 server could be reached", &failed, &service, host, port).into())
-}
-
-fn server_way(target: &Target<'_>, address: &AgentAddress) -> Result<ServerWay, Failure> {
-    let here = find_route(target, address)?;
-    Ok(ServerWay { here, there: address.address.clone(), socket: address.socket })
-}
-
-fn find_route(target: &Target<'_>, there: &AgentAddress) -> Result<Route, Failure> {
-    route_to(&there.address, target.source_to(&there.address)).map_err(Failure::unreachable)
 }
 
 /// The addresses of both families, and the ways there.

@@ -2,19 +2,20 @@
 //! --against it is a comparison as any other.
 
 use crate::commands::measure::options::{CommonOptions, MeasureOptions, StampOptions};
-use crate::commands::measure::peers::reach_reflector;
 use crate::commands::measure::refuse;
+use crate::commands::measure::routes::server_way;
 use crate::commands::measure::study::MAX_TRIAL_NS;
 use crate::failure::Failure;
 use crate::output::print_text;
-use stacklab_agent::client::Target;
-use stacklab_campaign::rig::{SessionSettings, SessionTraffic, check_answers};
+use stacklab_agent::client::{Target, addresses};
+use stacklab_campaign::rig::{SessionSettings, SessionTraffic, StampReflector, check_answers};
 use stacklab_campaign::single::{MeasureRequest, Pace};
-use stacklab_model::{Length, Pacing, Transport};
+use stacklab_model::{Family, Length, Pacing, Transport};
 use stacklab_protocols::stamp::report::{json, text};
 use stacklab_protocols::stamp::{self, ClassOfService, Extensions, TimestampInfo};
 use stacklab_traffic::peer::PacketFormat;
 use stacklab_traffic::protocol::AgentError;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most packets of a session: the delays of all are in memory until the end.
@@ -81,6 +82,18 @@ fn check_packets(common: &CommonOptions, request: &MeasureRequest) -> Result<(),
         )));
     }
     Ok(())
+}
+
+/// The reflector at the first of the host's addresses: whether one answers shows when it is measured.
+pub(super) fn reach_reflector(
+    target: &Target<'_>,
+    settings: &SessionSettings,
+    interrupted: &'static AtomicBool,
+) -> Result<(StampReflector, Family), Failure> {
+    let there = addresses(target)?.swap_remove(0);
+    let family = Family::of(there.address.ip());
+    let ways = BTreeMap::from([(family, server_way(target, &there)?)]);
+    Ok((StampReflector::over(target.host, ways, settings.clone(), interrupted), family))
 }
 
 /// One session, to the first of the host's addresses.
