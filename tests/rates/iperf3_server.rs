@@ -97,10 +97,11 @@ fn bytes_are_those_of_the_interface() {
             let dropped = 1200 * (hosts.dropped(receiver) - dropped_before);
             let reported =
                 if is_udp { sum(&json, &["udp", "bytes"]) } else { sum(&json, &["receiver", "bytes"]) };
-            let counted = (counted - dropped) as f64;
+            let counted = counted as f64;
             // A receiver of TCP stops counting when the time is over; some milliseconds are queued by then. Beside
-            // the streams there are the control connection, its parameters and results.
-            let queued = if is_udp { 0.0 } else { 0.02 * 60e6 / 8.0 };
+            // the streams there are the control connection, its parameters and results. iperf3 may count datagrams
+            // that no socket had room for.
+            let queued = if is_udp { dropped as f64 } else { 0.02 * 60e6 / 8.0 };
             assert!(
                 (-0.001 * counted..queued + 0.001 * counted).contains(&(counted - reported)),
                 "{family} {options}: {reported} reported, {counted} counted"
