@@ -1,4 +1,5 @@
-//! What sockets take of the kernel's memory. The test needs root.
+//! What sockets take of the kernel's memory. The test needs root, and the machine for itself: the sockets of all hosts
+//! are in one count.
 
 use crate::support::program::{Program, code, require_root};
 use crate::support::records::{figure, runs};

@@ -3,4 +3,5 @@
 mod directions;
 mod explain;
 mod interleaved;
+mod memory;
 mod search;

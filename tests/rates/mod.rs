@@ -15,7 +15,6 @@ mod iperf3_client;
 mod iperf3_server;
 pub(super) mod known_truth;
 mod measure;
-mod memory;
 mod metrics;
 mod programs;
 mod published;

@@ -24,7 +24,7 @@ pub const MAX_PAIRS: u32 = 20_000;
 /// What sockets of a host, which it connected to each other over its loopback interface, took of its kernel's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeldSockets {
-    /// Pairs of sockets that were held idle.
+    /// Pairs of sockets that were held idle, without those that came before the kernel's memory was read.
     pub pairs: u32,
     /// What the kernel's own memory grew by; below zero if others gave back more.
     pub idle_bytes: i64,
