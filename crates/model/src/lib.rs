@@ -54,7 +54,9 @@ pub use findings::{
 };
 pub use host::counters::{Counters, CpuTime, Drops, Slice, TcpInfo};
 pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Point};
-pub use host::kernel_memory::{HeldSockets, MAX_PAIRS, available_memory, kernel_memory_at_rest};
+pub use host::kernel_memory::{
+    HeldSockets, MAX_PAIRS, available_memory, count_first_third, kernel_memory_at_rest,
+};
 pub use host::report::{
     Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent, Station,
     StationFrame, StationReport, ToolReport, ToolSeries,

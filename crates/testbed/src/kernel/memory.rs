@@ -1,11 +1,8 @@
 //! How much of the kernel's memory the entries of a table take.
 
 use crate::{Attempt, Fault};
-use stacklab_model::{EntryMemory, Family, Table, kernel_memory_at_rest};
+use stacklab_model::{EntryMemory, Family, Table, count_first_third, kernel_memory_at_rest};
 use std::ops::Range;
-
-/// A third of the entries is added before the kernel's memory is read.
-const FIRST_PARTS: u32 = 3;
 
 /// Watches the kernel's memory while entries are added to tables.
 #[derive(Debug, Default)]
@@ -28,15 +25,14 @@ impl MemoryWatch {
 
     /// Adds that many entries of each family to a table. `add` adds those with these numbers.
     ///
-    /// Where it watches, a part of both families comes first. The kernel keeps the room of entries that are gone, such
-    /// as an earlier testbed's, and the family that comes first would seem to take less.
+    /// Where it watches, a part of both families comes first.
     pub(crate) fn add_to_both(
         &mut self,
         table: Table,
         count: u32,
         add: impl Fn(Family, Range<u32>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let first = if self.is_on { count.div_ceil(FIRST_PARTS) } else { count };
+        let first = if self.is_on { count_first_third(count) } else { count };
         for family in Family::ALL {
             add(*family, 0..first)?;
         }

@@ -4,7 +4,7 @@
 use crate::sys;
 use crate::{Attempt, EngineError};
 use socket2::{Domain, Protocol, Socket, Type};
-use stacklab_model::{Family, HeldSockets, MAX_PAIRS, Transport, kernel_memory_at_rest};
+use stacklab_model::{Family, HeldSockets, MAX_PAIRS, Transport, count_first_third, kernel_memory_at_rest};
 use std::io;
 use std::net::SocketAddr;
 
@@ -14,9 +14,6 @@ const MAX_FULL_PAIRS: usize = 16;
 const MAX_MESSAGE: u32 = 65_000;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 16;
-/// A third of the pairs comes before the kernel's memory is read: they use up the room that it has kept of sockets
-/// which are gone.
-const FIRST_PARTS: u32 = 3;
 /// The kernel charges at least this for a datagram, bytes.
 const MIN_CHARGED_BYTES: usize = 512;
 
@@ -42,7 +39,6 @@ impl SocketsToHold {
 
 /// Holds sockets, and says what they took.
 pub(crate) fn hold(asked: SocketsToHold) -> Result<HeldSockets, EngineError> {
-    let SocketsToHold { family, transport, .. } = asked;
     let asked = SocketsToHold { pairs: asked.pairs.min(MAX_PAIRS), ..asked };
     let pairs = asked.pairs;
     if !sys::has_kernel_sockets() {
@@ -50,22 +46,17 @@ pub(crate) fn hold(asked: SocketsToHold) -> Result<HeldSockets, EngineError> {
         return Err(io::Error::new(io::ErrorKind::Unsupported, reason)).attempt(|| asked.describe());
     }
     sys::raise_file_limit(2 * u64::from(pairs)).attempt(|| asked.describe())?;
-    let unweighed = pairs / FIRST_PARTS;
-    let mut held = Vec::new();
-    let mut before = 0;
-    for number in 0..pairs {
-        if number == unweighed {
-            before = kernel_memory_at_rest().attempt(|| asked.describe())?;
-        }
-        held.push(connect_pair(family, transport).attempt(|| asked.describe())?);
-    }
+    let weighed = pairs - count_first_third(pairs);
+    let mut held = connect_pairs(asked, count_first_third(pairs))?;
+    let before = kernel_memory_at_rest().attempt(|| asked.describe())?;
+    held.extend(connect_pairs(asked, weighed)?);
     let after = kernel_memory_at_rest().attempt(|| asked.describe())?;
     let charged_before = sys::socket_memory_bytes();
     let full = &held[..held.len().min(MAX_FULL_PAIRS)];
     let message = vec![0; asked.message_bytes.clamp(1, MAX_MESSAGE) as usize];
     for [one, other] in full {
         for end in [one, other] {
-            match transport {
+            match asked.transport {
                 Transport::Tcp => fill_queues(end, &message),
                 Transport::Udp => fill_queue(end, &message),
             }
@@ -74,11 +65,19 @@ pub(crate) fn hold(asked: SocketsToHold) -> Result<HeldSockets, EngineError> {
     }
     let charged = sys::socket_memory_bytes().zip(charged_before);
     Ok(HeldSockets {
-        pairs: pairs - unweighed,
+        pairs: weighed,
         idle_bytes: after as i64 - before as i64,
         full_pairs: full.len() as u32,
         full_bytes: charged.map(|(after, before)| after.saturating_sub(before)),
     })
+}
+
+fn connect_pairs(asked: SocketsToHold, count: u32) -> Result<Vec<[Socket; 2]>, EngineError> {
+    let mut pairs = Vec::new();
+    for _ in 0..count {
+        pairs.push(connect_pair(asked.family, asked.transport).attempt(|| asked.describe())?);
+    }
+    Ok(pairs)
 }
 
 /// Two sockets of this host that are connected to each other.

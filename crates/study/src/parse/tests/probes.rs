@@ -1,6 +1,6 @@
 //! `[probe.*]`: metrics, length and pacing.
 
-use crate::parse::tests::{assert_mistakes, study, with};
+use crate::parse::tests::{assert_mistakes, study, with, write_routed_study};
 use stacklab_model::{Length, Metric, Pacing, Probe};
 
 #[test]
@@ -168,4 +168,16 @@ fn a_run_lasts_a_second_where_nothing_is_said() {
         let study = study(&with("length = { time = \"200ms\" }\n", length));
         assert_eq!(study.probes[0].length, expected);
     }
+}
+
+#[test]
+fn memory_of_tables_needs_new_testbeds() {
+    let lasting = write_routed_study("routes = [1000]")
+        .replace("topology = \"routed\"", "topology = \"routed\"\nrebuild = false")
+        .replace("[\"throughput\"]", "[\"throughput\", \"memory_per_route\"]");
+    assert_mistakes(&[(
+        lasting.clone(),
+        &["memory_per_route is measured when a testbed is built", "leave testbed.rebuild out"],
+    )]);
+    study(&lasting.replace("rebuild = false", "rebuild = true"));
 }
