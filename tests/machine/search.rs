@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use stacklab_model::{Cell, Family, LinkConfig, Metric, Rate, RunRecord, SizeOf, Transport};
+use stacklab_model::{Cell, Family, LinkConfig, Metric, Pacing, Probe, Rate, RunRecord, SizeOf, Transport};
 use std::fs;
 use std::time::Duration;
 use support::iperf3::Hosts;
@@ -10,16 +10,22 @@ use support::program::{Program, code, require_root};
 use support::records::runs;
 use support::studies::TestStudy;
 
-/// A search over a link of 10 Mbit/s. Its truth is the link's rate over the bytes of a frame, and up to a hundredth
-/// more, for as many messages may be lost.
+/// A search over a link of 10 Mbit/s, the bounds near what it finds, and delays at the lower one. The truth is the
+/// link's rate over the bytes of a frame, and up to a hundredth more, for as many messages may be lost.
 fn study() -> TestStudy {
     TestStudy::new("The highest load of a link")
         .rate("10 Mbit/s")
         .families()
         .transports(&["udp"])
         .sizes(&[64])
-        .probe("search", &["load_at_loss"])
+        .probe("search", &["load_at_loss", "lower_bound", "upper_bound", "conditional_throughput"])
         .set_of_probe("loss", "1 %")
+        .set_of_probe("goal.loss", "1 %")
+        .set_of_probe("goal.exceed", "50 %")
+        .set_of_probe("goal.trial", "200ms")
+        .set_of_probe("goal.sum", "1s")
+        .probe("paced", &["one_way_delay", "one_way_delay_p999", "pdv", "ipdv_min", "ipdv_max"])
+        .set_of_probe("message_rate", "search")
         .blocks(2)
         .compare_families()
 }
@@ -28,13 +34,18 @@ const LINK_CONFIG: LinkConfig = LinkConfig { rate: Some(Rate(10_000_000)), mtu: 
 
 /// The figures of an arm. A run without one says that the tester was disturbed, as on a machine whose hypervisor takes
 /// much time.
-fn collect_loads(runs: &[RunRecord], family: Family) -> Vec<f64> {
+fn collect_loads(runs: &[RunRecord], family: Family, metric: Metric) -> Vec<f64> {
     let mut loads = Vec::new();
-    for run in runs.iter().filter(|run| run.trial.cell.family == family) {
-        let value = &run.values[&Metric::LoadAtLoss];
+    for run in runs.iter().filter(|run| run.trial.cell.family == family && run.trial.probe == Probe::Search) {
+        let value = &run.values[&metric];
         match value.measured() {
             Some(load) => loads.push(load),
-            None => assert!(format!("{value:?}").contains("the tester disturbed"), "{value:?}"),
+            None => {
+                let reason = format!("{value:?}");
+                let is_disturbed =
+                    reason.contains("the tester disturbed") || reason.contains("no load was found");
+                assert!(is_disturbed, "{reason}");
+            }
         }
     }
     loads
@@ -50,14 +61,25 @@ fn no_figure_is_far_from_the_rate_of_a_link() {
     for family in [Family::Ipv4, Family::Ipv6] {
         let cell = Cell::new(family, Transport::Udp, SizeOf::Payload, 64);
         let truth = LINK_CONFIG.messages_per_second(&cell).unwrap() / 0.995;
-        let loads = collect_loads(&runs, family);
-        println!("note: {family}: the truth is {truth:.0} messages/s, found {loads:.0?}");
-        for load in loads {
-            assert!((load / truth - 1.0).abs() < 0.025, "{family}: {load}, not {truth}");
+        for metric in [Metric::LoadAtLoss, Metric::LowerBound, Metric::UpperBound] {
+            let loads = collect_loads(&runs, family, metric);
+            println!("note: {metric}, {family}: the truth is {truth:.0} messages/s, found {loads:.0?}");
+            for load in loads {
+                assert!((load / truth - 1.0).abs() < 0.025, "{metric} of {family}: {load}, not {truth}");
+            }
         }
     }
+    assert_bounds_and_delays(&runs);
     // The slices of all blocks, whether or not they made a figure.
     let report = program.run(&["report", "x.stacklab"]).expect(code::DONE).stdout;
+    if collect_loads(&runs, Family::Ipv4, Metric::LowerBound).len() == 2 {
+        let bounds = report.split("Throughput and delays by RFC 8219").nth(1).expect("a table of RFC 8219");
+        for words in
+            ["lower bound (throughput)", "typical latency", "least IPDV", "trials of 200 ms instead of 60 s"]
+        {
+            assert!(bounds.contains(words), "{words}: {report}");
+        }
+    }
     let table = report.split("Loss by load, UDP 64 B").nth(1).expect("a table");
     let rows = table.lines().filter(|line| line.contains(" ± ")).count();
     assert!(rows >= 2 && table.contains("- IPv4: ") && table.contains("- IPv6: "), "{report}");
@@ -65,6 +87,31 @@ fn no_figure_is_far_from_the_rate_of_a_link() {
     program.run(&words).expect(code::DONE);
     let figure = fs::read_to_string(program.work().join("loss.svg")).unwrap();
     assert!(figure.contains("lost or late, %") && figure.contains("IPv6"), "{figure}");
+}
+
+/// Bounds are a per cent apart, and streams have the load of their arm's lower bound: the path's queue stays short.
+fn assert_bounds_and_delays(runs: &[RunRecord]) {
+    for search in runs.iter().filter(|run| run.trial.probe == Probe::Search) {
+        let Some(lower) = search.values[&Metric::LowerBound].measured() else { continue };
+        let upper = figure(search, Metric::UpperBound);
+        assert!(lower <= upper && upper / lower < 1.0112, "{}: {lower} to {upper}", search.trial);
+        let conditional = figure(search, Metric::ConditionalThroughput);
+        assert!((0.99 * lower..=lower).contains(&conditional), "{conditional} of {lower}");
+        let streams = runs.iter().filter(|run| run.trial.probe == Probe::Paced);
+        let mut of_block = streams.filter(|run| run.trial.block == search.trial.block);
+        let stream = of_block.find(|run| run.trial.cell == search.trial.cell).expect("a stream of the arm");
+        assert_eq!(stream.spec.probe.pacing, Pacing::Schedule(lower));
+        let [least, greatest] = [Metric::IpdvMin, Metric::IpdvMax].map(|metric| figure(stream, metric));
+        assert!(least <= 0.0 && (0.0..1000.0).contains(&greatest), "{least} to {greatest}");
+        let longest = figure(stream, Metric::OneWayDelayP999);
+        for metric in [Metric::OneWayDelay, Metric::Pdv] {
+            assert!(figure(stream, metric) <= longest, "{metric} beyond {longest}");
+        }
+    }
+}
+
+fn figure(run: &RunRecord, metric: Metric) -> f64 {
+    run.values[&metric].measured().unwrap_or_else(|| panic!("{}: no {metric}", run.trial))
 }
 
 /// A path to an agent with a token bucket that counts 42 bytes of headers of a message over IPv4, and 62 over IPv6.
@@ -85,7 +132,7 @@ fn measure_searches_a_path_to_an_agent() {
         let rate = 10e6 / 8.0 / frame;
         let most = rate * (1.0 + 3000.0 / frame / 200.0) / 0.95;
         // What disturbs slices makes some of them bad at a load that the path carries.
-        for load in collect_loads(&runs, family) {
+        for load in collect_loads(&runs, family, Metric::LoadAtLoss) {
             assert!((0.975 * rate..1.025 * most).contains(&load), "{family}: {load}, not {rate} to {most}");
         }
     }

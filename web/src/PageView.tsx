@@ -4,6 +4,7 @@ import { Explorer } from "./explorer/Explorer";
 import { Losses } from "./losses/Losses";
 import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
+import { Block } from "./serve/Block";
 import { isLong } from "./verdicts/columns";
 import { Differences } from "./verdicts/Differences";
 import { Overview } from "./verdicts/Overview";
@@ -22,6 +23,7 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
       {isLong(page) ? <Overview page={page} /> : <Differences page={page} />}
       <Why page={page} />
+      {page.rfc8219.map((block, place) => <Block key={place} block={block} />)}
       <Losses page={page} />
       {page.metrics.length > 0 && <Measured page={page} fetch={fetch} />}
     </>

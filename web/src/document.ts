@@ -6,7 +6,11 @@ export type Page = { format: number, title: string,
 /**
  * The answer in a few sentences; `None` where nothing is compared.
  */
-answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, answered: string, pairs: Array<string>, forest: Array<ForestRow>, why: Array<WhyView>, losses: Array<LossView>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
+answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, answered: string, pairs: Array<string>, forest: Array<ForestRow>, why: Array<WhyView>, losses: Array<LossView>, 
+/**
+ * The tables of RFC 8219 as the program prints them; empty of a study without a goal.
+ */
+rfc8219: Array<Block>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
 /**
  * Which of them: `headers`, or `airtime`.
  */

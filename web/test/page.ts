@@ -55,6 +55,7 @@ export function page(): Page {
     forest: [],
     why: [],
     losses: [],
+    rfc8219: [],
     sentences: [],
     matrix: { columns: [128, 1408], rows: [] },
     notes: [],

@@ -153,7 +153,7 @@ impl Rig {
             let measured = measure(
                 &self.study,
                 &self.plan,
-                |trials: &[Trial]| {
+                |trials: &[Trial], _: &[RunRecord]| {
                     if left == 0 {
                         return Err(CampaignError::Interrupted(record_name()));
                     }

@@ -5,9 +5,11 @@
 use crate::campaign::{EndedComparison, Rule, Tally, campaign, question};
 use crate::runs::{Simulation, Spread};
 use stacklab_model::Metric;
-use stacklab_search::goal::PPM;
+use stacklab_search::goal::{Goal, PPM};
+use stacklab_search::lockstep::Lockstep;
 use stacklab_search::paired::{PairedSearch, Slice};
 use stacklab_trial::results::locate_loads;
+use std::time::Duration;
 
 /// The margin of the study `search`.
 const MARGIN: f64 = 0.02;
@@ -140,28 +142,83 @@ fn search(world: &mut World, simulation: &mut Simulation) -> (f64, f64) {
     (loads[0], loads[1])
 }
 
+/// The lower bounds of both arms for a goal of trials of a slice, near loads that were searched. Frames per second;
+/// `None` if a bound lies outside the range, as on a machine that drifts far.
+fn search_bounds(world: &mut World, loads: (f64, f64), simulation: &mut Simulation) -> Option<(f64, f64)> {
+    let slice = Duration::from_secs_f64(SLICE_SECONDS);
+    let goal = Goal {
+        initial_trial: slice,
+        final_trial: slice,
+        duration_sum: 21 * slice,
+        ..Goal::seconds(LOSS_PPM)
+    };
+    let mut lockstep =
+        Lockstep::new(&goal, &[loads.0, loads.1], 10.0, 1e9).expect("the goal and its range are possible");
+    let mut order = [0, 1];
+    while lockstep.begin_round() {
+        order.reverse();
+        for arm in order {
+            let Some(trial) = lockstep.trial(arm) else { continue };
+            let Slice { offered, lost, waiting } = world.send(arm, trial.load, simulation);
+            lockstep.add_slice(arm, offered, offered, lost + waiting);
+        }
+        lockstep.end_round();
+    }
+    Some((lockstep.bounds(0)?.lower?, lockstep.bounds(1)?.lower?))
+}
+
+/// What is compared of the arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchedFigure {
+    /// The highest load, found in turns of a slice.
+    HighestLoad,
+    /// The lower bound of a goal near it.
+    LowerBound,
+}
+
 /// A campaign of one comparison.
 pub fn simulate_campaign(
     machine: SimulatedMachine,
     ratio: f64,
     rule: Rule,
+    figure: SearchedFigure,
     simulation: &mut Simulation,
 ) -> EndedComparison {
     let mut world = World::new(machine, simulation);
-    let questions = [question(Metric::LoadAtLoss, MARGIN)];
+    let metric = match figure {
+        SearchedFigure::HighestLoad => Metric::LoadAtLoss,
+        SearchedFigure::LowerBound => Metric::LowerBound,
+    };
+    let questions = [question(metric, MARGIN)];
     let mut ended = campaign(&questions, rule, |_| {
-        world.begin_block(ratio, simulation);
-        search(&mut world, simulation)
+        // A block without a figure is no pair.
+        loop {
+            world.begin_block(ratio, simulation);
+            let loads = search(&mut world, simulation);
+            let pair = match figure {
+                SearchedFigure::HighestLoad => Some(loads),
+                SearchedFigure::LowerBound => search_bounds(&mut world, loads, simulation),
+            };
+            if let Some(pair) = pair {
+                return pair;
+            }
+        }
     });
     ended.remove(0)
 }
 
 /// Campaigns on a machine whose devices' capacities differ by this ratio.
-pub fn simulate(count: usize, seed: u128, machine: SimulatedMachine, ratio: f64) -> Tally {
+pub fn simulate(
+    count: usize,
+    seed: u128,
+    machine: SimulatedMachine,
+    ratio: f64,
+    figure: SearchedFigure,
+) -> Tally {
     let mut simulation = Simulation::new(seed, Spread::Normal, 1.0);
     let mut tally = Tally::default();
     for _ in 0..count {
-        tally.add(&simulate_campaign(machine, ratio, RULE, &mut simulation), ratio);
+        tally.add(&simulate_campaign(machine, ratio, RULE, figure, &mut simulation), ratio);
     }
     tally
 }
@@ -169,28 +226,34 @@ pub fn simulate(count: usize, seed: u128, machine: SimulatedMachine, ratio: f64)
 /// Prints all machines.
 pub fn print(count: usize) {
     println!(
-        "\nSearches of two devices' highest loads, {} to {} blocks, margin {} %: per cent of the campaigns that claim a\n\
-         difference of equal devices (at most 5) or their equality, and whose 95 % interval holds it; of devices 3 % apart, how\n\
-         many find it, and hold it.\n",
+        "\nSearches of two devices' highest loads, and of their lower bounds (RFC 9971) near these, {} to {} blocks, margin {} %:\n\
+         per cent of the campaigns that claim a difference of equal devices (at most 5) or their equality, and whose 95 %\n\
+         interval holds it; of devices 3 % apart, how many find it, and hold it.",
         RULE.min,
         RULE.max,
         100.0 * MARGIN
     );
-    println!(
-        "{:<28} {:>6} {:>6} {:>8}  {:>6} {:>8}",
-        "machine", "false", "equal", "covered", "found", "covered"
-    );
-    for (place, (name, machine)) in SimulatedMachine::ALL.into_iter().enumerate() {
-        let seed = (0x5ea0 + place as u128) << 32;
-        let equal = simulate(count, seed, machine, 1.0);
-        let apart = simulate(count, seed + (1 << 40), machine, 0.97);
+    for (part, (name, figure)) in
+        [("highest load", SearchedFigure::HighestLoad), ("lower bound", SearchedFigure::LowerBound)]
+            .into_iter()
+            .enumerate()
+    {
         println!(
-            "{name:<28} {:>6.2} {:>6.1} {:>8.1}  {:>6.1} {:>8.1}",
-            equal.percent(equal.better),
-            equal.percent(equal.equivalent),
-            equal.percent(equal.covered),
-            apart.percent(apart.better),
-            apart.percent(apart.covered)
+            "\n{name:<28} {:>6} {:>6} {:>8}  {:>6} {:>8}",
+            "false", "equal", "covered", "found", "covered"
         );
+        for (place, (machine_name, machine)) in SimulatedMachine::ALL.into_iter().enumerate() {
+            let seed = (0x5ea0 + 16 * part as u128 + place as u128) << 32;
+            let equal = simulate(count, seed, machine, 1.0, figure);
+            let apart = simulate(count, seed + (1 << 40), machine, 0.97, figure);
+            println!(
+                "{machine_name:<28} {:>6.2} {:>6.1} {:>8.1}  {:>6.1} {:>8.1}",
+                equal.percent(equal.better),
+                equal.percent(equal.equivalent),
+                equal.percent(equal.covered),
+                apart.percent(apart.better),
+                apart.percent(apart.covered)
+            );
+        }
     }
 }

@@ -89,6 +89,7 @@ fn report(label: Effect, order: Effect) -> Findings {
         ],
         carry_over: Vec::new(),
         loss_by_load: Vec::new(),
+        rfc8219: None,
         arm_order: vec![ArmOrder { metric, transport, pairs: order.pairs, effect: order, p: 0.5 }],
         warnings: vec![],
         is_sampled: false,

@@ -14,12 +14,13 @@ use std::collections::HashMap;
 /// Blocks that are measured if no run is valid: more would be as invalid, for the same reasons.
 const MAX_INVALID_BLOCKS: u32 = 3;
 
-/// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the
+/// Measures until the campaign has ended; `run` gives a run for each trial that it is given together, and is given the
+/// runs of the same block so far. Runs that the
 /// record already holds are not repeated. What was committed before an error is kept.
 pub fn measure(
     study: &Study,
     plan: &Plan,
-    mut run: impl FnMut(&[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
+    mut run: impl FnMut(&[Trial], &[RunRecord]) -> Result<Vec<RunRecord>, CampaignError>,
     record: &mut Record,
     mut progress: Progress,
 ) -> Result<(), CampaignError> {
@@ -52,7 +53,7 @@ pub fn measure(
                 break;
             }
             progress.trial(&arms[0]);
-            let made = run(arms).map_err(|error| name_record(error, record))?;
+            let made = run(arms, &runs).map_err(|error| name_record(error, record))?;
             record.put_runs(&made)?;
             for mut run in made {
                 run.host_reports = Vec::new();
@@ -133,7 +134,7 @@ mod tests {
             source.check(Some("quick"), &["blocks.min=5".to_owned(), "blocks.max=5".to_owned()]).unwrap();
         let plan = Plan::new(&study, 1);
         let mut record = Record::in_memory("blocks", &source.campaign()).unwrap();
-        measure(&study, &plan, |trials| Ok(runs_of(trials, valid_from)), &mut record, Progress::hidden())
+        measure(&study, &plan, |trials, _| Ok(runs_of(trials, valid_from)), &mut record, Progress::hidden())
             .unwrap();
         let runs = read_runs(&record).unwrap();
         1 + runs.iter().map(|run| run.trial.block).max().unwrap()

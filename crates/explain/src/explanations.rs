@@ -248,8 +248,13 @@ fn sample_part(
     };
     let mut runs = Record::create(&folder.path().join("why.stacklab"), &campaign)?;
     let sampler = Sampler::start(Timing { period_ns: PERIOD_NS, is_fixed: false, seed })?;
-    let measured =
-        measure(part, &plan, |arms: &[Trial]| rigs.run(part, &plan, arms), &mut runs, Progress::new(false));
+    let measured = measure(
+        part,
+        &plan,
+        |arms: &[Trial], earlier: &[RunRecord]| rigs.run(part, &plan, arms, earlier),
+        &mut runs,
+        Progress::new(false),
+    );
     let profile = sampler.finish()?;
     measured?;
     let cells = [pair.baseline.clone(), pair.candidate.clone()];

@@ -47,13 +47,14 @@ pub use findings::loss_by_load::{LossByLoad, LossPoint};
 pub use findings::records::{
     Apart, Change, Lacking, MetricDiff, OnlyInOne, RecordDiff, RecordFacts, Unpaired,
 };
+pub use findings::rfc8219::{Rfc8219, RunPercentiles};
 pub use findings::{
     APPEARS, ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained,
     Findings, Headline, Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, UnpairedRange,
     Verdict,
 };
 pub use host::counters::{Counters, CpuTime, Drops, Slice, TcpInfo};
-pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Point};
+pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Ipdv, Point};
 pub use host::kernel_memory::{
     HeldSockets, MAX_PAIRS, available_memory, count_first_third, kernel_memory_at_rest,
 };
@@ -81,7 +82,7 @@ pub use shell::quote_file;
 pub use text::{NotText, decode_text, read_text};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketKind, SocketOptions, Tuning};
 pub use trial::program::{PROGRAM_PLACEHOLDERS, ProgramArguments, ProgramSpec, misspelt_placeholder};
-pub use trial::search::{SearchDevice, SearchOutcome, SearchSlice, SearchSpec};
+pub use trial::search::{SearchDevice, SearchGoal, SearchOutcome, SearchSlice, SearchSpec};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::spent::SpentTime;
 pub use trial::values::Values;

@@ -49,7 +49,8 @@ impl TrialSpec {
             | Pacing::Shifted(_)
             | Pacing::Share(_)
             | Pacing::Link
-            | Pacing::Search(_) => {
+            | Pacing::Search(_)
+            | Pacing::Searched => {
                 return Err(format!("refused a trial with pacing at {}", probe.pacing));
             }
         }

@@ -43,7 +43,9 @@ pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 
 use crate::findings::empty::without_empty;
 use crate::findings::groups::Group;
-use crate::findings::{comparisons, csv, estimates, groups, heading, loss_by_load, matrix, notes, verdicts};
+use crate::findings::{
+    comparisons, csv, estimates, groups, heading, loss_by_load, matrix, notes, rfc8219, verdicts,
+};
 use crate::rendering::text::render as render_document;
 use stacklab_model::Findings;
 
@@ -95,6 +97,7 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
         comparisons::all(&groups, findings.cpu_scope),
         estimates::properties(findings),
         estimates::blocks(findings),
+        rfc8219::blocks(findings),
         loss_by_load::blocks(findings),
         verdicts::blocks(&groups),
         stage_costs::blocks(&findings.explanations, false),

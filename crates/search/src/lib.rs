@@ -9,11 +9,13 @@
 //! | [`grid`] | the loads that a search may choose |
 //! | [`class`] | whether a load is a lower or an upper bound, from its trials (RFC 9971) |
 //! | [`controller`] | MLRsearch: several goals of one arm, trial by trial |
+//! | [`lockstep`] | the bounds of several arms, in turns of a trial each |
 //! | [`paired`] | several arms at their own loads, in turns of a slice each |
 
 pub mod class;
 pub mod controller;
 pub mod goal;
 pub mod grid;
+pub mod lockstep;
 pub mod paired;
 mod targets;

@@ -121,6 +121,7 @@ mod tests {
             slice_ns: None,
             highest: None,
             device: SearchDevice::Testbed,
+            goal: None,
         };
         run.spec.probe.pacing = Pacing::Search(search);
         run.host_reports = vec![HostReport { search: slices, ..empty_report(Role::Sender) }];

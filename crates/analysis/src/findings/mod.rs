@@ -2,6 +2,7 @@
 
 mod loss_by_load;
 pub(crate) mod overall;
+mod rfc8219;
 mod same_arm;
 
 use crate::comparison::evidence::{Evidence, blocks_to_decide};
@@ -9,6 +10,7 @@ use crate::comparison::family::{Conclusion, Ending, conclude};
 use crate::comparison::remarks::list_remarks;
 use crate::findings::loss_by_load::collect_loss;
 use crate::findings::overall::overall;
+use crate::findings::rfc8219::describe_bounds;
 use crate::findings::same_arm::{arm_order, carry_over, same_arm};
 use crate::rate_limit::RateLimit;
 use crate::records::unpaired::{compare_arms, unpaired_sentence};
@@ -101,6 +103,7 @@ fn collect_findings(campaign: &RecordedCampaign) -> Findings {
         arm_order: arm_order(campaign.runs, campaign.questions),
         carry_over: carry_over(campaign.runs),
         loss_by_load: collect_loss(campaign.cells, campaign.runs),
+        rfc8219: describe_bounds(campaign.cells, campaign.probes, campaign.runs),
         comparisons,
         warnings: count_warnings(campaign.runs.iter()),
         is_sampled: campaign.is_sampled,

@@ -128,7 +128,13 @@ impl TrialHosts for Iperf3Server {
         CpuScope::Host
     }
 
-    fn run(&mut self, study: &Study, _: &Plan, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError> {
+    fn run(
+        &mut self,
+        study: &Study,
+        _: &Plan,
+        arms: &[Trial],
+        _: &[RunRecord],
+    ) -> Result<Vec<RunRecord>, CampaignError> {
         let mut runs = Vec::new();
         for trial in arms {
             runs.push(self.run_patiently(study, trial).map_err(end_campaign)?);

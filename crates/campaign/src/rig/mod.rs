@@ -53,8 +53,15 @@ pub trait TrialHosts {
     /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
     fn cpu_scope(&self, study: &Study) -> CpuScope;
 
-    /// Runs one trial, or the arms of an interleaved trial together.
-    fn run(&mut self, study: &Study, plan: &Plan, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError>;
+    /// Runs one trial, or the arms of an interleaved trial together. `earlier` are the runs of the same block so far:
+    /// a stream may have the load that a search among them found.
+    fn run(
+        &mut self,
+        study: &Study,
+        plan: &Plan,
+        arms: &[Trial],
+        earlier: &[RunRecord],
+    ) -> Result<Vec<RunRecord>, CampaignError>;
 
     /// Runs the one trial of a study of a single cell; its figures are kept if it is interrupted. Agents poll for
     /// `poll_ns` before they sleep.

@@ -150,12 +150,18 @@ impl TrialHosts for Rigs {
         if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
     }
 
-    fn run(&mut self, study: &Study, plan: &Plan, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError> {
+    fn run(
+        &mut self,
+        study: &Study,
+        plan: &Plan,
+        arms: &[Trial],
+        earlier: &[RunRecord],
+    ) -> Result<Vec<RunRecord>, CampaignError> {
         if let Some(trial) = arms.first() {
             self.stand_for(trial.block)?;
         }
         let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
-        run(&mut self.of(&cells), study, plan, arms)
+        run(&mut self.of(&cells), study, plan, arms, earlier)
     }
 
     fn run_once(

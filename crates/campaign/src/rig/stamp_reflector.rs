@@ -144,7 +144,13 @@ impl TrialHosts for StampReflector {
         CpuScope::Host
     }
 
-    fn run(&mut self, study: &Study, _: &Plan, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError> {
+    fn run(
+        &mut self,
+        study: &Study,
+        _: &Plan,
+        arms: &[Trial],
+        _: &[RunRecord],
+    ) -> Result<Vec<RunRecord>, CampaignError> {
         let mut runs = Vec::new();
         for trial in arms {
             let run = self.run_trial(study, trial)?;

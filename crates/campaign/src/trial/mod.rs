@@ -9,6 +9,7 @@ pub(crate) mod prepared;
 pub(crate) mod routers;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod searched;
 pub(crate) mod sockets;
 pub(crate) mod source;
 pub mod spec;

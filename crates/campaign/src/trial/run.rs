@@ -7,11 +7,12 @@ use crate::rig::Rig;
 use crate::trial::other_load::LoadSample;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search;
+use crate::trial::searched::{find_loads, make_runs_without_load};
 use crate::trial::sockets;
 use crate::trial::spec::{spec_without_rig, trial_seed};
 use crate::trial::{Evidence, SingleRun};
 use stacklab_model::{
-    ArmSchedule, CpuScope, Direction, Generator, Length, Probe, RunRecord, Trial, TrialSpec,
+    ArmSchedule, CpuScope, Direction, Generator, Length, Pacing, Probe, RunRecord, Trial, TrialSpec,
 };
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::AgentError;
@@ -25,20 +26,29 @@ use std::time::Instant;
 const ROUNDED_NS: u64 = 1_000_000;
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
-/// run for each.
+/// run for each. `earlier` are the runs of the same block so far.
 pub(crate) fn run(
     rigs: &mut [&mut Rig],
     study: &Study,
     plan: &Plan,
     trials: &[Trial],
+    earlier: &[RunRecord],
 ) -> Result<Vec<RunRecord>, CampaignError> {
     if trials.first().is_some_and(|trial| trial.probe == Probe::Search) {
         return search::run(rigs, study, plan.seed(), trials);
     }
+    let loads = match find_loads(study, trials, earlier) {
+        Ok(loads) => loads,
+        Err(reason) => return Ok(make_runs_without_load(study, trials, &reason)),
+    };
     let schedule = plan.schedule(trials);
     let mut arms = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
-        arms.push(Prepared::new(of_arm(rigs, place), study, plan.seed(), schedule, trial)?);
+        let mut arm = Prepared::new(of_arm(rigs, place), study, plan.seed(), schedule, trial)?;
+        if let Some(load) = loads[place] {
+            arm.spec.probe.pacing = Pacing::Schedule(load);
+        }
+        arms.push(arm);
     }
     let evidence = match schedule {
         ArmSchedule::Alone => vec![alone(rigs[0], study, plan.seed(), &arms[0])?],

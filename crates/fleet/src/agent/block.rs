@@ -43,7 +43,7 @@ pub(crate) fn measure(
     let trials = plan.active(&study, plan.block(order.key.block), &[], &study.questions());
     let mut runs = Vec::new();
     for arms in plan.together(&trials) {
-        for mut run in rigs.run(&study, &plan, arms)? {
+        for mut run in rigs.run(&study, &plan, arms, &runs)? {
             // Findings need them of the comparison of an arm with itself only.
             if !SELF_ARMS.contains(&run.trial.cell.replica.as_str()) {
                 run.host_reports.clear();

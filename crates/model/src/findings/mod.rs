@@ -3,9 +3,11 @@
 pub(crate) mod fleet;
 pub(crate) mod loss_by_load;
 pub(crate) mod records;
+pub(crate) mod rfc8219;
 
 use crate::findings::loss_by_load::LossByLoad;
 use crate::findings::records::Unpaired;
+use crate::findings::rfc8219::Rfc8219;
 use crate::names::named;
 use crate::{Cell, CpuScope, Explanation, Factor, Metric, Scale, Topology, Transport, Warning};
 use serde::{Deserialize, Serialize};
@@ -56,6 +58,9 @@ pub struct Findings {
     /// The slices of searches, by load; of a report only, not of a campaign that is measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loss_by_load: Vec<LossByLoad>,
+    /// Of a study with a goal of RFC 9971.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rfc8219: Option<Rfc8219>,
     /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
     /// Whether the processors were sampled while it was measured: such runs give no verdict.

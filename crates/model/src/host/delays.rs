@@ -92,6 +92,16 @@ impl Buckets {
     }
 }
 
+/// IP packet delay variation of messages sent one after the other (RFC 3393): by how much the second one took longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ipdv {
+    /// Pairs of messages of which both arrived.
+    pub pairs: u64,
+    pub min_ns: i64,
+    pub median_ns: i64,
+    pub max_ns: i64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,8 @@
 use crate::names::named;
 use crate::wifi::ChannelUse;
 use crate::{
-    Buckets, Counters, CpuTime, DelayPoints, Family, HeldSockets, Io, SearchSlice, Slice, SocketOptions,
-    TcpInfo, Transport, is_in_bounds,
+    Buckets, Counters, CpuTime, DelayPoints, Family, HeldSockets, Io, Ipdv, SearchSlice, Slice,
+    SocketOptions, TcpInfo, Transport, is_in_bounds,
 };
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -206,6 +206,9 @@ pub struct Received {
     /// Messages of a search's slice that arrived after the last one was sent and the least delay had passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
+    /// The variation of delays in the order of sending, if it was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipdv: Option<Ipdv>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_round_trip: Option<Exchange>,
     /// The minimum delay in each interval of the series, kept until the drift of clocks is known: nanoseconds after the

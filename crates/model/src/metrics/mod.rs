@@ -76,12 +76,21 @@ metrics! {
         "median delay from the send call to the arrival of the whole message (RFC 7679)";
     OneWayDelayMean = "one_way_delay_mean", "mean one-way delay", Stream, Millisecond, [OfDelay],
         "mean delay from the send call to the arrival of the whole message (RFC 7679)";
+    OneWayDelayP999 = "one_way_delay_p999", "one-way delay p99.9", Stream, Millisecond, [OfDelay],
+        "99.9th percentile of the delay from the send call to the arrival of the whole message: RFC 8219's worst case latency, \
+         of all messages";
     Jitter = "jitter", "jitter", Stream, Millisecond, [OfDelay],
         "mean absolute difference of the one-way delays of consecutive arrivals within a flow";
     JitterRfc3550 = "jitter_rfc3550", "jitter (RFC 3550)", Stream, Millisecond, [OfDelay],
         "interarrival jitter J += (|D| - J) / 16 in order of arrival (RFC 3550), at the end of the run";
     Pdv = "pdv", "delay variation", Stream, Millisecond, [OfDelay],
         "99.9th percentile minus minimum of the one-way delay (RFC 5481, RFC 8219)";
+    IpdvMin = "ipdv_min", "least IPDV", Stream, Millisecond, [OfDelay, UDP, Higher, Margin(0.01), Negative],
+        "minimum of the one-way delay of a message less that of the one sent before it, both of one slice (RFC 3393, RFC 8219)";
+    IpdvMedian = "ipdv_median", "median IPDV", Stream, Millisecond, [OfDelay, UDP, Margin(0.01), Negative],
+        "median of the same differences";
+    IpdvMax = "ipdv_max", "greatest IPDV", Stream, Millisecond, [OfDelay, UDP, Margin(0.01), Negative],
+        "maximum of the same differences";
     TcpSrtt = "tcp_srtt", "TCP smoothed RTT", Stream, Millisecond, [TCP],
         "mean of TCP_INFO's smoothed round-trip time, sampled every 10 ms during the stream";
     CpuSender = "cpu_sender", "sender CPU", Stream, CorePercent, [],
@@ -236,6 +245,13 @@ metrics! {
     LoadAtLoss = "load_at_loss", "highest load", Search, MessagePerSecond, [Higher, UDP],
         "load, first to last message of a slice, above which more than the given share of messages is lost or late in \
          more than half of the slices (or another exceed ratio)";
+    LowerBound = "lower_bound", "lower bound", Search, MessagePerSecond, [Higher, UDP],
+        "highest load below the least upper bound that fulfils the goal (RFC 9971, relevant lower bound): the throughput of \
+         RFC 2544 and RFC 8219 if no message may be lost";
+    UpperBound = "upper_bound", "upper bound", Search, MessagePerSecond, [Higher, UDP],
+        "least load that does not fulfil the goal (RFC 9971, relevant upper bound)";
+    ConditionalThroughput = "conditional_throughput", "conditional throughput", Search, MessagePerSecond, [Higher, UDP],
+        "messages per second that arrive at the lower bound in the worst of the trials that have to fulfil the goal (RFC 9971)";
     Duration = "duration", "duration", Program, Millisecond, [],
         "time from the start of the client to its end";
     InterfaceThroughput = "interface_throughput", "interface throughput", Program, MegabitPerSecond, [Higher],
@@ -321,6 +337,11 @@ impl Metric {
         self.has(OfDelay)
     }
 
+    /// Whether it is of delays in the order of sending, which are recorded on request.
+    pub fn is_ipdv(self) -> bool {
+        matches!(self, Metric::IpdvMin | Metric::IpdvMedian | Metric::IpdvMax)
+    }
+
     pub fn is_of_channel(self) -> bool {
         self.has(OfChannel)
     }
@@ -343,62 +364,4 @@ impl Metric {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metric_of_one_transport_is_not_for_the_other() {
-        use Metric::*;
-        for metric in [TcpSrtt, Retransmits, TransferTimeRatio, TcpEfficiency, BufferDelay] {
-            assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
-        }
-        for metric in [Loss, Duplicate, Reorder, RttInterface, EchoLoss] {
-            assert!(metric.applies_to(Transport::Udp) && !metric.applies_to(Transport::Tcp), "{metric}");
-        }
-        for metric in Metric::ALL {
-            let transports = Transport::ALL.iter().filter(|transport| metric.applies_to(**transport));
-            assert!(transports.count() > 0, "{metric} applies to no transport");
-        }
-    }
-
-    #[test]
-    fn a_unit_is_written_alike_in_records_and_reports() {
-        for metric in Metric::ALL {
-            let unit = metric.unit();
-            assert_eq!(serde_json::to_string(&unit).unwrap(), format!("{:?}", unit.symbol()));
-        }
-    }
-
-    #[test]
-    fn metrics_that_may_be_zero_compare_by_difference() {
-        use Metric::*;
-        for metric in
-            [CpuReceiverSoftirq, CpuGeneratorSender, BufferDelay, MemorySockets, PacingError, Fairness]
-        {
-            assert_eq!(metric.scale(), Scale::Difference, "{metric}");
-        }
-        for metric in [CpuSender, CpuPerGbitReceiver, SenderCpuPerMessage, TransferTimeRatio, Throughput, Rtt]
-        {
-            assert_eq!(metric.scale(), Scale::Ratio, "{metric}");
-        }
-        assert_eq!((Loss.difference_margin(), Stalls.difference_margin()), (0.001, 0.5));
-    }
-
-    #[test]
-    fn events_of_a_run_are_counted_per_message() {
-        use Metric::*;
-        for metric in [Retransmits, IpFragCreates, IpReasmOks, IpFragCreatesRouters, IpReasmOksRouters] {
-            assert_eq!((metric.unit(), metric.scale()), (Unit::PerMessage, Scale::Difference), "{metric}");
-            // Half an event per message would hide a half of all messages.
-            assert!(metric.difference_margin() <= 0.01, "{metric}");
-        }
-    }
-
-    #[test]
-    fn cpu_scope_is_for_host_time_and_not_generator_time() {
-        let scoped: Vec<_> =
-            Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
-        assert_eq!(scoped.len(), 14, "{scoped:?}");
-        assert!(scoped.iter().all(|name| name.contains("cpu_") && !name.contains("generator")), "{scoped:?}");
-    }
-}
+mod tests;

@@ -18,6 +18,36 @@ pub struct SearchSpec {
     pub highest: Option<f64>,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: SearchDevice,
+    /// What each arm's bounds are searched for afterwards, near the load that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<SearchGoal>,
+}
+
+/// A goal of RFC 9971: a load is a lower bound if no more than `exceed_ppm` of its time has a larger loss than
+/// `loss_ppm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchGoal {
+    pub loss_ppm: u32,
+    pub exceed_ppm: u32,
+    /// Nanoseconds of a full trial.
+    pub trial_ns: u64,
+    /// Nanoseconds of all trials at a bound together.
+    pub sum_ns: u64,
+    /// The distance of both bounds, over the upper one.
+    pub width_ppm: u32,
+}
+
+/// `no loss in 100 % of the trials of 1 min, 1 min at a bound`.
+impl fmt::Display for SearchGoal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.loss_ppm {
+            0 => f.write_str("no loss")?,
+            loss_ppm => write!(f, "at most {} % loss", f64::from(loss_ppm) / 10_000.0)?,
+        }
+        let share = 100.0 - f64::from(self.exceed_ppm) / 10_000.0;
+        let [trial, sum] = [self.trial_ns, self.sum_ns].map(print_duration);
+        write!(f, " in {share} % of the trials of {trial}, {sum} at a bound")
+    }
 }
 
 named! {
@@ -64,8 +94,11 @@ impl SearchSpec {
 impl fmt::Display for SearchSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the highest load with at most {} % loss", f64::from(self.loss_ppm) / 10_000.0)?;
-        match self.slice_ns {
-            Some(slice_ns) => write!(f, " in slices of {}", print_duration(slice_ns)),
+        if let Some(slice_ns) = self.slice_ns {
+            write!(f, " in slices of {}", print_duration(slice_ns))?;
+        }
+        match self.goal {
+            Some(goal) => write!(f, ", then bounds with {goal}"),
             None => Ok(()),
         }
     }
@@ -76,6 +109,9 @@ impl fmt::Display for SearchSpec {
 pub struct SearchSlice {
     /// Round of the block, from 1; 0 is the flood before.
     pub round: u32,
+    /// The trial of the arm's goal that the slice is a part of, from 1; `None` before the bounds are searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<u32>,
     /// Messages per second that were to be sent.
     pub load: f64,
     pub offered: u64,
@@ -163,6 +199,7 @@ mod tests {
         slice_ns: None,
         highest: None,
         device: SearchDevice::Testbed,
+        goal: None,
     };
 
     #[test]
@@ -199,5 +236,16 @@ mod tests {
         assert_eq!(spec.to_string(), "the highest load with at most 0.5 % loss");
         let spec = SearchSpec { loss_ppm: 0, slice_ns: Some(1_000_000_000), ..spec };
         assert_eq!(spec.to_string(), "the highest load with at most 0 % loss in slices of 1 s");
+        let minute = 60_000_000_000;
+        let goal =
+            SearchGoal { loss_ppm: 0, exceed_ppm: 0, trial_ns: minute, sum_ns: minute, width_ppm: 10_000 };
+        assert_eq!(goal.to_string(), "no loss in 100 % of the trials of 1 min, 1 min at a bound");
+        let goal = SearchGoal { loss_ppm: 5000, exceed_ppm: 500_000, trial_ns: 1_000_000_000, ..goal };
+        assert_eq!(goal.to_string(), "at most 0.5 % loss in 50 % of the trials of 1 s, 1 min at a bound");
+        let spec = SearchSpec { goal: Some(goal), ..HALF_A_PERCENT };
+        assert!(
+            spec.to_string()
+                .starts_with("the highest load with at most 0.5 % loss, then bounds with at most")
+        );
     }
 }

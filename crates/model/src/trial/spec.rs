@@ -48,11 +48,14 @@ pub enum Pacing {
     Shifted(f64),
     /// At the loads that a search chooses. Only in studies: each slice of the search has the resulting schedule.
     Search(SearchSpec),
+    /// At the load that a search of the same block found for the arm. Only in studies: a trial has the resulting
+    /// schedule.
+    Searched,
     /// At this share of the rate at which the slowest arm of an interleaved trial floods during the warm-up.
     Share(f64),
 }
 
-/// `flood`, `lockstep`, `500 messages/s`, `the link's rate`, `50 % of the slowest arm's flood rate`.
+/// `flood`, `lockstep`, `500 messages/s`, `the link's rate`, `the load that was searched`.
 impl fmt::Display for Pacing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,6 +65,7 @@ impl fmt::Display for Pacing {
             Pacing::Link => f.write_str("the link's rate"),
             Pacing::Shifted(per_second) => write!(f, "{per_second} messages/s, never caught up with"),
             Pacing::Search(search) => search.fmt(f),
+            Pacing::Searched => f.write_str("the load that was searched"),
             Pacing::Share(share) => write!(f, "{} % of the slowest arm's flood rate", share * 100.0),
         }
     }

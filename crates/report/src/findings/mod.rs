@@ -12,6 +12,7 @@ pub(crate) mod heading;
 pub(crate) mod loss_by_load;
 pub(crate) mod matrix;
 pub(crate) mod notes;
+pub(crate) mod rfc8219;
 pub(crate) mod so_far;
 pub(crate) mod verdicts;
 pub(crate) mod why;

@@ -98,9 +98,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
                 Pacing::Flood => "flood".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),
                 Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
-                pacing @ (Pacing::Link | Pacing::Share(_) | Pacing::Shifted(_) | Pacing::Search(_)) => {
-                    format!("at {pacing}")
-                }
+                pacing => format!("at {pacing}"),
             });
         }
         let io = sender.io.map(|io| match io {

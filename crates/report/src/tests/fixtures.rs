@@ -247,6 +247,7 @@ pub(crate) fn findings() -> Findings {
         same_arm: vec![],
         carry_over: Vec::new(),
         loss_by_load: Vec::new(),
+        rfc8219: None,
         arm_order: vec![],
         warnings: vec![
             (3, tick("the window had 9 ticks of the CPU clock")),

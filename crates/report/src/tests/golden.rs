@@ -1,6 +1,6 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use super::searched::with_losses;
+use super::searched::{with_bounds, with_losses};
 use crate::tests::fixtures::{cell, compare_families, explanations, findings, without_comparisons};
 use crate::{OutputFormat, WIDTH, Width, brief, compact, figure, figures, render, stage_costs};
 use insta::assert_snapshot;
@@ -52,6 +52,18 @@ fn explanations_have_a_table_a_sentence_and_health() {
     let json = render(&explained, OutputFormat::Json, WIDTH);
     assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), explained);
     assert_snapshot!("stages_csv", stage_costs(&explanations(), OutputFormat::Csv, true, WIDTH));
+}
+
+#[test]
+fn bounds_are_a_table_with_percentiles_of_runs() {
+    let found = with_bounds();
+    let text = text(&found);
+    let table = text.split("Throughput and delays by RFC 8219").nth(1).unwrap();
+    assert_snapshot!("rfc8219", table.split("Loss by load").next().unwrap());
+    let json = render(&found, OutputFormat::Json, WIDTH);
+    assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), found);
+    let page = serde_json::to_string(&crate::page::tests::of(&found)).unwrap();
+    assert!(page.contains("Throughput and delays by RFC 8219") && page.contains("9615"), "{page}");
 }
 
 #[test]

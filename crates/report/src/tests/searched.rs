@@ -2,7 +2,8 @@
 
 use super::fixtures::{cell, cells_of, compare_families, estimate, findings};
 use stacklab_model::{
-    Estimate, Family, Findings, Interval, LossByLoad, LossPoint, Metric, Transport, Verdict,
+    Estimate, Family, Findings, Interval, LossByLoad, LossPoint, Metric, Rfc8219, RunPercentiles, Transport,
+    Verdict,
 };
 
 /// The search of a path that carries 1000 messages a second of one family, and 900 of the other.
@@ -27,4 +28,19 @@ fn losses(family: Family, carried: f64, disturbed: u32) -> LossByLoad {
         points.push(LossPoint { load, bad, loss: Estimate { interval, ..loss } });
     }
     LossByLoad { cell: cell(Transport::Udp, family, 64), valid: 32, disturbed, points }
+}
+
+/// Bounds of both families, and delays at them.
+pub(crate) fn with_bounds() -> Findings {
+    let mut rows = Vec::new();
+    for (family, metric, [median, p1, p99]) in [
+        (Family::Ipv4, Metric::LowerBound, [9615.4, 9598.0, 9621.0]),
+        (Family::Ipv4, Metric::OneWayDelay, [0.1312, 0.1301, 0.1397]),
+        (Family::Ipv6, Metric::LowerBound, [8333.1, 8301.0, 8340.0]),
+        (Family::Ipv6, Metric::IpdvMin, [-0.5, -1.25, 0.0]),
+    ] {
+        rows.push(RunPercentiles { cell: cell(Transport::Udp, family, 64), metric, n: 20, median, p1, p99 });
+    }
+    let departures = vec!["trials of 1 s instead of 60 s".to_owned()];
+    Findings { rfc8219: Some(Rfc8219 { rows, departures }), ..with_losses() }
 }

@@ -21,7 +21,7 @@ use stacklab_campaign::rig::{Rigs, TrialHosts};
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
-use stacklab_model::{Findings, System, Systems, Trial, count, quote_file};
+use stacklab_model::{Findings, RunRecord, System, Systems, Trial, count, quote_file};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
@@ -184,7 +184,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     let measured = measure(
         &request.study,
         &plan,
-        |arms: &[Trial]| rigs.run(&request.study, &plan, arms),
+        |arms: &[Trial], earlier: &[RunRecord]| rigs.run(&request.study, &plan, arms, earlier),
         &mut record,
         progress,
     );

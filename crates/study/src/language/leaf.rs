@@ -91,11 +91,13 @@ fn count_or(node: &Located, most: i64, name: &str) -> Result<(), ValueError> {
     }
 }
 
-/// As [`message_rate`], or a share of the flood rate.
+/// As [`message_rate`], or a share of the flood rate, or the load that was searched.
 pub(crate) fn paced_rate(node: &Located) -> Result<Pacing, ValueError> {
     match &node.value {
+        TomlValue::Text(text) if text == "search" => Ok(Pacing::Searched),
         TomlValue::Text(text) if text.trim_end().ends_with('%') => share(node).map(Pacing::Share),
-        _ => message_rate(node).map_err(|misfit| misfit.or("a share of the flood rate, such as \"50 %\"")),
+        _ => message_rate(node)
+            .map_err(|misfit| misfit.or("\"search\", or a share of the flood rate, such as \"50 %\"")),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     },
     /// A number of messages per second, or `"link"`.
     MessageRate,
-    /// As [`Kind::MessageRate`], or a share of the flood rate.
+    /// As [`Kind::MessageRate`], or a share of the flood rate, or `"search"`.
     PacedRate,
     Rate,
     /// A duration such as `"200ms"`, bounds included and written alike.

@@ -79,7 +79,9 @@ fn value(kind: &Kind) -> String {
         Kind::Number { least, most } => format!("{least} to {most}"),
         Kind::CountOr { most, name } => format!("0 to {most}, or `\"{name}\"`"),
         Kind::MessageRate => format!("{} to {}, or `\"link\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
-        Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
+        Kind::PacedRate => {
+            format!("{} to {}, `\"link\"`, `\"search\"`, or `\"50 %\"`", MESSAGE_RATES.0, MESSAGE_RATES.1)
+        }
         Kind::Rate => "rate: `\"100 Mbit/s\"`".to_owned(),
         Kind::Duration { least, most } => format!("duration: {least} to {most}"),
         Kind::Share => "share: `\"2 %\"` or `0.02`".to_owned(),

@@ -60,7 +60,8 @@ fn kind(kind: &Kind, whole: bool) -> Value {
         Kind::OneOfNumbers(numbers) => json!({ "enum": numbers }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
         Kind::PacedRate => {
-            json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }, quantity("%")] })
+            let names = json!({ "enum": ["link", "search"] });
+            json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), names, quantity("%")] })
         }
         Kind::CountOr { most, name } => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": most }, { "const": name }] })

@@ -388,7 +388,7 @@ const PROBES: &[KeyDef] = &[
                 "message_rate",
                 Kind::PacedRate,
                 "\"50 %\"",
-                "Messages per second on a fixed schedule; or \"link\"; or a share of the rate at which the slowest arm of an interleaved trial floods during the warm-up, the same schedule for all arms.",
+                "Messages per second on a fixed schedule; or \"link\"; or a share of the rate at which the slowest arm of an interleaved trial floods during the warm-up, the same schedule for all arms; or \"search\": this arm's lower bound by probe.search.goal, of the same block.",
             ),
         ]),
         "A stream on a schedule below the path's capacity, for delays: each message is sent and stamped by a separate call.",
@@ -490,6 +490,11 @@ const PROBES: &[KeyDef] = &[
                 "\"testbed\"",
                 "Where messages are lost. testbed: in what stacklab builds, which must have a router, a rate or a guest. path: in the network between two machines.",
             ),
+            optional(
+                "goal",
+                Kind::Table(GOAL),
+                "Bounds of each arm's throughput (RFC 9971), searched near its highest load. {} is the throughput of RFC 2544 and RFC 8219. Absent: none.",
+            ),
         ]),
         "The highest load without more than some loss: streams of short slices, each arm at its own load, which goes up after a good slice and down after a bad one. UDP, in one direction.",
     ),
@@ -519,6 +524,22 @@ const PROBES: &[KeyDef] = &[
         ]),
         "Programs of the study's own ([[program]]): each run starts a server and a client.",
     ),
+];
+
+const GOAL: &[KeyDef] = &[
+    optional("loss", Kind::Share, "The share of a trial's messages that may be lost. Absent: none."),
+    optional(
+        "exceed",
+        Kind::Share,
+        "The share of the trials at a lower bound that may lose more. Absent: none.",
+    ),
+    default("trial", Kind::Duration { least: "10ms", most: "1h" }, "\"60s\"", "Length of a trial."),
+    optional(
+        "sum",
+        Kind::Duration { least: "10ms", most: "24h" },
+        "Length of all trials at a bound together, at least that of one. Absent: that of one.",
+    ),
+    default("width", Kind::Share, "\"1 %\"", "Distance of both bounds, over the upper one."),
 ];
 
 pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);

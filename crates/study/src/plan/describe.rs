@@ -113,9 +113,7 @@ fn describe_probe(probe: &ProbeSpec) -> String {
         Pacing::Flood => "flood".to_owned(),
         Pacing::Lockstep => "one outstanding".to_owned(),
         Pacing::Schedule(per_second) => format!("{per_second} message/s"),
-        pacing @ (Pacing::Link | Pacing::Share(_) | Pacing::Shifted(_) | Pacing::Search(_)) => {
-            pacing.to_string()
-        }
+        pacing => pacing.to_string(),
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
     match probe.probe {

@@ -17,6 +17,8 @@ const HELD_BYTES: u64 = 48 << 10;
 /// Assumed rounds of a search, and what each of its slices takes beside.
 pub(crate) const ASSUMED_ROUNDS: u64 = 30;
 const SLICE_OVERHEAD_NS: u64 = 50_000_000;
+/// Assumed loads whose class a goal needs to be known.
+const ASSUMED_BOUNDS: u64 = 6;
 
 /// The estimated duration of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +116,9 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
     if let Pacing::Search(search) = spec.pacing {
         let rate = study.link_config.messages_per_second(cell).unwrap_or(ASSUMED_FLOOD_RATE);
         let slice_ns = search.slice_ns(rate);
-        return (slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS), false);
+        let search_ns = slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS);
+        let bounds_ns = search.goal.map_or(0, |goal| goal.sum_ns.saturating_mul(ASSUMED_BOUNDS));
+        return (search_ns.saturating_add(bounds_ns), false);
     }
     if spec.probe == Probe::Sockets {
         return (HOLDING_NS, false);
@@ -130,7 +134,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         Pacing::Link => (f64::MAX, false),
         Pacing::Share(share) => (share * ASSUMED_FLOOD_RATE, true),
         Pacing::Lockstep => (ASSUMED_LOCKSTEP_RATE, true),
-        Pacing::Flood | Pacing::Search(_) => (ASSUMED_FLOOD_RATE, true),
+        Pacing::Flood | Pacing::Search(_) | Pacing::Searched => (ASSUMED_FLOOD_RATE, true),
     };
     let rate = limit.map_or(rate, |limit| rate.min(limit));
     // A cast from a float saturates.

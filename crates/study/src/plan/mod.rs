@@ -11,7 +11,7 @@ use crate::plan::interleave::{
 use crate::study::Study;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
-use stacklab_model::{ArmSchedule, Cell, Probe, Question, SplitMix64, StopReason, Trial};
+use stacklab_model::{ArmSchedule, Cell, Pacing, Probe, Question, SplitMix64, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
 /// Whether a block has arms against themselves: the first two, without which there is no interval, and then every
@@ -32,6 +32,8 @@ pub struct Plan {
     groups: Vec<CellGroup>,
     /// The group of each cell whose trials are arms of interleaved trials, and how these share the time.
     interleaved: HashMap<(Cell, Probe), (usize, ArmSchedule)>,
+    /// Whether other trials of a block need what its searches find.
+    searches_first: bool,
 }
 
 impl Plan {
@@ -53,7 +55,8 @@ impl Plan {
                 }
             }
         }
-        Plan { seed, groups, interleaved }
+        let searches_first = study.probes.iter().any(|spec| spec.pacing == Pacing::Searched);
+        Plan { seed, groups, interleaved, searches_first }
     }
 
     /// The group of a trial that is an arm of an interleaved trial, and its schedule.
@@ -121,6 +124,9 @@ impl Plan {
         for group in &mut groups {
             shuffle(group, &mut generator);
         }
+        if self.searches_first {
+            groups.sort_by_key(|arms| arms[0].1 != Probe::Search);
+        }
         let mut trials = Vec::new();
         for (position, (cell, probe)) in (0..).zip(groups.into_iter().flatten()) {
             trials.push(Trial { block, position, cell, probe });
@@ -149,6 +155,9 @@ impl Plan {
                 asked.insert(arm);
                 if is_open {
                     open.insert(arm);
+                    if study.probe(arm.1).is_some_and(|spec| spec.pacing == Pacing::Searched) {
+                        open.insert((cell, Probe::Search));
+                    }
                 }
             }
         }

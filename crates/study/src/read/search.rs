@@ -6,8 +6,8 @@ use crate::read::factors::Factors;
 use crate::read::mechanisms::has_guest;
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics};
 use stacklab_model::{
-    Cell, Direction, Factor, Length, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice, SearchSpec,
-    Systems, Topology,
+    Cell, Direction, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice, SearchGoal,
+    SearchSpec, Systems, Topology, print_duration,
 };
 
 /// The length of a trial whose slices have lengths that each block chooses.
@@ -24,6 +24,7 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
         slice_ns,
         highest,
         device: node.get("device").value(leaf::name, problems)?,
+        goal: read_goal(node.get("goal"), problems),
     };
     Some(ProbeSpec {
         probe: Probe::Search,
@@ -33,6 +34,56 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
         interval_ns: NO_ROWS_NS,
         metrics: read_metrics(node, problems),
     })
+}
+
+fn read_goal(node: Node, problems: &Problems) -> Option<SearchGoal> {
+    let trial_ns = node.get("trial").value(nanoseconds, problems)?;
+    Some(SearchGoal {
+        loss_ppm: node.get("loss").value(leaf::share_ppm, problems).unwrap_or(0),
+        exceed_ppm: node.get("exceed").value(leaf::share_ppm, problems).unwrap_or(0),
+        trial_ns,
+        sum_ns: node.get("sum").value(nanoseconds, problems).unwrap_or(trial_ns),
+        width_ppm: node.get("width").value(leaf::share_ppm, problems)?,
+    })
+}
+
+/// Adds a goal that cannot be searched, and figures whose goal is missing.
+pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], problems: &mut Problems) {
+    let search = probes.get(Probe::Search.name());
+    let goal = specs.iter().find_map(|spec| match spec.pacing {
+        Pacing::Search(SearchSpec { goal, .. }) => goal,
+        _ => None,
+    });
+    match goal {
+        Some(goal) => check_sum(search.get("goal"), goal, problems),
+        None => {
+            for metric in search.get("metrics").list(leaf::any_metric, problems) {
+                if metric.value != Metric::LoadAtLoss {
+                    let title = format!("{} needs a goal", metric.value);
+                    problems.add(metric.problem(title, "no bounds are searched").help(ADD_GOAL));
+                }
+            }
+            let paced = probes.get(Probe::Paced.name()).get("message_rate");
+            if let Some(place) = paced.place()
+                && specs.iter().any(|spec| spec.pacing == Pacing::Searched)
+            {
+                let title = "no search of this study finds a load without loss";
+                problems.add(Problem::at(place, title, "needs probe.search.goal").help(ADD_GOAL));
+            }
+        }
+    }
+}
+
+const ADD_GOAL: &str = "add goal = {} to [probe.search]: the throughput of RFC 2544";
+
+fn check_sum(node: Node, goal: SearchGoal, problems: &mut Problems) {
+    if let Some(place) = node.get("sum").place()
+        && goal.sum_ns < goal.trial_ns
+    {
+        let least = print_duration(goal.trial_ns);
+        let title = "all trials at a bound are shorter than one of them";
+        problems.add(Problem::at(place, title, format!("expected at least {least}")));
+    }
 }
 
 /// Adds what a search cannot do: find the capacity of a path without a device, or of two directions at once.

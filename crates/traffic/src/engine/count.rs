@@ -1,9 +1,11 @@
 //! Counts arrivals, losses, delays and the interval series: the sink of a stream's receiver and of an echo's sender.
 
+use crate::engine::counted_flow::CountedFlow;
 use crate::engine::header::{Header, Phase};
 use crate::engine::receive_loop::{Sink, stop_if};
 use crate::host::cpu::CpuWindow;
-use crate::stats::flow::{Arrival, DelayRecorder, SequenceWindow, Variation};
+use crate::stats::flow::{Arrival, DelayRecorder};
+use crate::stats::ipdv::IpdvRecorder;
 use crate::stats::series::{HeldBack, Series};
 use crate::stats::slices::SliceCounter;
 use crate::stats::waiting::WaitingCounter;
@@ -57,6 +59,7 @@ pub(crate) struct ArrivalCounter<'a> {
     held_back: HeldBack,
     slices: Option<SliceCounter>,
     waiting: Option<WaitingCounter>,
+    ipdv: Option<IpdvRecorder>,
     /// Open over the measured arrivals, if their CPU time counts.
     cpu: Option<CpuWindow>,
     /// The reply that a closed loop waits for, and since when.
@@ -74,32 +77,6 @@ pub(crate) struct ArrivalCounter<'a> {
     answers: bool,
     clock_offset_ns: i64,
     timed: bool,
-}
-
-struct CountedFlow {
-    window: SequenceWindow,
-    variation: Variation,
-    measured: u64,
-    bytes: u64,
-    /// Bytes of the next message that have been counted.
-    partial: u64,
-    /// Measured messages sent, known from the end marker.
-    expected: Option<u64>,
-    complete: bool,
-}
-
-impl CountedFlow {
-    fn new(flows: u32) -> Self {
-        CountedFlow {
-            window: SequenceWindow::new(flows),
-            variation: Variation::default(),
-            measured: 0,
-            bytes: 0,
-            partial: 0,
-            expected: None,
-            complete: false,
-        }
-    }
 }
 
 /// Of slices of a search, which end after a time.
@@ -124,11 +101,12 @@ pub(crate) struct ArrivalCounts {
 impl<'a> ArrivalCounter<'a> {
     /// A counter for a trial's flows, of which this thread receives `awaited_flows`, without the host's CPU time.
     pub(crate) fn new(spec: &TrialSpec, shared: &'a SharedState<'a>, awaited_flows: usize) -> Self {
+        let has_ipdv = spec.probe.metrics.iter().any(|metric| metric.is_ipdv());
         ArrivalCounter {
             shared,
             received: Received::default(),
             flows: (0..spec.flows).map(|_| None).collect(),
-            unheard: (0..awaited_flows).map(|_| CountedFlow::new(spec.flows)).collect(),
+            unheard: (0..awaited_flows).map(|_| CountedFlow::new(spec.flows, has_ipdv)).collect(),
             all_flows: spec.flows,
             awaited_flows,
             marked: 0,
@@ -138,6 +116,7 @@ impl<'a> ArrivalCounter<'a> {
             held_back: HeldBack::new(),
             slices: SliceCounter::new(spec),
             waiting: waiting_counter(spec),
+            ipdv: has_ipdv.then(IpdvRecorder::new),
             cpu: None,
             answer: None,
             last_arrival_ns: 0,
@@ -202,6 +181,9 @@ impl<'a> ArrivalCounter<'a> {
         if let (Some(waiting), Some(more)) = (&mut self.waiting, other.waiting) {
             waiting.join(more);
         }
+        if let (Some(ipdv), Some(more)) = (&mut self.ipdv, &other.ipdv) {
+            ipdv.join(more);
+        }
         for (flow, theirs) in self.flows.iter_mut().zip(other.flows) {
             if theirs.is_some() {
                 *flow = theirs;
@@ -211,12 +193,22 @@ impl<'a> ArrivalCounter<'a> {
 
     pub(crate) fn finish(self) -> ArrivalCounts {
         let ArrivalCounter {
-            mut received, delays, series, slices, waiting, cpu, flows, clock_offset_ns, ..
+            mut received,
+            delays,
+            series,
+            slices,
+            waiting,
+            ipdv,
+            cpu,
+            flows,
+            clock_offset_ns,
+            ..
         } = self;
         if clock_offset_ns != 0 {
             received.least_delays = series.minima();
         }
         received.waiting = waiting.as_ref().map(WaitingCounter::count);
+        received.ipdv = ipdv.as_ref().and_then(IpdvRecorder::finish);
         received.cut_bytes = flows.iter().flatten().map(|flow| flow.partial).sum();
         ArrivalCounts {
             received,
@@ -236,7 +228,10 @@ impl<'a> ArrivalCounter<'a> {
     fn flow(&mut self, place: usize) -> Option<&mut CountedFlow> {
         let slot = self.flows.get_mut(place)?;
         let unheard = &mut self.unheard;
-        Some(slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| CountedFlow::new(self.all_flows))))
+        let keeps_delays = self.ipdv.is_some();
+        Some(slot.get_or_insert_with(|| {
+            unheard.pop().unwrap_or_else(|| CountedFlow::new(self.all_flows, keeps_delays))
+        }))
     }
 
     fn note_arrival(&mut self, now: Nanos) {
@@ -295,6 +290,9 @@ impl<'a> ArrivalCounter<'a> {
             .then(|| now.saturating_sub(header.sent_ns.saturating_add_signed(self.clock_offset_ns)));
         if let Some(delay) = delay {
             self.delays.record(delay, &mut flow.variation);
+            if let (Some(ipdv), Some(last)) = (&mut self.ipdv, &mut flow.last) {
+                ipdv.record(last, header.sequence, header.slice, delay);
+            }
         }
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
         let new_bytes = self.held_back.record(&mut self.series, first_ns, new_bytes);

@@ -7,6 +7,7 @@ pub(crate) mod allowance;
 pub(crate) mod arms;
 pub(crate) mod connect;
 pub(crate) mod count;
+mod counted_flow;
 mod flow_sender;
 pub(crate) mod flows;
 pub(crate) mod header;

@@ -71,8 +71,13 @@ impl<'a> Pacer<'a> {
     pub(crate) fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) | Pacing::Shifted(per_second) => 1e9 / per_second,
-            // `Link`, `Search` and `Share` have already been replaced by a schedule, and `Share` is a flood until then.
-            Pacing::Flood | Pacing::Lockstep | Pacing::Link | Pacing::Share(_) | Pacing::Search(_) => 0.0,
+            // All but the first two have already been replaced by a schedule, and `Share` is a flood until then.
+            Pacing::Flood
+            | Pacing::Lockstep
+            | Pacing::Link
+            | Pacing::Share(_)
+            | Pacing::Search(_)
+            | Pacing::Searched => 0.0,
         };
         let shift_ns = matches!(pacing, Pacing::Shifted(_)).then_some(0);
         let pacing_error = (gap_ns > 0.0).then(PacingError::new);

@@ -99,10 +99,26 @@ impl TrialReports<'_> {
             OneWayDelayMean => milliseconds(delays.map(|delays| delays.mean_ns)),
             Jitter => milliseconds(delays.and_then(|delays| delays.jitter_ns)),
             JitterRfc3550 => milliseconds(delays.and_then(|delays| delays.jitter_rfc3550_ns)),
+            OneWayDelayP999 => percentile(&self.receiver.delays, 0.999),
             Pdv => variation(&self.receiver.delays),
+            IpdvMin | IpdvMedian | IpdvMax => self.ipdv_value(metric),
             _ => return None,
         };
         Some(value)
+    }
+
+    fn ipdv_value(&self, metric: Metric) -> Value {
+        let Some(ipdv) = self.receiver.received.ipdv else {
+            return self.explain_missing(metric, "no two messages sent one after the other arrived");
+        };
+        Value::Measured(
+            match metric {
+                Metric::IpdvMin => ipdv.min_ns,
+                Metric::IpdvMedian => ipdv.median_ns,
+                _ => ipdv.max_ns,
+            } as f64
+                / 1e6,
+        )
     }
 
     fn round_trip_value(&self, metric: Metric) -> Option<Value> {
@@ -288,6 +304,7 @@ fn reason_without_source(metric: Metric) -> &'static str {
         }
         // The search itself knows it.
         LoadAtLoss => "it needs a study with probe.search",
+        LowerBound | UpperBound | ConditionalThroughput => "it needs a study with probe.search.goal",
         _ => NO_SOURCE,
     }
 }

@@ -1,14 +1,16 @@
 //! The highest loads of the arms of a block, searched in turns of a slice each.
 //!
-//! An arm alone in its trial is searched in the same way.
+//! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow.
 
 mod balance;
+mod bounds;
 mod outcome;
 mod slice;
 
 use crate::CampaignError;
 use crate::rig::Rig;
 use crate::trial::prepared::{Prepared, of_arm};
+use crate::trial::search::bounds::search_bounds;
 use crate::trial::search::outcome::{ArmOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
@@ -46,10 +48,32 @@ struct Arm<'a> {
     failure: Option<String>,
 }
 
+/// How an arm's search in turns went.
+struct SearchedArm {
+    rounds: u32,
+    never_valid: u32,
+}
+
 impl Arm<'_> {
     fn lacks_slices(&self) -> bool {
         self.never_valid >= MAX_ROUNDS_WITHOUT
     }
+
+    /// What is disturbed afterwards counts anew.
+    fn end_search(&mut self) -> SearchedArm {
+        let rounds = self.slices.last().map_or(0, |slice| slice.round);
+        SearchedArm { rounds, never_valid: std::mem::take(&mut self.never_valid) }
+    }
+}
+
+/// A slice that is to be sent.
+#[derive(Clone, Copy)]
+struct Turn {
+    load: f64,
+    slice_ns: u64,
+    round: u32,
+    /// The trial of the arm's goal that it is a part of.
+    trial: Option<u32>,
 }
 
 /// Searches the arms of a block together, each on its own rig or all on one, and gives a run for each.
@@ -83,14 +107,23 @@ pub(super) fn run(
     let located = paired.as_ref().filter(|paired| paired.is_complete());
     let located = located.and_then(|paired| locate_loads(paired.counted_rounds()));
     let was_given_up = arms.iter().any(Arm::lacks_slices);
+    let searched: Vec<SearchedArm> = arms.iter_mut().map(Arm::end_search).collect();
+    let mut bounds = vec![Err("no load was found near which they lie".to_owned()); arms.len()];
+    if let (Some(goal), Some(loads)) = (search.goal, &located) {
+        bounds = search_bounds(rigs, &mut arms, &search, goal, loads)?;
+    }
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
     let mut runs = Vec::new();
-    for (place, arm) in arms.into_iter().enumerate() {
+    for ((place, arm), (searched, bounds)) in
+        arms.into_iter().enumerate().zip(searched.into_iter().zip(bounds))
+    {
         let outcome = ArmOutcome {
+            searched,
             load: located.as_ref().map(|loads| loads[place]),
             reached_highest: paired.as_ref().is_some_and(|paired| paired.has_reached_highest(place)),
             was_given_up,
             slice_ns,
+            bounds,
         };
         runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
     }
@@ -141,8 +174,9 @@ fn search_loads(
         let mut bad = vec![None; arms.len()];
         for place in &order {
             let arm = &mut arms[*place];
-            let load = paired.load(*place);
-            bad[*place] = measure_turn(of_arm(rigs, *place), arm, search, load, slice_ns, round)?;
+            let turn = Turn { load: paired.load(*place), slice_ns, round, trial: None };
+            let slice = measure_turn(of_arm(rigs, *place), arm, search, turn)?;
+            bad[*place] = slice.map(|slice| slice.is_bad());
         }
         if arms.iter().any(|arm| arm.failure.is_some() || arm.lacks_slices()) {
             break;
@@ -159,32 +193,27 @@ fn search_loads(
     Ok(paired)
 }
 
-/// Measures an arm's slice of a round, up to three times more if the tester disturbed it. Returns whether it was bad;
-/// `None` if none was valid, or an agent failed.
+/// Measures an arm's slice of a round, up to three times more if the tester disturbed it. Returns the valid one; `None`
+/// if none was, or an agent failed.
 fn measure_turn(
     rig: &mut Rig,
     arm: &mut Arm<'_>,
     search: &SearchSpec,
-    load: f64,
-    slice_ns: u64,
-    round: u32,
-) -> Result<Option<bool>, CampaignError> {
+    turn: Turn,
+) -> Result<Option<SearchSlice>, CampaignError> {
     let flooded = first_load(arm);
     for _ in 0..=MAX_REPEATS {
         let number = arm.slices.len() as u32 + 1;
-        let mut slice = match measure(rig, &arm.prepared, search, flooded, load, slice_ns, number)? {
-            Ok(slice) => slice,
+        let slice = match measure(rig, &arm.prepared, search, flooded, turn.load, turn.slice_ns, number)? {
+            Ok(slice) => SearchSlice { round: turn.round, trial: turn.trial, ..slice },
             Err(reason) => {
                 arm.failure = Some(reason);
                 return Ok(None);
             }
         };
-        slice.round = round;
-        let is_valid = !matches!(slice.outcome, SearchOutcome::Invalid(_));
-        let is_bad = slice.is_bad();
-        arm.slices.push(slice);
-        if is_valid {
-            return Ok(Some(is_bad));
+        arm.slices.push(slice.clone());
+        if !matches!(slice.outcome, SearchOutcome::Invalid(_)) {
+            return Ok(Some(slice));
         }
     }
     arm.never_valid += 1;

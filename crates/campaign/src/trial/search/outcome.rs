@@ -1,9 +1,10 @@
 //! The run of an arm of a search: its figure or the reason for its absence, and its slices.
 
-use crate::trial::search::Arm;
+use crate::trial::search::bounds::Bounds;
+use crate::trial::search::{Arm, SearchedArm};
 use stacklab_model::{
-    Direction, Drops, HostReport, Length, Metric, Pacing, RunRecord, RunStatus, SearchOutcome, SearchSlice,
-    SearchSpec, Value, Values, Warning, count,
+    Direction, Drops, HostReport, Length, LinkBucket, Metric, Pacing, RunRecord, RunStatus, SearchOutcome,
+    SearchSlice, SearchSpec, Value, Values, Warning, count,
 };
 use stacklab_trial::figures;
 use stacklab_trial::results::interleaved::JointFigures;
@@ -15,12 +16,15 @@ const MAX_REPEATED: f64 = 0.1;
 
 /// What the search found for an arm.
 pub(super) struct ArmOutcome {
+    pub searched: SearchedArm,
     /// Messages per second; `None` if the search did not end.
     pub load: Option<f64>,
     pub reached_highest: bool,
     /// Whether the search ended because the tester disturbed an arm.
     pub was_given_up: bool,
     pub slice_ns: u64,
+    /// Of its goal, or why there are none.
+    pub bounds: Result<Bounds, String>,
 }
 
 /// Makes the run. Its reports are those of the flood, which show that the path is the planned one; the sender's has the
@@ -36,7 +40,12 @@ pub(super) fn make_run(
     let mut spec = arm.prepared.spec.clone();
     spec.probe.length = Length::Time(outcome.slice_ns.max(1));
     spec.probe.pacing = Pacing::Search(*search);
-    let value = find_value(&arm, search, &outcome);
+    let mut values = Values::from_iter([(Metric::LoadAtLoss, find_value(&arm, search, &outcome))]);
+    if search.goal.is_some() {
+        for (metric, value) in list_bounds(&outcome.bounds, arm.bucket) {
+            values.insert(metric, value);
+        }
+    }
     let warnings = warn_of_slices(&arm.slices);
     let direction = Direction::of(&trial.cell);
     let flood = arm.flood;
@@ -56,7 +65,7 @@ pub(super) fn make_run(
         started_unix_ns,
         wall_ns,
         status,
-        values: Values::from_iter([(Metric::LoadAtLoss, value)]),
+        values,
         drops: Drops::default(),
         host_reports,
         warnings,
@@ -76,9 +85,8 @@ fn without_flood(report: HostReport) -> HostReport {
 }
 
 fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value {
-    let rounds = arm.slices.last().map_or(0, |slice| slice.round);
-    if f64::from(arm.never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
-        let never_valid = arm.never_valid;
+    let SearchedArm { rounds, never_valid } = outcome.searched;
+    if f64::from(never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
         let all = count(rounds, "round");
         return Value::Missing(format!("the tester disturbed all slices of {never_valid} of {all}"));
     }
@@ -99,6 +107,32 @@ fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value
     // A slice begins with a full bucket of a link's rate, which lets its burst pass at once.
     let load = arm.bucket.map_or(load, |bucket| bucket.find_sustained_rate(load * seconds, seconds));
     Value::finite(load, "the search has no load")
+}
+
+/// The figures of a goal. What a full bucket lets pass when a trial begins does not count.
+fn list_bounds(bounds: &Result<Bounds, String>, bucket: Option<LinkBucket>) -> Vec<(Metric, Value)> {
+    let Bounds { found, slice_ns } = match bounds {
+        Ok(bounds) => bounds,
+        Err(reason) => {
+            let metrics = [Metric::LowerBound, Metric::UpperBound, Metric::ConditionalThroughput];
+            return metrics.map(|metric| (metric, Value::Missing(reason.clone()))).into();
+        }
+    };
+    let seconds = *slice_ns as f64 / 1e9;
+    let mut figures = Vec::new();
+    for (metric, load, reason) in [
+        (Metric::LowerBound, found.lower, "no load that was tried is a lower bound"),
+        (Metric::UpperBound, found.upper, "no load that was tried is an upper bound"),
+        (Metric::ConditionalThroughput, found.conditional_throughput, "there is no lower bound"),
+    ] {
+        let sustained = load.map(|load| match bucket {
+            Some(bucket) => bucket.find_sustained_rate(load * seconds, seconds),
+            None => load,
+        });
+        let missing = Value::Missing(reason.to_owned());
+        figures.push((metric, sustained.map_or(missing, |load| Value::finite(load, reason))));
+    }
+    figures
 }
 
 /// Warnings of slices that were repeated, and of a generator at its limit.
@@ -145,6 +179,7 @@ fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_search::controller::Found;
 
     fn slices(outcomes: &[(SearchOutcome, usize)]) -> Vec<SearchSlice> {
         let mut slices = Vec::new();
@@ -157,6 +192,24 @@ mod tests {
 
     fn codes(outcomes: &[(SearchOutcome, usize)]) -> Vec<String> {
         warn_of_slices(&slices(outcomes)).into_iter().map(|warning| warning.code).collect()
+    }
+
+    #[test]
+    fn bounds_are_without_the_bucket() {
+        let found = Found { lower: Some(1050.0), upper: None, conditional_throughput: Some(1040.0) };
+        let bounds = Ok(Bounds { found, slice_ns: 1_000_000_000 });
+        let bucket = LinkBucket { messages_per_second: 1000.0, burst: 50.0 };
+        assert_eq!(
+            list_bounds(&bounds, Some(bucket)),
+            [
+                (Metric::LowerBound, Value::Measured(1000.0)),
+                (Metric::UpperBound, Value::Missing("no load that was tried is an upper bound".to_owned())),
+                (Metric::ConditionalThroughput, Value::Measured(1000.0)),
+            ]
+        );
+        assert_eq!(list_bounds(&bounds, None)[0].1, Value::Measured(1050.0));
+        let none = list_bounds(&Err("the tester disturbed it".to_owned()), None);
+        assert!(none.iter().all(|(_, value)| value.measured().is_none()) && none.len() == 3);
     }
 
     #[test]

@@ -98,6 +98,7 @@ fn count(ends: &Ends<HostReport>, load: f64, length_ns: u64, drops_at_routers: u
     let took_ns = sender.sent.last_ns.saturating_sub(sender.sent.first_ns);
     SearchSlice {
         round: 0,
+        trial: None,
         load,
         offered,
         received,

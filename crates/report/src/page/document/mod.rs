@@ -10,6 +10,7 @@ mod server;
 pub use runs::*;
 pub use server::*;
 
+use crate::rendering::document::Block;
 use serde::Serialize;
 
 /// Version of the document's shape.
@@ -31,6 +32,8 @@ pub struct Page {
     pub(crate) forest: Vec<ForestRow>,
     pub(crate) why: Vec<WhyView>,
     pub(crate) losses: Vec<LossView>,
+    /// The tables of RFC 8219 as the program prints them; empty of a study without a goal.
+    pub(crate) rfc8219: Vec<Block>,
     pub(crate) sentences: Vec<Sentence>,
     pub(crate) matrix: Matrix,
     pub(crate) notes: Vec<String>,

@@ -16,7 +16,8 @@ use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_campaign::trial::clock::one_machine;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_model::{
-    Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, Trial, Verdict, say,
+    Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, RunRecord, Trial,
+    Verdict, say,
 };
 use stacklab_report::{OutputFormat, WIDTH, compact, estimate_seconds_to_settle, render};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
@@ -89,8 +90,13 @@ impl FamilyComparison {
             record.put_host(row)?;
         }
         let progress = Progress::new(false);
-        let measured =
-            measure(&study, &plan, |arms: &[Trial]| hosts.run(&study, &plan, arms), &mut record, progress);
+        let measured = measure(
+            &study,
+            &plan,
+            |arms: &[Trial], earlier: &[RunRecord]| hosts.run(&study, &plan, arms, earlier),
+            &mut record,
+            progress,
+        );
         let findings = conclude(&record)?;
         if measured.is_ok() || has_a_block(&record)? {
             print_text(&match json {
@@ -244,7 +250,7 @@ fn look(
     plan: &Plan,
     trial: &Trial,
 ) -> Result<Option<PathSample>, Failure> {
-    Ok(hosts.run(study, plan, from_ref(trial))?.iter().find_map(PathSample::of))
+    Ok(hosts.run(study, plan, from_ref(trial), &[])?.iter().find_map(PathSample::of))
 }
 
 #[cfg(test)]

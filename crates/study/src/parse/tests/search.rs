@@ -1,7 +1,8 @@
 //! `[probe.search]` and the queue of routers.
 
+use crate::Plan;
 use crate::parse::tests::{assert_mistakes, study, write_routed_study};
-use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchDevice, SearchSpec};
+use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchDevice, SearchGoal, SearchSpec};
 
 /// A study between two routers that searches, with these factors and these keys of the search more.
 fn searching(factors: &str, keys: &str) -> String {
@@ -31,6 +32,7 @@ fn reads_what_is_searched() {
         slice_ns: None,
         highest: None,
         device: SearchDevice::Testbed,
+        goal: None,
     };
     assert_eq!(spec(""), none);
     let all = "loss = \"0.5 %\"\nexceed = 0.25\nslice = \"200ms\"\nhighest = 100_000";
@@ -40,8 +42,65 @@ fn reads_what_is_searched() {
         slice_ns: Some(200_000_000),
         highest: Some(100_000.0),
         device: SearchDevice::Testbed,
+        goal: None,
     };
     assert_eq!(spec(all), search);
+}
+
+#[test]
+fn goal_is_that_of_rfc_2544_where_nothing_is_written() {
+    const SECOND: u64 = 1_000_000_000;
+    let rfc2544 = SearchGoal {
+        loss_ppm: 0,
+        exceed_ppm: 0,
+        trial_ns: 60 * SECOND,
+        sum_ns: 60 * SECOND,
+        width_ppm: 10_000,
+    };
+    assert_eq!(spec("goal = {}").goal, Some(rfc2544));
+    let written =
+        "goal = { loss = \"0.5 %\", exceed = 0.5, trial = \"1s\", sum = \"21s\", width = \"0.5 %\" }";
+    let goal = SearchGoal {
+        loss_ppm: 5000,
+        exceed_ppm: 500_000,
+        trial_ns: SECOND,
+        sum_ns: 21 * SECOND,
+        width_ppm: 5000,
+    };
+    assert_eq!(spec(written).goal, Some(goal));
+}
+
+/// A stream at the load of a search.
+const AT_SEARCH: &str = "[probe.paced]\nmetrics = [\"pdv\"]\nmessage_rate = \"search\"\n";
+
+#[test]
+fn searches_come_before_what_needs_them() {
+    let study = study(&(searching("", "goal = {}") + AT_SEARCH));
+    assert_eq!(study.probe(Probe::Paced).unwrap().pacing, Pacing::Searched);
+    for seed in 0..20 {
+        let block = Plan::new(&study, seed).block(0);
+        let probes: Vec<Probe> = block.iter().map(|trial| trial.probe).collect();
+        assert!(probes.is_sorted_by_key(|probe| *probe != Probe::Search), "{probes:?}");
+        assert!(block.iter().map(|trial| trial.position).is_sorted());
+    }
+}
+
+#[test]
+fn names_what_a_goal_cannot_be() {
+    let without_goal = searching("", "").replace("[\"load_at_loss\"]", "[\"lower_bound\"]");
+    assert_mistakes(&[
+        (without_goal, &["lower_bound needs a goal", "add goal = {} to [probe.search]"]),
+        (
+            searching("", "") + AT_SEARCH,
+            &["no search of this study finds a load without loss", "needs probe.search.goal"],
+        ),
+        (
+            searching("", "goal = { trial = \"2s\", sum = \"1s\" }"),
+            &["all trials at a bound are shorter than one of them", "expected at least 2 s"],
+        ),
+        (searching("", "goal = { width = \"0 %\" }"), &["expected a share above 0"]),
+        (searching("", "goal = { length = \"1s\" }"), &["there is no key `probe.search.goal.length`"]),
+    ]);
 }
 
 #[test]

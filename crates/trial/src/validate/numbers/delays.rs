@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::validate::Rule;
-use stacklab_model::{Buckets, Delays, HostReport, Probe, Role, count, print_duration};
+use stacklab_model::{Buckets, Delays, HostReport, Ipdv, Probe, Role, count, print_duration};
 use stacklab_traffic::timing::MAX_DELAY_NS;
 use std::ops::RangeInclusive;
 
@@ -57,7 +57,34 @@ pub(super) fn delay_rules(host: &Host<'_>) -> Vec<Rule> {
     if host.one_way || !is_one_way {
         rules.extend(part_rules(host));
     }
+    if let Some(ipdv) = received.ipdv {
+        rules.extend(ipdv_rules(host, ipdv));
+    }
     rules
+}
+
+/// Each message makes one pair with the one sent before it.
+fn ipdv_rules(host: &Host<'_>, ipdv: Ipdv) -> Vec<Rule> {
+    let Ipdv { pairs, min_ns, median_ns, max_ns } = ipdv;
+    let name = host.role;
+    let messages = host.report.received.measured;
+    let most_ns = min_ns.unsigned_abs().max(max_ns.unsigned_abs());
+    vec![
+        (
+            pairs < messages.max(1),
+            format!("the {name} reports {} of {}", count(pairs, "pair"), count(messages, "message")),
+        ),
+        (
+            min_ns <= median_ns && median_ns <= max_ns,
+            format!(
+                "the {name} reports delay variations of {min_ns}, {median_ns} and {max_ns} ns in disorder"
+            ),
+        ),
+        (
+            most_ns <= longest_ns(host),
+            format!("the {name} reports a delay variation of {}{}", print_duration(most_ns), host.of_trial()),
+        ),
+    ]
 }
 
 fn kind<'a>(host: &Host<'_>, name: &'a str, delays: &'a Delays) -> BoundedDelays<'a> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::fixtures::{ends, spec};
 use stacklab_model::{
     ArmSchedule, Buckets, Compared, CpuScope, CpuSource, CpuTime, DelayPoints, Delays, Exchange, Family,
-    IntervalRow, Length, Metric, Point, SizeOf, Slice, TcpInfo, Transport, Trial,
+    IntervalRow, Ipdv, Length, Metric, Point, SizeOf, Slice, TcpInfo, Transport, Trial,
 };
 
 const MS: u64 = 1_000_000;
@@ -223,6 +223,26 @@ fn each_message_has_a_delay_within_the_trial() {
         &[("1001 interface round trips of 1000 messages", &|s, _| {
             s.interface_delays = Some(delays(&[(1, 1001)]));
         })],
+    );
+}
+
+fn set_ipdv(ipdv: Ipdv) -> impl Fn(&mut HostReport, &mut HostReport) {
+    move |_, receiver| receiver.received.ipdv = Some(ipdv)
+}
+
+#[test]
+fn delay_variation_is_of_pairs_of_messages() {
+    let honest = Ipdv { pairs: 999, min_ns: -500, median_ns: 0, max_ns: 700 };
+    assert_lies(
+        Probe::Stream,
+        &[
+            ("1000 pairs of 1000 messages", &set_ipdv(Ipdv { pairs: 1000, ..honest })),
+            (
+                "delay variations of -500, 800 and 700 ns in disorder",
+                &set_ipdv(Ipdv { median_ns: 800, ..honest }),
+            ),
+            ("a delay variation of 30 s", &set_ipdv(Ipdv { min_ns: -30_000_000_000, ..honest })),
+        ],
     );
 }
 
