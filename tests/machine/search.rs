@@ -23,9 +23,10 @@ fn study() -> TestStudy {
         .set_of_probe("goal.loss", "1 %")
         .set_of_probe("goal.exceed", "50 %")
         .set_of_probe("goal.trial", "200ms")
-        .set_of_probe("goal.sum", "1s")
+        .set_of_probe("goal.sum", "400ms")
         .probe("paced", &["one_way_delay", "one_way_delay_p999", "pdv", "ipdv_min", "ipdv_max"])
         .set_of_probe("message_rate", "search")
+        .time("200ms")
         .blocks(2)
         .compare_families()
 }
