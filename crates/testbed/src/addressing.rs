@@ -14,6 +14,8 @@ pub const MIDDLE: &str = "st1";
 pub const BRIDGE: &str = "br0";
 /// A router's tunnel device, or its translator's device.
 pub(crate) const TUNNEL: &str = "tunnel";
+/// A router's tunnel device for IPv6 inside, where each family has one.
+pub(crate) const TUNNEL_V6: &str = "tunnel6";
 
 /// The prefix in which translators embed IPv4 addresses (RFC 6052). It is a network-specific prefix: the well-known
 /// prefix does not carry non-global addresses.

@@ -2,7 +2,7 @@
 //! Each is built from its definition ([`stacklab_model::MechanismDef`]), regardless of its name: packets are
 //! forwarded, tunnelled or translated, or have another source address.
 
-use crate::addressing::TUNNEL;
+use crate::addressing::{TUNNEL, TUNNEL_V6};
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
@@ -13,7 +13,9 @@ use std::net::IpAddr;
 
 mod command;
 pub(crate) mod conntrack;
+pub(crate) mod devices;
 pub mod esp;
+pub(crate) mod fou;
 pub(crate) mod layers;
 pub mod nat;
 pub(crate) mod prefixes;
@@ -23,6 +25,7 @@ pub(crate) mod segments;
 pub(crate) mod softwires;
 pub mod translate;
 pub(crate) mod tunnels;
+pub(crate) mod udp_port;
 
 pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     rules::build(router.rules, memory)?;
@@ -116,13 +119,21 @@ pub fn list_router_interfaces(
     translator: Translator,
     site: Site,
 ) -> Vec<RouterInterface> {
-    let middle = mechanism.link_families().iter().map(|family| site.outer(*family)).collect();
+    let mut middle: Vec<IpAddr> =
+        mechanism.link_families().iter().map(|family| site.outer(*family)).collect();
+    let setup = mechanism.tunnel().map(|tunnel| tunnel.device.setup);
+    if setup == Some(Setup::Fou) && middle.iter().all(IpAddr::is_ipv6) {
+        middle.push(fou::choose_second_end(site).into());
+    }
     let mut interfaces = vec![
         RouterInterface { name: INTERFACE, addresses: site.gateways(mechanism).to_vec() },
         RouterInterface { name: MIDDLE, addresses: middle },
     ];
     if has_tunnel_device(mechanism, translator, site) {
         interfaces.push(RouterInterface { name: TUNNEL, addresses: list_tunnel_addresses(mechanism, site) });
+    }
+    if setup == Some(Setup::Fou) {
+        interfaces.push(RouterInterface { name: TUNNEL_V6, addresses: Vec::new() });
     }
     interfaces
 }
@@ -168,6 +179,8 @@ mod tests {
         assert_eq!(near, ["st0 198.18.1.254 2001:2:0:1::fe", "st1 198.18.0.1", "tunnel"]);
         let vxlan = describe(Mechanism::Vxlan4, tayga, Site::Far);
         assert_eq!(vxlan[2], "tunnel 198.18.66.2 2001:2:0:7e::2");
+        let fou = describe(Mechanism::Fou6, tayga, Site::Near);
+        assert_eq!(fou[1..], ["st1 2001:2:0:ffff::1 2001:2:0:ffff::61", "tunnel", "tunnel6"]);
     }
 
     #[test]

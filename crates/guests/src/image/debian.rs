@@ -137,7 +137,7 @@ fn with_own_loader(mut file: Vec<u8>) -> io::Result<Vec<u8>> {
 
 pub(crate) fn wanted() -> Vec<&'static str> {
     let devices = Mechanism::devices();
-    OF_LINKS.iter().copied().chain(devices.iter().map(|(_, device)| device.module)).collect()
+    OF_LINKS.iter().copied().chain(devices.iter().flat_map(|(_, device)| device.modules).copied()).collect()
 }
 
 const OF_LINKS: &[&str] = &[

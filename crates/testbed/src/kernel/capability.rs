@@ -9,9 +9,11 @@ use crate::kernel::tc::part::QueuePart;
 use crate::kernel::tc::queue::{create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
+use crate::mechanism::devices::write_tunnel_device;
 use crate::mechanism::nat::try_rules;
 use crate::mechanism::translate::jool_here;
-use crate::mechanism::{esp, segments, tunnels};
+use crate::mechanism::udp_port::GUE;
+use crate::mechanism::{esp, fou, segments};
 use crate::{Attempt, Fault, INTERFACE, TestbedError};
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo};
 use rtnetlink::{LinkBridge, LinkVeth};
@@ -91,11 +93,14 @@ struct CapabilityProbe {
     attempt: fn() -> Result<(), Fault>,
 }
 
-/// Tunnel endpoints from the documentation networks. They must be set: a tunnel without endpoints is the device that
-/// the module itself creates.
-const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
-const ENDS_V6: [Ipv6Addr; 2] =
-    [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
+/// A tunnel's endpoint, from the documentation networks. It must be set: a tunnel without endpoints is the device that
+/// the module itself creates. Each tunnel has two: the kernel has one device of a kind between two addresses.
+fn choose_end(family: Family, last: u8) -> IpAddr {
+    match family {
+        Family::Ipv4 => Ipv4Addr::new(192, 0, 2, last).into(),
+        Family::Ipv6 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last.into()).into(),
+    }
+}
 
 /// The ability of a router that changes addresses.
 pub const NAT: &str = "nat";
@@ -176,29 +181,29 @@ const PROBES: [CapabilityProbe; 11] = [
 ];
 
 fn try_tunnel(number: usize, mechanism: Mechanism, device: &Device) -> Result<(), String> {
-    if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
-        return Err(format!(
-            "module {} is not loaded; not tested, because that would add devices to this machine",
-            device.module
-        ));
+    for module in device.modules {
+        if device.intrusive && is_only_loadable(module, Path::new("/")) {
+            return Err(format!(
+                "module {module} is not loaded; not tested, because that would add devices to this machine"
+            ));
+        }
     }
-    add_tunnel(&format!("st-tunnel{number}"), mechanism).map_err(|fault| fault.to_string())
+    add_tunnel(number, mechanism).map_err(|fault| fault.to_string())
 }
 
-fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
+fn add_tunnel(number: usize, mechanism: Mechanism) -> Result<(), Fault> {
     let Some(tunnel) = mechanism.tunnel() else { return Ok(()) };
     match tunnel.device.setup {
         Setup::Segments => return segments::try_routes(),
         Setup::Esp => return esp::try_states(tunnel),
-        Setup::Gue => tunnels::open_gue_port(tunnel.outer())?,
+        Setup::Fou => return fou::try_devices(tunnel),
+        Setup::Gue => GUE.open(tunnel.outer())?,
         Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
-    let ends = match tunnel.outer() {
-        Family::Ipv4 => ENDS_V4.map(IpAddr::from),
-        Family::Ipv6 => ENDS_V6.map(IpAddr::from),
-    };
+    let name = &format!("st-tunnel{number}");
+    let ends = [1, 2].map(|last| choose_end(tunnel.outer(), number as u8 * 2 + last));
     add_device(
-        tunnels::device(name, mechanism, tunnel, ends),
+        write_tunnel_device(name, mechanism, tunnel, ends),
         &format!("a {} interface", tunnel.device.ability),
     )?;
     match tunnel.remote {

@@ -1,6 +1,8 @@
 //! The headers of a packet on the middle link, decoded from the packet itself.
 
-use crate::mechanism::tunnels::{GENEVE_PORT, GUE_PORT, VXLAN_PORT, WIREGUARD_PORT};
+use crate::mechanism::devices::{GENEVE_PORT, VXLAN_PORT};
+use crate::mechanism::tunnels::WIREGUARD_PORT;
+use crate::mechanism::udp_port::{GUE_PORT, choose_fou_port};
 use stacklab_model::{Family, Header, Mechanism};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -115,6 +117,9 @@ fn inside_routing(rest: &[u8], into: &mut Vec<Layer>) {
     }
 }
 
+const FOU_PORT_V4: u16 = choose_fou_port(Family::Ipv4);
+const FOU_PORT_V6: u16 = choose_fou_port(Family::Ipv6);
+
 /// The headers inside a datagram to a port of a tunnel.
 fn inside_datagram(port: u16, payload: &[u8], into: &mut Vec<Layer>) {
     match port {
@@ -135,6 +140,8 @@ fn inside_datagram(port: u16, payload: &[u8], into: &mut Vec<Layer>) {
             into.push(Layer::Known(Header::Gue));
             inside(payload.get(1).copied().unwrap_or_default(), payload.get(4..).unwrap_or_default(), into);
         }
+        FOU_PORT_V4 => ipv4(payload, into),
+        FOU_PORT_V6 => ipv6(payload, into),
         _ => {}
     }
 }
@@ -255,6 +262,8 @@ mod tests {
                 Some(Header::Vxlan) => VXLAN_PORT,
                 Some(Header::Geneve) => GENEVE_PORT,
                 Some(Header::Gue) => GUE_PORT,
+                Some(Header::Ipv4) => FOU_PORT_V4,
+                Some(Header::Ipv6) => FOU_PORT_V6,
                 _ => 0x5678,
             };
             bytes.push(match header {

@@ -89,8 +89,9 @@ pub struct Device {
     pub remedy: &'static str,
     /// Its kind (`ip link add type KIND`).
     pub kind: &'static str,
-    pub module: &'static str,
-    /// Whether the module adds a device to every namespace as soon as it is loaded (`sit0`, `tunl0`).
+    /// The kernel modules that create it.
+    pub modules: &'static [&'static str],
+    /// Whether a module adds a device to every namespace as soon as it is loaded (`sit0`, `tunl0`).
     pub intrusive: bool,
     /// The kernel options that enable it, as written in a kernel configuration: `CONFIG_IPV6_SIT=y`.
     pub options: &'static [&'static str],
@@ -113,6 +114,8 @@ pub enum Setup {
     Geneve,
     /// As `IpTunnel`, inside UDP by a port that is opened before (linux/fou.h).
     Gue,
+    /// As `Gue`, with a port and a device for each family inside, of which `kind` is the one for IPv4.
+    Fou,
     /// By routes with an encapsulation, and no device.
     Segments,
     /// By policies of what is encrypted, with keys, and no device.

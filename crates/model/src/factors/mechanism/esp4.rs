@@ -14,9 +14,9 @@ pub(super) const DEF: MechanismDef = MechanismDef {
         device: Device {
             ability: "esp4",
             what_for: "ESP in tunnel mode over IPv4",
-            remedy: "sudo modprobe esp4 xfrm_user, or a kernel with CONFIG_INET_ESP and CONFIG_XFRM_USER",
+            remedy: "sudo modprobe -a esp4 xfrm_user, or a kernel with CONFIG_INET_ESP and CONFIG_XFRM_USER",
             kind: "esp",
-            module: "esp4",
+            modules: &["esp4"],
             intrusive: false,
             options: &["CONFIG_XFRM_USER=y", "CONFIG_INET_ESP=y", "CONFIG_CRYPTO_GCM=y"],
             in_debian_uml: false,

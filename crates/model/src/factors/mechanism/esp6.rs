@@ -14,9 +14,9 @@ pub(super) const DEF: MechanismDef = MechanismDef {
         device: Device {
             ability: "esp6",
             what_for: "ESP in tunnel mode over IPv6",
-            remedy: "sudo modprobe esp6 xfrm_user, or a kernel with CONFIG_INET6_ESP and CONFIG_XFRM_USER",
+            remedy: "sudo modprobe -a esp6 xfrm_user, or a kernel with CONFIG_INET6_ESP and CONFIG_XFRM_USER",
             kind: "esp",
-            module: "esp6",
+            modules: &["esp6"],
             intrusive: false,
             options: &["CONFIG_XFRM_USER=y", "CONFIG_INET6_ESP=y", "CONFIG_CRYPTO_GCM=y"],
             in_debian_uml: false,

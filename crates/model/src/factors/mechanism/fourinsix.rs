@@ -20,7 +20,7 @@ pub(super) const TUNNEL: Tunnel = Tunnel {
         what_for: "IPv4 in IPv6",
         remedy: "sudo modprobe ip6_tunnel, or a kernel with CONFIG_IPV6_TUNNEL",
         kind: "ip6tnl",
-        module: "ip6_tunnel",
+        modules: &["ip6_tunnel"],
         intrusive: true,
         options: &["CONFIG_IPV6_TUNNEL=y"],
         in_debian_uml: true,

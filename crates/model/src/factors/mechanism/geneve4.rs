@@ -21,7 +21,7 @@ pub(super) const GENEVE: Device = Device {
     what_for: "Ethernet frames in Geneve",
     remedy: "sudo modprobe geneve, or a kernel with CONFIG_GENEVE",
     kind: "geneve",
-    module: "geneve",
+    modules: &["geneve"],
     intrusive: false,
     options: &["CONFIG_GENEVE=y"],
     in_debian_uml: false,

@@ -16,7 +16,7 @@ pub(super) const DEF: MechanismDef = MechanismDef {
             what_for: "either family in GRE over IPv4",
             remedy: "sudo modprobe ip_gre, or a kernel with CONFIG_NET_IPGRE",
             kind: "gre",
-            module: "ip_gre",
+            modules: &["ip_gre"],
             intrusive: true,
             options: &["CONFIG_NET_IPGRE_DEMUX=y", "CONFIG_NET_IPGRE=y"],
             in_debian_uml: true,

@@ -16,7 +16,7 @@ pub(super) const DEF: MechanismDef = MechanismDef {
             what_for: "either family in GRE over IPv6",
             remedy: "sudo modprobe ip6_gre, or a kernel with CONFIG_IPV6_GRE",
             kind: "ip6gre",
-            module: "ip6_gre",
+            modules: &["ip6_gre"],
             intrusive: true,
             options: &["CONFIG_NET_IPGRE_DEMUX=y", "CONFIG_IPV6_GRE=y"],
             in_debian_uml: true,

@@ -14,9 +14,9 @@ pub(super) const DEF: MechanismDef = MechanismDef {
         device: Device {
             ability: "gue4",
             what_for: "either family in UDP over IPv4",
-            remedy: "sudo modprobe fou sit, or a kernel with CONFIG_NET_FOU_IP_TUNNELS",
+            remedy: "sudo modprobe -a fou sit, or a kernel with CONFIG_NET_FOU_IP_TUNNELS",
             kind: "sit",
-            module: "sit",
+            modules: &["sit"],
             intrusive: true,
             options: &["CONFIG_IPV6_SIT=y", "CONFIG_NET_FOU=y", "CONFIG_NET_FOU_IP_TUNNELS=y"],
             in_debian_uml: false,

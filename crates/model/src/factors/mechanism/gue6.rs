@@ -15,9 +15,9 @@ pub(super) const DEF: MechanismDef = MechanismDef {
         device: Device {
             ability: "gue6",
             what_for: "either family in UDP over IPv6",
-            remedy: "sudo modprobe fou6 ip6_tunnel, or a kernel with CONFIG_NET_FOU_IP_TUNNELS",
+            remedy: "sudo modprobe -a fou6 ip6_tunnel, or a kernel with CONFIG_NET_FOU_IP_TUNNELS",
             kind: "ip6tnl",
-            module: "ip6_tunnel",
+            modules: &["ip6_tunnel"],
             intrusive: true,
             options: &["CONFIG_IPV6_TUNNEL=y", "CONFIG_NET_FOU=y", "CONFIG_NET_FOU_IP_TUNNELS=y"],
             in_debian_uml: false,

@@ -16,7 +16,7 @@ pub(super) const DEF: MechanismDef = MechanismDef {
             what_for: "IPv4 in IPv4",
             remedy: "sudo modprobe ipip, or a kernel with CONFIG_NET_IPIP",
             kind: "ipip",
-            module: "ipip",
+            modules: &["ipip"],
             intrusive: true,
             options: &["CONFIG_NET_IPIP=y"],
             in_debian_uml: true,

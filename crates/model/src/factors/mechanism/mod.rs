@@ -62,6 +62,8 @@ mechanisms! {
     MapTranslation = map_t,
     Gue4 = gue4,
     Gue6 = gue6,
+    Fou4 = fou4,
+    Fou6 = fou6,
     Esp4 = esp4,
     Esp6 = esp6,
 }

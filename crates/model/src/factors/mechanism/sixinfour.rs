@@ -17,7 +17,7 @@ pub(super) const SIT: Device = Device {
     what_for: "6in4, 6to4 and 6rd",
     remedy: "sudo modprobe sit, or a kernel with CONFIG_IPV6_SIT",
     kind: "sit",
-    module: "sit",
+    modules: &["sit"],
     intrusive: true,
     options: &["CONFIG_IPV6_SIT=y"],
     in_debian_uml: true,

@@ -20,7 +20,7 @@ pub(super) const SEGMENTS: Device = Device {
     what_for: "packets with a list of segments",
     remedy: "a kernel with CONFIG_IPV6_SEG6_LWTUNNEL",
     kind: "seg6",
-    module: "seg6",
+    modules: &["seg6"],
     intrusive: false,
     options: &["CONFIG_LWTUNNEL=y", "CONFIG_IPV6_SEG6_LWTUNNEL=y"],
     in_debian_uml: false,

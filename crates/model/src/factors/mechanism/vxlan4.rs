@@ -21,7 +21,7 @@ pub(super) const VXLAN: Device = Device {
     what_for: "Ethernet frames in VXLAN",
     remedy: "sudo modprobe vxlan, or a kernel with CONFIG_VXLAN",
     kind: "vxlan",
-    module: "vxlan",
+    modules: &["vxlan"],
     intrusive: false,
     options: &["CONFIG_VXLAN=y"],
     in_debian_uml: false,

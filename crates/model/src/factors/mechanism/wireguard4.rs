@@ -20,7 +20,7 @@ pub(super) const WIREGUARD: Device = Device {
     what_for: "an encrypted tunnel",
     remedy: "sudo modprobe wireguard, or a kernel with CONFIG_WIREGUARD",
     kind: "wireguard",
-    module: "wireguard",
+    modules: &["wireguard"],
     intrusive: false,
     options: &["CONFIG_WIREGUARD=y"],
     in_debian_uml: false,
