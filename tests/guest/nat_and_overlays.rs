@@ -2,7 +2,11 @@
 //! nft and the image linux-6.1.
 
 use super::mechanisms::{FAST, Offered, SLOW, check_fragments, filled};
-use stacklab_model::{Mechanism, Setup};
+use crate::support::program::{Program, code, require_root};
+use crate::support::records::{figure, runs};
+use crate::support::studies::TestStudy;
+use stacklab_model::{Factor, Mechanism, Metric, RunRecord, Setup};
+use stacklab_store::Record;
 
 /// The sources that the receiver sees are checked when the testbed is built; here what stands on the middle link.
 #[test]
@@ -77,6 +81,62 @@ fn softwires_are_carried_inside_linux_6_1() {
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }
+}
+
+const OFFLOADED: [&str; 3] = ["native", "nat66", "nptv6"];
+
+/// With a flowtable, packets of a known connection pass none of the rules that cost others most of their time.
+#[test]
+fn a_flowtable_forwards_past_rules_in_linux_6_1() {
+    require_root();
+    let program = Program::new();
+    program.write("flows.toml", write_flow_study().text());
+    program.run(&["run", "flows.toml", "--in-vm=linux-6.1", "--out", "f.stacklab"]).expect(code::DONE);
+    let path = program.work().join("f.stacklab");
+    let all = runs(&path);
+    let seen = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
+    assert_eq!(seen.matches(", known connections by a flowtable on router1, seen").count(), 3, "{seen}");
+    for mechanism in OFFLOADED {
+        let [slow, fast] = ["off", "on"].map(|level| find_best_rate(&all, mechanism, level));
+        println!("note: {mechanism}: {slow:.0} messages/s past 1000 rules, {fast:.0} with a flowtable");
+        assert!(fast > 2.0 * slow, "{mechanism}: {fast} messages/s with a flowtable, {slow} without");
+    }
+}
+
+fn write_flow_study() -> TestStudy {
+    TestStudy::new("Known connections past a thousand rules")
+        .topology("routed")
+        .mechanisms(&OFFLOADED)
+        .levels(Factor::Rules, [1000])
+        .levels(Factor::FlowOffload, ["off", "on"])
+        .family("ipv6")
+        .transports(&["udp"])
+        .sizes(&[128])
+        .stream(&["message_rate"])
+        .time("200ms")
+        .warmup("50ms")
+        .blocks(2)
+}
+
+/// Messages per second of the best run with these levels.
+fn find_best_rate(all: &[RunRecord], mechanism: &str, offload: &str) -> f64 {
+    let mut best = 0.0_f64;
+    for run in all {
+        let cell = &run.trial.cell;
+        if cell.level(Factor::Mechanism) == mechanism && cell.level(Factor::FlowOffload) == offload {
+            best = best.max(figure(run, Metric::MessageRate));
+        }
+    }
+    best
+}
+
+#[test]
+fn guest_without_flowtables_is_refused() {
+    let program = Program::new();
+    program.write("flows.toml", write_flow_study().text());
+    let refused = program.run(&["run", "flows.toml", "--in-vm=uml-full"]).expect(code::TESTBED).stderr;
+    let advice = "(flowtables): stacklab image get linux-6.1, then --in-vm=linux-6.1";
+    assert!(refused.contains(advice), "{refused}");
 }
 
 fn may_be_lacking(mechanism: Mechanism) -> bool {

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) mod batches;
 pub(crate) mod mux;
+pub(crate) mod needs;
 pub(crate) mod placement;
 
 /// Boots a guest that hosts testbeds, and waits until they are built. It is on no link of this machine. Returns its

@@ -286,6 +286,12 @@ impl Image {
         config.is_ok_and(|config| !options.iter().all(|option| config.lines().any(|line| line == *option)))
     }
 
+    /// Whether its modules were packed without this one. Known only for Debian's kernels.
+    pub(crate) fn lacks_module(&self, module: &str) -> bool {
+        let mut packed = self.packed.as_deref().unwrap_or_default().split(' ');
+        packed.all(|name| name != module)
+    }
+
     /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)

@@ -38,7 +38,7 @@ pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SMOLTCP, SYSTEMS, System, Systems};
-pub use factors::tables::{EntryMemory, MAX_CONNECTIONS, MAX_ROUTES, Table, Tables, Tracking};
+pub use factors::tables::{EntryMemory, FlowOffload, MAX_CONNECTIONS, MAX_ROUTES, Table, Tables, Tracking};
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,

@@ -46,6 +46,7 @@ pub mod services;
 mod testbed {
     pub(crate) mod direct;
     pub(crate) mod network;
+    pub(crate) mod offload_check;
     pub(crate) mod path_check;
     pub(crate) mod routed;
     pub(crate) mod routed_spec;
@@ -63,7 +64,7 @@ pub use host::workdir::{Workdir, last_words};
 pub use host::{
     Attachment, Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message,
 };
-pub use kernel::capability::{Ability, FORWARDING, NAT, abilities, check_tun, kept_settings};
+pub use kernel::capability::{Ability, FLOWTABLES, FORWARDING, NAT, abilities, check_tun, kept_settings};
 pub use kernel::namespace::{
     ChildCpu, Process, clear, end, in_namespace, in_new_namespace, join, spawn_in_namespace, unshare_mounts,
 };

@@ -18,6 +18,7 @@ pub mod esp;
 pub(crate) mod fou;
 pub(crate) mod layers;
 pub mod nat;
+pub mod offload;
 pub(crate) mod prefixes;
 pub(crate) mod routes;
 pub mod rules;
@@ -31,6 +32,7 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
     rules::build(router.rules, memory)?;
     routes::build(router, memory)?;
     conntrack::build(router.tables.tracking, memory)?;
+    offload::build(router.tables.offload)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
@@ -73,7 +75,7 @@ pub struct Router {
     pub translator: Translator,
     /// The firewall's rules on it.
     pub rules: Rules,
-    /// Further entries of its tables.
+    /// Its tables.
     pub tables: Tables,
     /// The keys that it needs, if the mechanism encrypts.
     pub keys: Option<Keys>,

@@ -8,8 +8,8 @@ use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
-    Cell, Counters, LinkConfig, Links, Mechanism, OwnLink, Role, RoutedKind, RouterQueue, RuleForm, Rules,
-    Services, System, Systems, Tables, Topology, Tracking, once_each,
+    Cell, Counters, FlowOffload, LinkConfig, Links, Mechanism, OwnLink, Role, RoutedKind, RouterQueue,
+    RuleForm, Rules, Services, System, Systems, Tables, Topology, Tracking, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
@@ -308,7 +308,7 @@ fn describe_rules(rules: Rules) -> String {
     }
 }
 
-/// The further entries of the near router's tables, for a sentence; empty without any.
+/// The near router's tables, for a sentence; empty without further entries and a flowtable.
 fn describe_tables(tables: Tables) -> String {
     let routes = match tables.routes {
         0 => String::new(),
@@ -319,7 +319,11 @@ fn describe_tables(tables: Tables) -> String {
         Tracking::On(0) => ", connections tracked on router1".to_owned(),
         Tracking::On(more) => format!(", connections tracked on router1 among {more} more of each family"),
     };
-    routes + &connections
+    let flowtable = match tables.offload {
+        FlowOffload::Off => "",
+        FlowOffload::On => ", known connections by a flowtable on router1",
+    };
+    routes + &connections + flowtable
 }
 
 /// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.

@@ -1,12 +1,12 @@
 //! Where a study's routed testbeds are built: on this kernel, or in a guest that supports what this kernel does not
-//! support. What they need from these kernels.
+//! support.
 
+use crate::hosted::needs::{JOOL, lacks_support, list_kernel_needs};
 use crate::image::{GET_QEMU, built, check_architecture, emulator, how_to_get, lacks_emulator};
 use crate::{Image, no_image};
-use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
-use stacklab_testbed::mechanism::nat;
+use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, System, once_each};
 use stacklab_testbed::mechanism::translate::jool_here;
-use stacklab_testbed::{Ability, FORWARDING, NAT, RoutedSpec, TestbedError, Translates, abilities};
+use stacklab_testbed::{Ability, FLOWTABLES, FORWARDING, RoutedSpec, TestbedError, Translates, abilities};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -123,47 +123,6 @@ fn choose_guest(needs_jool: bool) -> System {
     if needs_jool { System::OwnUml("full".to_owned()) } else { System::Linux("6.1".to_owned()) }
 }
 
-/// The names of the abilities ([`Ability`]) that the routers' kernels need for a routed testbed.
-pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
-    let mut needs = match &kind.mechanism.definition().method {
-        Method::Forwarding => Vec::new(),
-        Method::Tunnel(tunnel) => vec![tunnel.device.ability],
-        Method::Softwire(tunnel, _) => vec![tunnel.device.ability, NAT],
-        Method::Mapping(_) => vec!["tun", NAT],
-        Method::Translation(_) => vec![match kind.translator {
-            Some(Translator::Jool) => JOOL,
-            Some(Translator::Tayga) | None => "tun",
-        }],
-        Method::Nat(_) => vec![NAT],
-    };
-    if kind.filters() && !needs.contains(&NAT) {
-        needs.push(NAT);
-    }
-    needs
-}
-
-pub(crate) const JOOL: &str = "jool";
-
-/// Whether a guest's kernel does not support the ability. Debian's user-mode Linux lacks some modules, a kernel that
-/// was built here the options that were left out, all others Jool. Unknown for a user's disk image.
-pub(crate) fn lacks_support(system: &System, need: &str) -> bool {
-    let devices = Mechanism::devices();
-    let device = devices.iter().find(|(_, device)| device.ability == need).map(|(_, device)| device);
-    match system {
-        // A kernel that is not built yet will have it.
-        System::OwnUml(_) => Image::find(system).is_ok_and(|image| match device {
-            Some(device) => image.lacks_options(device.options),
-            None if need == NAT => image.lacks_options(&nat::OPTIONS),
-            None => need == JOOL && image.jool.is_none(),
-        }),
-        System::Uml | System::Linux(_) if need == JOOL => true,
-        System::Uml if need == NAT => true,
-        System::Uml => device.is_some_and(|device| !device.in_debian_uml),
-        System::Linux(_) | System::Disk(_) => false,
-        System::Namespace | System::Gvisor | System::Smoltcp | System::Localhost | System::Ssh(_) => true,
-    }
-}
-
 fn translator_on(system: &System, kind: &RoutedKind, forward_only: bool) -> Translates {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     let jool = match system {
@@ -261,6 +220,9 @@ impl Requirements {
                 ability.remedy
             );
         }
+        if ability.name == FLOWTABLES {
+            return format!("flow_offload needs {}, which this kernel does not support", ability.name);
+        }
         let users = self.rows.iter().filter(|row| list_kernel_needs(row).contains(&ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
@@ -333,7 +295,7 @@ pub(crate) fn router_image(system: &System) -> Result<(), TestbedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::Systems;
+    use stacklab_model::{Systems, Translator};
 
     fn list_needs(row: RoutedKind) -> Vec<&'static str> {
         let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };

@@ -7,6 +7,7 @@ use crate::image::archive::Archive;
 use crate::image::{Image, cache, files_below, is_newest};
 use crate::{ImageInfo, Step, describe_failure};
 use stacklab_model::Mechanism;
+use stacklab_testbed::mechanism::offload;
 use stacklab_testbed::{LOADER, TestbedError};
 use std::collections::BTreeMap;
 use std::fs;
@@ -158,6 +159,11 @@ const OF_LINKS: &[&str] = &[
     "nft_masq",
     "nft_nat",
     "nft_numgen",
+    "nft_ct",
+    "nft_objref",
+    "nf_conntrack_netlink",
+    offload::MODULE,
+    "nf_flow_table_inet",
     "fou",
     "fou6",
     "xfrm_user",

@@ -79,6 +79,8 @@ factors! {
         Routes = "routes" => routes,
         /// Connection tracking on the near router.
         Conntrack = "conntrack" => conntrack,
+        /// A flowtable on the near router.
+        FlowOffload = "flow_offload" => flow_offload,
         RouterQueue = "router_queue" => router_queue,
         Io = "io" => io,
         Flows = "flows" => flows,
@@ -132,7 +134,15 @@ impl Factor {
         use Factor::*;
         matches!(
             self,
-            Mechanism | RouterOs | Translator | RouterQueue | Rules | RuleForm | Routes | Conntrack
+            Mechanism
+                | RouterOs
+                | Translator
+                | RouterQueue
+                | Rules
+                | RuleForm
+                | Routes
+                | Conntrack
+                | FlowOffload
         )
     }
 

@@ -2,8 +2,8 @@
 
 use crate::wifi::WifiLevels;
 use crate::{
-    Direction, Factor, Generator, IoChoice, Mechanism, Pinning, RouterQueue, RuleForm, Services, Systems,
-    Tracking, Translator, Tuning,
+    Direction, Factor, FlowOffload, Generator, IoChoice, Mechanism, Pinning, RouterQueue, RuleForm, Services,
+    Systems, Tracking, Translator, Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -26,6 +26,7 @@ pub struct CellSettings {
     pub rule_form: Option<RuleForm>,
     pub routes: Option<u32>,
     pub conntrack: Option<Tracking>,
+    pub flow_offload: Option<FlowOffload>,
     pub router_queue: Option<RouterQueue>,
     pub io: Option<IoChoice>,
     pub flows: Option<u32>,
@@ -117,7 +118,7 @@ mod tests {
     use crate::{Io, Service, SocketKind, System};
 
     /// A level of each setting before those of Wi-Fi, and of each after them.
-    const BEFORE: [(&str, &str); 26] = [
+    const BEFORE: [(&str, &str); 27] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -127,6 +128,7 @@ mod tests {
         ("rule_form", "set"),
         ("routes", "100000"),
         ("conntrack", "off"),
+        ("flow_offload", "on"),
         ("router_queue", "thread"),
         ("io", "auto"),
         ("flows", "4"),

@@ -1,4 +1,4 @@
-//! What a router has in its tables besides what the testbed needs.
+//! The tables of a router: what they have besides what the testbed needs, and whether known connections pass by one.
 
 use crate::names::named;
 use crate::{Cell, Family, Metric};
@@ -12,13 +12,15 @@ pub const MAX_ROUTES: u32 = 1_000_000;
 /// The most tracked connections of each family that a study can ask for.
 pub const MAX_CONNECTIONS: u32 = 1_000_000;
 
-/// Further entries of the near router's tables, for each family. No packet of a study uses one.
+/// The near router's tables. No packet of a study uses one of their further entries, which are for each family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tables {
     /// Routes.
     pub routes: u32,
     /// Connection tracking, with its further connections.
     pub tracking: Tracking,
+    /// A table of the connections that it forwards.
+    pub offload: FlowOffload,
 }
 
 impl Tables {
@@ -26,6 +28,7 @@ impl Tables {
         Tables {
             routes: cell.settings.routes.unwrap_or_default(),
             tracking: cell.settings.conntrack.unwrap_or_default(),
+            offload: cell.settings.flow_offload.unwrap_or_default(),
         }
     }
 }
@@ -51,7 +54,7 @@ impl Table {
 
     /// The further entries of each family that a cell has in it.
     pub(crate) fn count_entries(self, cell: &Cell) -> u32 {
-        let Tables { routes, tracking } = Tables::of(cell);
+        let Tables { routes, tracking, .. } = Tables::of(cell);
         match (self, tracking) {
             (Table::Routes, _) => routes,
             (Table::Connections, Tracking::On(connections)) => connections,
@@ -102,6 +105,17 @@ impl FromStr for Tracking {
             Tracking::OFF => Ok(Tracking::Off),
             number => number.parse().map(Tracking::On),
         }
+    }
+}
+
+named! {
+    /// Whether a router forwards the packets of known connections by a flowtable, past its rules and its routes.
+    #[derive(Default)]
+    pub enum FlowOffload("flow offload") {
+        #[default]
+        Off = "off",
+        /// Its software does; no device takes part.
+        On = "on",
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;
 use crate::{
-    Cell, Mechanism, Rate, RouterQueue, Rules, Systems, Tables, Tracking, Translator, WirePath,
+    Cell, FlowOffload, Mechanism, Rate, RouterQueue, Rules, Systems, Tables, Tracking, Translator, WirePath,
     print_duration,
 };
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,9 @@ impl RoutedKind {
 
     /// Whether the near router has rules of nftables besides those of its mechanism.
     pub fn filters(&self) -> bool {
-        self.rules.count > 0 || self.tables.tracking != Tracking::Off
+        self.rules.count > 0
+            || self.tables.tracking != Tracking::Off
+            || self.tables.offload != FlowOffload::Off
     }
 
     pub fn of_namespaces(mechanism: Mechanism) -> Self {

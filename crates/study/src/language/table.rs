@@ -5,9 +5,9 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, Generator, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES, MAX_RULES, Mechanism,
-    Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking, Translator, Transport,
-    Until,
+    Direction, Factor, Family, FlowOffload, Generator, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES, MAX_RULES,
+    Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking, Translator,
+    Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -246,6 +246,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "conntrack",
         Kind::List(&Kind::CountOr { most: MAX_CONNECTIONS as i64, name: Tracking::OFF }),
         "Connection tracking on the sender's router (testbed.topology \"routed\"). A number: connections of what passes are tracked, and that many further ones of each family are there. off, the default: not tracked, unless the mechanism needs it.",
+    ),
+    optional(
+        "flow_offload",
+        Kind::List(&Kind::Name { set: "flow offload", names: FlowOffload::NAMES }),
+        "Whether the sender's router forwards known connections by a flowtable of nftables, in software (testbed.topology \"routed\", mechanisms native, nat44, nat66 and nptv6). on: after its first packets a connection passes neither its rules nor its routes; this needs connection tracking, which factors.conntrack = [\"off\"] then leaves on. off, the default: each packet is forwarded as the first.",
     ),
     optional(
         "router_queue",

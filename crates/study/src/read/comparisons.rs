@@ -95,6 +95,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Socket => "[\"native\", \"ipv4-mapped\"]",
         Factor::Routes => "[0, 100000]",
         Factor::Conntrack => "[\"off\", 0]",
+        Factor::FlowOffload => "[\"off\", \"on\"]",
         Factor::RouterQueue => "[\"inline\", \"thread\"]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",

@@ -9,7 +9,7 @@ use stacklab_model::{
 };
 
 /// Factors of hosts and links, which a testbed sets for whatever runs in its hosts.
-pub(super) const OF_TESTBEDS: [Factor; 13] = [
+pub(super) const OF_TESTBEDS: [Factor; 14] = [
     Factor::Os,
     Factor::Services,
     Factor::Mechanism,
@@ -19,6 +19,7 @@ pub(super) const OF_TESTBEDS: [Factor; 13] = [
     Factor::RuleForm,
     Factor::Routes,
     Factor::Conntrack,
+    Factor::FlowOffload,
     Factor::RouterQueue,
     Factor::Mtu,
     Factor::QueueLength,

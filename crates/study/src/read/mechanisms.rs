@@ -5,7 +5,8 @@ use crate::language::leaf;
 use crate::read::factors::Factors;
 use crate::read::{At, Node, nanoseconds, whole, wifi};
 use stacklab_model::{
-    Direction, Factor, Family, Links, Mechanism, OwnLink, RouterQueue, System, Systems, Topology, Translator,
+    Direction, Factor, Family, FlowOffload, Links, Mechanism, OwnLink, RouterQueue, System, Systems,
+    Topology, Translator,
 };
 
 /// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
@@ -203,9 +204,35 @@ fn check_nat(factors: &Factors, problems: &mut Problems) {
     }
 }
 
+/// A flowtable is of links, and forwards what enters by one and leaves by another.
+fn check_flow_offload(factors: &Factors, problems: &mut Problems) {
+    let mut levels = factors.setting_levels(Factor::FlowOffload).iter();
+    let Some(level) = levels.find(|level| level.value == FlowOffload::On.name()) else { return };
+    for mechanism in factors.setting_levels(Factor::Mechanism) {
+        if parse_mechanism(mechanism).is_some_and(|mechanism| !mechanism.allows_flow_offload()) {
+            let title = format!("a flowtable forwards nothing with `{}`", mechanism.value);
+            let names = list_mechanisms(Mechanism::allows_flow_offload);
+            problems.add(
+                level
+                    .problem(title, "packets change between two links")
+                    .with_related_place(&mechanism.place, "together with this")
+                    .help(format!(
+                        "it forwards with {names}: leave the other mechanisms out, or flow_offload"
+                    )),
+            );
+            return;
+        }
+    }
+}
+
 /// The mechanisms that any translator can be on: `nat64, siit or 464xlat`.
 fn translating() -> String {
-    let all = Mechanism::ALL.iter().filter(|mechanism| mechanism.has_any_translator());
+    list_mechanisms(Mechanism::has_any_translator)
+}
+
+/// The mechanisms that meet a condition: `nat64, siit or 464xlat`.
+fn list_mechanisms(wanted: fn(Mechanism) -> bool) -> String {
+    let all = Mechanism::ALL.iter().filter(|mechanism| wanted(**mechanism));
     let names = all.map(|mechanism| mechanism.name()).collect::<Vec<_>>().join(", ");
     names.rsplit_once(", ").map_or(names.clone(), |(others, last)| format!("{others} or {last}"))
 }
@@ -238,6 +265,7 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     for factors in all {
         check_translators(factors, problems);
         check_nat(factors, problems);
+        check_flow_offload(factors, problems);
     }
     check_of_one_link(topology, all, problems);
     check_families(factors, problems);

@@ -11,6 +11,7 @@ use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
 use crate::mechanism::devices::write_tunnel_device;
 use crate::mechanism::nat::try_rules;
+use crate::mechanism::offload::try_table;
 use crate::mechanism::translate::jool_here;
 use crate::mechanism::udp_port::GUE;
 use crate::mechanism::{esp, fou, segments};
@@ -105,7 +106,10 @@ fn choose_end(family: Family, last: u8) -> IpAddr {
 /// The ability of a router that changes addresses.
 pub const NAT: &str = "nat";
 
-const PROBES: [CapabilityProbe; 11] = [
+/// The ability of a router that forwards known connections past its rules.
+pub const FLOWTABLES: &str = "flowtables";
+
+const PROBES: [CapabilityProbe; 12] = [
     CapabilityProbe {
         name: "ipv6",
         what_for: "both families on every testbed",
@@ -171,6 +175,13 @@ const PROBES: [CapabilityProbe; 11] = [
         what_for: "NAT44, NAT66, NPTv6, softwires, MAP-T and firewall rules",
         remedy: "sudo apt-get install --no-install-recommends nftables; or a kernel with CONFIG_NFT_NAT and CONFIG_NFT_MASQ",
         attempt: try_rules,
+    },
+    CapabilityProbe {
+        name: FLOWTABLES,
+        what_for: "routers that forward known connections past their rules (factor flow_offload)",
+        remedy: "sudo modprobe -a nft_flow_offload nf_flow_table_inet, or a kernel with CONFIG_NFT_FLOW_OFFLOAD; or a guest that has it: \
+                 stacklab image get linux-6.1 (under a minute)",
+        attempt: try_table,
     },
     CapabilityProbe {
         name: "bridge",

@@ -84,11 +84,11 @@ pub fn add_rules(rules: &str) -> Result<(), Fault> {
         .attempt("add nftables rules (a guest's image has their modules if it is new: stacklab image get)")
 }
 
-/// The packets of a counter of nftables in this namespace.
-pub(super) fn read_counter(family: Family, table: &str, counter: &str) -> Result<u64, Fault> {
+/// The packets of a counter of nftables in this namespace, in a table of a kind: `ip`.
+pub(super) fn read_counter(kind: &str, table: &str, counter: &str) -> Result<u64, Fault> {
     let what = format!("read the counter {counter} of nftables");
     let program = nft_program().attempt("find the program for nftables")?;
-    let done = Command::new(program).args(["list", "counter", name_family(family), table, counter]).output();
+    let done = Command::new(program).args(["list", "counter", kind, table, counter]).output();
     let said = String::from_utf8_lossy(&done.attempt(&*what)?.stdout).into_owned();
     let mut words = said.split_whitespace().skip_while(|word| *word != "packets").skip(1);
     let packets = words.next().and_then(|word| word.parse().ok());

@@ -61,7 +61,7 @@ pub(crate) fn check_path(
 }
 
 /// Connected sockets, one at each end, to the peer address as translated for that end.
-struct ConnectedSockets {
+pub(crate) struct ConnectedSockets {
     mechanism: Mechanism,
     family: Family,
     sender: UdpSocket,
@@ -69,7 +69,7 @@ struct ConnectedSockets {
 }
 
 impl ConnectedSockets {
-    fn open(
+    pub(crate) fn open(
         hosts: &[Host; 4],
         mechanism: Mechanism,
         family: Family,
@@ -104,6 +104,18 @@ impl ConnectedSockets {
         }
         at.inside(|| connect(&receiver, source))?;
         Ok(ConnectedSockets { mechanism, family, sender, receiver })
+    }
+
+    /// Sends this many datagrams in each direction, one at a time. Returns how many arrived.
+    pub(crate) fn exchange(&self, count: u64) -> u64 {
+        let mut arrived = 0;
+        for _ in 0..count {
+            for [from, at] in [[&self.sender, &self.receiver], [&self.receiver, &self.sender]] {
+                let is_sent = from.send(WORD).is_ok();
+                arrived += u64::from(is_sent && at.recv(&mut [0; 256]).is_ok());
+            }
+        }
+        arrived
     }
 
     fn find_both(&self, path_mtus: [u32; 2]) -> Result<(), TestbedError> {

@@ -9,13 +9,14 @@ use crate::mechanism::rules::count_packets;
 use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{HostChain, Link};
+use crate::testbed::offload_check::check_offload;
 use crate::testbed::path_check::{check_path, refresh_path_mtus, refuse_family};
 use crate::testbed::routed_spec::RoutedSpec;
 use crate::{
     AtHost, Attachment, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router,
     Site, Streams, TestbedError, Ticks, Workdir, ends, last_words,
 };
-use stacklab_model::{EntryMemory, Family, Mechanism, RouterQueue, Rules, Tables, Tracking};
+use stacklab_model::{EntryMemory, Family, FlowOffload, Mechanism, RouterQueue, Rules, Tables, Tracking};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -251,6 +252,11 @@ impl Routed {
         }
         if spec.kind.tables.tracking != Tracking::Off && !inside {
             self.check_tracking()?;
+        }
+        if spec.kind.tables.offload == FlowOffload::On && !inside {
+            for check in &self.path_checks {
+                check_offload(&self.network.hosts, self.mechanism, check.family)?;
+            }
         }
         Ok(())
     }

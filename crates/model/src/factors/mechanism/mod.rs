@@ -129,6 +129,12 @@ impl Mechanism {
         self.nat().is_some() || self.sharing().is_some()
     }
 
+    /// Whether packets of a known connection leave a router by the other of its two links, unchanged but for their
+    /// addresses, so that a flowtable of these links can forward them.
+    pub fn allows_flow_offload(self) -> bool {
+        matches!(self.definition().method, Method::Forwarding | Method::Nat(_))
+    }
+
     /// Whether packets are translated to the other family, and therefore have other addresses and another length after
     /// the translator.
     pub fn translates(self) -> bool {

@@ -29,7 +29,7 @@ pub(super) fn describe_guest(here: &[System], has_qemu: bool) -> String {
     };
     format!(
         "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest {name}, {place}.\n\
-         `run` and `lab up` use it where this kernel lacks a module. Jool alone needs uml-full.\n"
+         `run` and `lab up` use it where this kernel lacks a module. Jool alone needs uml-full, and flow_offload linux-6.1.\n"
     )
 }
 

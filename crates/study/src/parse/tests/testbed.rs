@@ -89,6 +89,27 @@ fn translator_that_translates_nothing_is_refused() {
     assert_eq!(study(&translate_back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
 }
 
+#[test]
+fn flow_offload_is_of_two_links() {
+    let both = "flow_offload = [\"off\", \"on\"]";
+    let tunnel = format!("mechanism = [\"nat44\", \"6in4\"]\n{both}");
+    assert_snapshot!(errors(&write_routed_study(&tunnel)), @r#"
+    error: a flowtable forwards nothing with `6in4`
+      --> study.toml:10:24
+       |
+     9 | mechanism = ["nat44", "6in4"]
+       |                       ------ together with this
+    10 | flow_offload = ["off", "on"]
+       |                        ^^^^ packets change between two links
+       |
+       = help: it forwards with native, nat44, nat66 or nptv6: leave the other mechanisms out, or flow_offload
+    "#);
+    let rows = study(&write_routed_study(both)).rows();
+    assert_eq!(rows.iter().filter(|row| row.filters()).count(), 1, "one of two has a flowtable");
+    let off = tunnel.replace(", \"on\"", "");
+    assert_eq!(study(&write_routed_study(&off)).rows().len(), 2, "off forbids nothing");
+}
+
 fn translate_back(mechanisms: &str, translator: &str) -> String {
     write_routed_study(&format!(
         "mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"

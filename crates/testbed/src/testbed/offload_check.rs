@@ -1,0 +1,75 @@
+//! Checks that a router's flowtable forwards a connection of each family after its first packets, in both directions.
+
+use crate::mechanism::offload::{count_slow_packets, has_offloaded_connection};
+use crate::testbed::path_check::ConnectedSockets;
+use crate::{AtHost, Attempt, Host, TestbedError, ends};
+use stacklab_model::{Family, Mechanism};
+
+/// Datagrams in each direction that a connection has before its others are counted, and those others.
+const FIRST: u64 = 20;
+const COUNTED: u64 = 100;
+/// Those that may be lost, or pass the rules: a flowtable is cleared of connections now and then.
+const MAX_OTHER: u64 = COUNTED / 10;
+
+/// What a router did with datagrams of a connection.
+struct Observation {
+    /// Those that arrived, of both directions.
+    arrived: u64,
+    /// Packets that passed the router's rules meanwhile.
+    slow: u64,
+    /// Whether the kernel lists the connection as offloaded, where it lists connections.
+    is_listed: Option<bool>,
+}
+
+pub(crate) fn check_offload(
+    hosts: &[Host; 4],
+    mechanism: Mechanism,
+    family: Family,
+) -> Result<(), TestbedError> {
+    let [_, router, ..] = hosts;
+    let ends = ends(mechanism, family).expect("the family is carried");
+    let flow = ConnectedSockets::open(hosts, mechanism, family, &ends)?;
+    flow.exchange(FIRST);
+    let before = router.inside(|| count_slow_packets(family))?;
+    let arrived = flow.exchange(COUNTED);
+    let after = router.inside(|| count_slow_packets(family))?;
+    let is_listed = router.inside(|| Ok(has_offloaded_connection(family)))?;
+    let observation = Observation { arrived, slow: after.saturating_sub(before), is_listed };
+    judge(&observation).attempt(format!("check the flowtable for {family}")).at(router.node())
+}
+
+fn judge(observation: &Observation) -> Result<(), String> {
+    let Observation { arrived, slow, is_listed } = *observation;
+    let sent = 2 * COUNTED;
+    if arrived + MAX_OTHER < sent {
+        return Err(format!("{arrived} of {sent} datagrams of a connection arrived"));
+    }
+    if slow > MAX_OTHER {
+        return Err(format!(
+            "it does not forward: of {sent} datagrams of a known connection, {slow} passed the rules"
+        ));
+    }
+    if is_listed == Some(false) {
+        return Err("the kernel lists no connection as offloaded".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_does_not_forward_is_refused() {
+        for (arrived, slow, is_listed, reason) in [
+            (200, 200, Some(false), "of 200 datagrams of a known connection, 200 passed the rules"),
+            (200, 0, Some(false), "lists no connection as offloaded"),
+            (3, 0, Some(true), "3 of 200 datagrams of a connection arrived"),
+        ] {
+            let error = judge(&Observation { arrived, slow, is_listed }).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+        judge(&Observation { arrived: 199, slow: 2, is_listed: Some(true) }).unwrap();
+        judge(&Observation { arrived: 200, slow: 0, is_listed: None }).unwrap();
+    }
+}
