@@ -263,7 +263,8 @@ fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
 fn is_for_built_uml(mechanism: Mechanism) -> bool {
     !mechanism.changes_source()
         && mechanism.tunnel().is_none_or(|tunnel| {
-            !tunnel.carries_frames() && ![Setup::Gue, Setup::Fou, Setup::Esp].contains(&tunnel.device.setup)
+            !tunnel.carries_frames()
+                && ![Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp].contains(&tunnel.device.setup)
         })
 }
 

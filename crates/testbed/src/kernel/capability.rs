@@ -209,6 +209,7 @@ fn add_tunnel(number: usize, mechanism: Mechanism) -> Result<(), Fault> {
         Setup::Esp => return esp::try_states(tunnel),
         Setup::Fou => return fou::try_devices(tunnel),
         Setup::Gue => GUE.open(tunnel.outer())?,
+        Setup::GreInEsp => esp::try_states(tunnel)?,
         Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
     let name = &format!("st-tunnel{number}");

@@ -61,7 +61,7 @@ pub(crate) fn write_tunnel_device(
     let attributes = match tunnel.device.setup {
         Setup::IpTunnel => write_ip_tunnel(inside, tunnel, ends),
         Setup::Gue => [write_ip_tunnel(inside, tunnel, ends), GUE.write_attributes()].concat(),
-        Setup::Gre => gre(tunnel, ends),
+        Setup::Gre | Setup::GreInEsp => gre(tunnel, ends),
         Setup::Vxlan => vxlan(ends),
         Setup::Geneve => geneve(ends),
         // WireGuard is configured after its creation, and FOU has a device for each family; the others have none.

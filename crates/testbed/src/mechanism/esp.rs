@@ -1,10 +1,10 @@
-//! ESP in tunnel mode: policies say what is encrypted, and states have the keys, by the program `ip`. There is no
-//! device: packets leave by the middle link.
+//! ESP: policies say what is encrypted, and states have the keys, by the program `ip`. In tunnel mode there is no
+//! device: packets leave by the middle link. In transport mode the routers' own packets of GRE are encrypted.
 
 use crate::kernel::netlink::Route;
 use crate::mechanism::command::run_with_input;
 use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, find};
-use stacklab_model::{Family, Mechanism, Tunnel};
+use stacklab_model::{Family, Mechanism, Setup, Tunnel};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -12,9 +12,12 @@ use std::path::PathBuf;
 const CIPHER: &str = "rfc4106(gcm(aes))";
 const KEY: &str = "0x000102030405060708090a0b0c0d0e0f10111213";
 const TAG_BITS: u32 = 128;
-/// The numbers of the keys from the near router, and to it.
-const SPIS: [u32; 2] = [0x1001, 0x1002];
+/// The numbers of the keys from the near router, and to it, in each mode.
+const TUNNEL_SPIS: [u32; 2] = [0x1001, 0x1002];
+const TRANSPORT_SPIS: [u32; 2] = [0x2001, 0x2002];
 const REQUEST: u32 = 1;
+/// The protocol number of GRE: the program knows its name only by a file that guests lack.
+const GRE: u8 = 47;
 
 /// The path of the program `ip`. The error says how to get it.
 pub fn ip_program() -> Result<PathBuf, TestbedError> {
@@ -23,9 +26,7 @@ pub fn ip_program() -> Result<PathBuf, TestbedError> {
 
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     let other = router.site.other();
-    configure(
-        &(write_states(tunnel.outer()) + &write_policies(router.site, router.mechanism, tunnel.outer())),
-    )?;
+    configure(&(write_states(tunnel) + &write_policies(router.site, router.mechanism, tunnel.outer())))?;
     for family in router.mechanism.definition().carries {
         // The policy gives packets their way; the route only leads to it.
         let to = other.network(router.mechanism, *family);
@@ -34,9 +35,14 @@ pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Encrypts what the router at a site sends by GRE to the other, and takes no other GRE from there.
+pub(crate) fn encrypt_gre(site: Site, tunnel: &Tunnel) -> Result<(), Fault> {
+    configure(&(write_states(tunnel) + &write_gre_policies(site, tunnel.outer())))
+}
+
 /// Whether this kernel has these states and policies and this machine the program, in a temporary namespace.
 pub(crate) fn try_states(tunnel: &Tunnel) -> Result<(), Fault> {
-    configure(&write_states(tunnel.outer()))
+    configure(&write_states(tunnel))
 }
 
 fn configure(commands: &str) -> Result<(), Fault> {
@@ -46,17 +52,33 @@ fn configure(commands: &str) -> Result<(), Fault> {
     )
 }
 
-/// The states of both directions: each router encrypts by one, and decrypts by the other. They take either family.
-fn write_states(outer: Family) -> String {
-    let [near, far] = [Site::Near, Site::Far].map(|site| site.outer(outer));
-    write_state(near, far, SPIS[0]) + &write_state(far, near, SPIS[1])
+/// The states of both directions: each router encrypts by one, and decrypts by the other.
+fn write_states(tunnel: &Tunnel) -> String {
+    let [near, far] = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));
+    let is_transport = tunnel.device.setup == Setup::GreInEsp;
+    let spis = if is_transport { TRANSPORT_SPIS } else { TUNNEL_SPIS };
+    // A tunnel takes either family.
+    let [mode, flag] = if is_transport { ["transport", ""] } else { ["tunnel", " flag af-unspec"] };
+    let mut states = String::new();
+    for (from, to, spi) in [(near, far, spis[0]), (far, near, spis[1])] {
+        states += &format!(
+            "xfrm state add src {from} dst {to} proto esp spi {spi:#x} reqid {REQUEST} mode {mode} \
+             aead {CIPHER} {KEY} {TAG_BITS}{flag}\n"
+        );
+    }
+    states
 }
 
-fn write_state(from: IpAddr, to: IpAddr, spi: u32) -> String {
-    format!(
-        "xfrm state add src {from} dst {to} proto esp spi {spi:#x} reqid {REQUEST} mode tunnel \
-         aead {CIPHER} {KEY} {TAG_BITS} flag af-unspec\n"
-    )
+fn write_gre_policies(site: Site, outer: Family) -> String {
+    let [own, other] = [site, site.other()].map(|site| site.outer(outer));
+    let mut policies = String::new();
+    for (direction, from, to) in [("out", own, other), ("in", other, own)] {
+        policies += &format!(
+            "xfrm policy add src {from} dst {to} proto {GRE} dir {direction} tmpl src {from} dst {to} proto esp reqid \
+             {REQUEST} mode transport\n"
+        );
+    }
+    policies
 }
 
 /// What leaves for the other client is encrypted, and what comes from it must have been.
@@ -96,12 +118,22 @@ mod tests {
 
     #[test]
     fn both_directions_have_their_own_number() {
-        let said = write_states(Family::Ipv4);
+        let said = write_states(Mechanism::Esp4.tunnel().unwrap());
         for state in [
             "src 198.18.0.1 dst 198.18.0.2 proto esp spi 0x1001",
             "src 198.18.0.2 dst 198.18.0.1 proto esp spi 0x1002",
         ] {
             assert!(said.contains(state), "{said}");
         }
+    }
+
+    #[test]
+    fn gre_is_encrypted_between_the_routers_alone() {
+        let states = write_states(Mechanism::Gre4Esp.tunnel().unwrap());
+        assert!(states.contains("mode transport") && !states.contains("af-unspec"), "{states}");
+        let said = write_gre_policies(Site::Far, Family::Ipv4);
+        let first = "xfrm policy add src 198.18.0.2 dst 198.18.0.1 proto 47 dir out tmpl src 198.18.0.2";
+        assert!(said.starts_with(first), "{said}");
+        assert_eq!(said.lines().count(), 2, "{said}");
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
         Setup::Esp => return esp::build(router, tunnel),
         Setup::Fou => return fou::build(router, tunnel),
         Setup::Gue => GUE.open(tunnel.outer())?,
+        Setup::GreInEsp => esp::encrypt_gre(router.site, tunnel)?,
         Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
     let outer = tunnel.outer();

@@ -5,7 +5,7 @@ use crate::mechanism::nat::nft_program;
 use crate::mechanism::translate::tayga_program;
 use crate::mechanism::translates_at;
 use crate::{Site, TestbedError, Translates};
-use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, Setup, Translator};
+use stacklab_model::{Header, LinkConfig, Links, Mechanism, RoutedKind, Translator};
 use std::path::PathBuf;
 
 /// The specification of a routed testbed to build.
@@ -65,7 +65,7 @@ impl RoutedSpec {
         if self.kind.mechanism.changes_source() || self.kind.filters() {
             programs.push(nft_program()?);
         }
-        if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.device.setup == Setup::Esp) {
+        if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.headers.contains(&Header::Esp)) {
             programs.push(ip_program()?);
         }
         Ok(programs)

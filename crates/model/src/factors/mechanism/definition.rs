@@ -120,6 +120,8 @@ pub enum Setup {
     Segments,
     /// By policies of what is encrypted, with keys, and no device.
     Esp,
+    /// As `Gre`, and policies with keys encrypt what the routers send each other by it.
+    GreInEsp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +171,15 @@ impl Tunnel {
 
     /// Whether the inner packets are unreadable on the link.
     pub fn encrypts(&self) -> bool {
-        self.headers.contains(&Header::WireGuard) || self.headers.contains(&Header::Esp)
+        self.headers.iter().any(|header| header.encrypts())
+    }
+
+    /// Its headers that can be read on the link: none behind one that encrypts.
+    pub fn list_readable_headers(&self) -> &'static [Header] {
+        match self.headers.iter().position(|header| header.encrypts()) {
+            Some(last) => &self.headers[..=last],
+            None => self.headers,
+        }
     }
 
     /// Whether the device carries Ethernet frames: it has a hardware address, and neighbours.
@@ -198,6 +208,11 @@ impl Header {
             Family::Ipv4 => Header::Ipv4,
             Family::Ipv6 => Header::Ipv6,
         }
+    }
+
+    /// Whether nothing behind it can be read.
+    fn encrypts(self) -> bool {
+        matches!(self, Header::WireGuard | Header::Esp)
     }
 
     /// What a list of a packet's headers calls it.

@@ -66,6 +66,7 @@ mechanisms! {
     Fou6 = fou6,
     Esp4 = esp4,
     Esp6 = esp6,
+    Gre4Esp = gre4_esp,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -183,7 +184,7 @@ impl Mechanism {
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         let carriage = match &self.definition().method {
             Method::Forwarding | Method::Nat(_) => Carriage::Plain(family),
-            Method::Tunnel(tunnel) if tunnel.device.setup == Setup::Esp => {
+            Method::Tunnel(tunnel) if tunnel.headers.contains(&Header::Esp) => {
                 Carriage::Sealed(tunnel.added_bytes())
             }
             Method::Tunnel(tunnel) if tunnel.encrypts() => {
@@ -199,7 +200,7 @@ impl Mechanism {
     pub fn datagram_headers(self, family: Family) -> Option<Vec<Header>> {
         let headers = match &self.definition().method {
             Method::Forwarding | Method::Nat(_) => vec![Header::ip(family), Header::Udp],
-            Method::Tunnel(tunnel) if tunnel.encrypts() => tunnel.headers.to_vec(),
+            Method::Tunnel(tunnel) if tunnel.encrypts() => tunnel.list_readable_headers().to_vec(),
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
                 [tunnel.headers, &[Header::ip(family), Header::Udp]].concat()
             }
@@ -268,7 +269,8 @@ mod tests {
                 let of_headers: u32 = headers.iter().map(|header| header.bytes()).sum();
                 // Encrypted headers are not listed, nor what ESP has at its end.
                 let sealed = if headers.last() == Some(&Header::Esp) { 4 } else { 0 };
-                let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own + sealed };
+                let within = if *mechanism == Mechanism::Gre4Esp { Header::Gre.bytes() } else { 0 };
+                let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own + sealed + within };
                 let size = size.unwrap();
                 assert_eq!(size.ip_bytes, of_headers + hidden + 512 - own, "{mechanism} {family}");
                 let outer = mechanism.link_families().iter().map(|family| Header::ip(*family));
