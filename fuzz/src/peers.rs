@@ -182,6 +182,7 @@ pub fn host_reports(data: &[u8]) {
         shared: false,
         nat: None,
         opener: None,
+        customers: Vec::new(),
     };
     let reports = reports.into_iter().map(|[sender, receiver]| Ends { sender, receiver }).collect();
     let made = figures(&path, &spec, direction, Ok(reports), Default::default(), &validate::Limits::NONE);

@@ -1,5 +1,6 @@
 //! Tests that boot kernels: they run beside others, two at a time.
 
+mod customers;
 mod exact;
 mod mechanisms;
 mod nat_and_overlays;

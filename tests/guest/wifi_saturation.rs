@@ -81,6 +81,7 @@ fn stream(cell: &Cell, pacing: Pacing, to: &str, length_ns: u64, agents: &mut [A
         shared: true,
         nat: None,
         opener: None,
+        customers: Vec::new(),
     };
     let trial = Trial { block: 0, position: 0, cell: cell.clone(), probe: Probe::Stream };
     let [sender, receiver] = agents;

@@ -100,6 +100,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
         shared: false,
         nat: None,
         opener: None,
+        customers: Vec::new(),
     };
     let cell = Cell::new(spec.family, spec.transport, spec.size_of, spec.message_bytes);
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };

@@ -61,6 +61,7 @@ impl LinkRig {
             shared: false,
             nat: None,
             opener: None,
+            customers: Vec::new(),
         };
         self.run_trial(path, transport, 128, probe, Direction::Forward)
     }
@@ -84,6 +85,7 @@ impl LinkRig {
             shared: false,
             nat: None,
             opener: None,
+            customers: Vec::new(),
         };
         self.run_trial(path, transport, size, probe, direction)
     }

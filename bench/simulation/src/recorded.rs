@@ -184,5 +184,6 @@ fn path() -> Path {
         shared: false,
         nat: None,
         opener: None,
+        customers: Vec::new(),
     }
 }

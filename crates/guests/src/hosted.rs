@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Family, Role, System};
 use stacklab_testbed::{
-    Attempt, GuestSpec, PathCheck, RoutedSpec, Streams, TestbedError, Workdir, addresses, not_built,
-    program_in_path, write_message,
+    Attempt, GuestSpec, PathCheck, RoutedSpec, RoutedStreams, Streams, TestbedError, Workdir, addresses,
+    not_built, program_in_path, write_message,
 };
 use stacklab_wifi::{MediumReport, WifiSpec, WifiState};
 use std::fmt;
@@ -63,8 +63,15 @@ pub struct GuestHosted {
 const TOOLS: [&str; 12] =
     ["sh", "ip", "ping", "tracepath", "tcpdump", "iperf3", "iperf", "ss", "tc", "nstat", "cat", "ls"];
 
-/// A testbed inside a guest: its specification, its path checks, and the streams of its agents in path order.
-pub type HostedTestbed = (RoutedSpec, Vec<PathCheck>, [Streams; 4]);
+/// A testbed inside a guest.
+pub struct HostedTestbed {
+    /// Its specification.
+    pub spec: RoutedSpec,
+    /// What its path checks found.
+    pub path_checks: Vec<PathCheck>,
+    /// Those of its agents.
+    pub streams: RoutedStreams,
+}
 
 impl GuestHosted {
     /// Boots a guest, which builds a testbed for each mechanism. Waits until they are built. Up to `commands`
@@ -99,12 +106,14 @@ impl GuestHosted {
         let Greeting::Built { carried } = greeting else {
             return Err(describe_guest_failure(&version, "it built no testbeds"));
         };
-        let count = specs.len() * 4 + commands;
+        let spokes: usize = specs.iter().map(count_spokes).sum();
+        let count = specs.len() * 4 + spokes + commands;
         let mut streams = mux::open(read, write, count).into_iter();
         let mut testbeds = Vec::new();
-        for (spec, checks) in specs.into_iter().zip(carried) {
-            let four = std::array::from_fn(|_| streams.next().expect("there are four of each"));
-            testbeds.push((spec, checks, four));
+        for (spec, path_checks) in specs.into_iter().zip(carried) {
+            let chain = std::array::from_fn(|_| streams.next().expect("there are four of each"));
+            let spokes = streams.by_ref().take(count_spokes(&spec)).collect();
+            testbeds.push(HostedTestbed { spec, path_checks, streams: RoutedStreams { chain, spokes } });
         }
         Ok((GuestHosted { guest: running, version, _workdir: workdir }, testbeds, streams.collect()))
     }
@@ -113,6 +122,11 @@ impl GuestHosted {
     pub fn process(&self) -> u32 {
         self.guest.process.id()
     }
+}
+
+/// The near routers of further customers.
+fn count_spokes(spec: &RoutedSpec) -> usize {
+    spec.kind.customers.saturating_sub(1) as usize
 }
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.

@@ -16,7 +16,7 @@ use stacklab_testbed::kernel::sys::make_raw;
 use stacklab_testbed::kernel::sysctl;
 use stacklab_testbed::kernel::tc::htb::ask_for_bursts;
 use stacklab_testbed::link::{
-    configure_end, configure_on_client_network, configure_router, fix_path_mtus, switch_off_all,
+    configure_client, configure_end, configure_router, fix_path_mtus, switch_off_all,
 };
 use stacklab_testbed::mechanism::translate::tayga_command;
 use stacklab_testbed::{Attempt, Fault, INTERFACE, MIDDLE, PathRole, Router, addresses, write_message};
@@ -152,7 +152,7 @@ fn take(role: &PathRole, offloads: bool) -> Result<(), Fault> {
         PathRole::Client { site, mechanism, mtu, middle_mtu } => {
             sysctl::prepare_routing()?;
             raise(INTERFACE, mtu)?;
-            configure_on_client_network(site.client(), site, mechanism)?;
+            configure_client(site, mechanism)?;
             fix_path_mtus(site, mechanism, middle_mtu)?;
             site.client_addresses(mechanism)
         }

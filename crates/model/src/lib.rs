@@ -72,6 +72,7 @@ pub use names::{
     RENAMED_FLAGS, RENAMED_KEYS, UnknownName, by_distance, nearest, once_each, renamed_key, renamed_names,
 };
 pub use network::address::{ScopedAddr, network_of};
+pub use network::customers::{Customer, CustomerPorts, MAX_CLIENTS, Uplink, count_customers};
 pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use network::wire_cost::{LinkBucket, WireCost};
 pub use network::{LinkConfig, Links, OwnLink, RoutedKind, Topology};

@@ -1,6 +1,6 @@
 //! Limits on what others wrote: whole numbers, text, and the trials that a coordinator requests.
 
-use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Transport, TrialSpec};
+use crate::{HEADER_BYTES, Length, MAX_CLIENTS, Metric, Pacing, Probe, Transport, TrialSpec};
 
 const MAX_MESSAGE_LENGTH: u32 = 16 << 20;
 /// Longest datagram, bytes: what the length fields of UDP and IP leave.
@@ -23,7 +23,15 @@ impl TrialSpec {
     /// Checks that a trial can be run, and needs no more than bounded memory, time and threads of an agent.
     pub fn check(&self) -> Result<(), String> {
         let TrialSpec {
-            transport, message_bytes, flows, poll_ns, clock_offset_ns, schedule, ref probe, ..
+            transport,
+            message_bytes,
+            flows,
+            poll_ns,
+            clock_offset_ns,
+            schedule,
+            ref uplinks,
+            ref probe,
+            ..
         } = *self;
         let longest = if transport == Transport::Udp { MAX_DATAGRAM_LENGTH } else { MAX_MESSAGE_LENGTH };
         // Connections are opened and closed: there is no message.
@@ -31,6 +39,7 @@ impl TrialSpec {
         bounds("message_bytes", u64::from(message_bytes), u64::from(least)..=u64::from(longest))?;
         bounds("flows", u64::from(flows), 1..=u64::from(MAX_FLOWS))?;
         bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MAX_FLOW_BYTES)?;
+        bounds("uplinks", uplinks.len() as u64, 0..=u64::from(MAX_CLIENTS.min(flows)))?;
         bounds("poll_ns", poll_ns, 0..=MAX_POLL_NS)?;
         bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MAX_OFFSET_NS)?;
         bounds("warmup_ns", probe.warmup_ns, 0..=MAX_WARMUP_NS)?;

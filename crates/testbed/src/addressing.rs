@@ -1,9 +1,10 @@
 //! The addresses of all hosts, the routes of each mechanism's packets, and the translation of addresses. All
 //! addresses are from the networks for benchmarks (RFC 2544, RFC 5180), except 6to4, which has its own prefix.
 
-use crate::Node;
+use crate::path_ends::{ends, path_mtus};
+use crate::{CustomerId, Node};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Nat, Remote, Role, Sharing, Translation};
+use stacklab_model::{Family, Mechanism, Remote, Role};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A host's interface: a client's only one, or a router's interface towards its client.
@@ -31,7 +32,7 @@ pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
 pub(crate) const NPT: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 0), 64);
 /// The IPv4 address that the customers of lw4o6 and MAP share.
 pub(crate) const SHARED: Ipv4Addr = Ipv4Addr::new(198, 18, 67, 18);
-const NPT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 1);
+pub(crate) const NPT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x101, 0, 0, 0, 1);
 /// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
 
@@ -161,10 +162,12 @@ impl Site {
         self.nodes()[1]
     }
 
-    pub(crate) fn outer(self, family: Family) -> IpAddr {
+    /// Its router's address on a customer's middle link.
+    pub(crate) fn outer(self, customer: CustomerId, family: Family) -> IpAddr {
+        let last = self.number();
         match family {
-            Family::Ipv4 => self.outer_v4().into(),
-            Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, self.number().into()).into(),
+            Family::Ipv4 => Ipv4Addr::new(198, 18, customer.middle_octet(), last).into(),
+            Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, customer.middle_word(), 0, 0, 0, last.into()).into(),
         }
     }
 
@@ -177,38 +180,45 @@ impl Site {
         (address, prefix_bits(family))
     }
 
-    fn outer_v4(self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, 0, self.number())
-    }
-
     /// An address in its client's network, by its last byte.
-    fn host(self, mechanism: Mechanism, family: Family, last: u8) -> IpAddr {
+    fn host(self, customer: CustomerId, mechanism: Mechanism, family: Family, last: u8) -> IpAddr {
         match family {
-            Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), last).into(),
-            Family::Ipv6 => Ipv6Addr::from(u128::from(self.network_v6(mechanism)) | u128::from(last)).into(),
+            Family::Ipv4 => Ipv4Addr::new(198, 18, self.octet(customer, mechanism), last).into(),
+            Family::Ipv6 => {
+                Ipv6Addr::from(u128::from(self.network_v6(customer, mechanism)) | u128::from(last)).into()
+            }
         }
     }
 
-    pub(crate) fn network(self, mechanism: Mechanism, family: Family) -> (IpAddr, u8) {
-        (self.host(mechanism, family, 0), prefix_bits(family))
+    /// The third byte of the addresses in its client's network. Customers behind a shared address have the same
+    /// private ones: the provider's router must keep them apart by what they come through.
+    fn octet(self, customer: CustomerId, mechanism: Mechanism) -> u8 {
+        match self {
+            Site::Near if mechanism.sharing().is_none() => customer.near_octet(),
+            Site::Near | Site::Far => self.number(),
+        }
     }
 
-    pub(crate) fn client_address(self, mechanism: Mechanism, family: Family) -> IpAddr {
-        self.host(mechanism, family, 1)
+    pub(crate) fn network(self, customer: CustomerId, mechanism: Mechanism, family: Family) -> (IpAddr, u8) {
+        (self.host(customer, mechanism, family, 0), prefix_bits(family))
     }
 
-    pub(crate) fn gateway(self, mechanism: Mechanism, family: Family) -> IpAddr {
-        self.host(mechanism, family, 254)
+    pub(crate) fn client_address(self, customer: CustomerId, mechanism: Mechanism, family: Family) -> IpAddr {
+        self.host(customer, mechanism, family, 1)
     }
 
-    /// Its client's addresses, IPv4 first.
+    pub(crate) fn gateway(self, customer: CustomerId, mechanism: Mechanism, family: Family) -> IpAddr {
+        self.host(customer, mechanism, family, 254)
+    }
+
+    /// Its client's addresses, IPv4 first; the first customer's of several.
     pub fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
-        FAMILIES.map(|family| self.client_address(mechanism, family))
+        FAMILIES.map(|family| self.client_address(CustomerId::FIRST, mechanism, family))
     }
 
-    /// Its router's addresses on the client's network, IPv4 first.
+    /// Its router's addresses on the client's network, IPv4 first; the first customer's of several.
     pub fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
-        FAMILIES.map(|family| self.gateway(mechanism, family))
+        FAMILIES.map(|family| self.gateway(CustomerId::FIRST, mechanism, family))
     }
 
     /// The address that its client uses for the other client, with the path MTU to it for this MTU of the middle
@@ -226,114 +236,39 @@ impl Site {
 
     /// 2001:2:0:SITE::/64. If routers derive each other's address from the destination, the prefix that the mechanism
     /// defines, followed by the site's number if there is room: 2002:V4ADDR:SITE::/64 with 6to4.
-    fn network_v6(self, mechanism: Mechanism) -> Ipv6Addr {
-        let site = u16::from(self.number());
+    fn network_v6(self, customer: CustomerId, mechanism: Mechanism) -> Ipv6Addr {
+        let site = u16::from(self.octet(customer, mechanism));
         let remote = mechanism.tunnel().map(|tunnel| tunnel.remote);
         let Some(Remote::InDestination { prefix, common }) = remote else {
             return Ipv6Addr::new(0x2001, 2, 0, site, 0, 0, 0, 0);
         };
-        let own = u32::from(self.outer_v4()) & u32::MAX.checked_shr(common.1.into()).unwrap_or(0);
+        let own = u32::from(Ipv4Addr::new(198, 18, 0, self.number()))
+            & u32::MAX.checked_shr(common.1.into()).unwrap_or(0);
         let length = u32::from(prefix.1) + 32 - u32::from(common.1);
         let subnet = if length < 64 { u128::from(site) << 64 } else { 0 };
         Ipv6Addr::from(u128::from(prefix.0) | u128::from(own) << (128 - length) | subnet)
     }
 }
 
-/// The addresses of a trial's two ends, as each end has them and as the other end sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathEnds {
-    /// The sender's own address.
-    pub sender: IpAddr,
-    /// The receiver's own address.
-    pub receiver: IpAddr,
-    /// The receiver's address as seen by the sender.
-    pub destination: IpAddr,
-    /// The sender's address as seen by the receiver.
-    pub source: IpAddr,
-}
-
-/// The two ends of a trial for a family of the sender. `None` if the mechanism does not carry that family.
-pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
-    if !mechanism.carries(family) {
-        return None;
-    }
-    let sender = Site::Near.client_address(mechanism, family);
-    let same = Site::Far.client_address(mechanism, family);
-    let v4 = Site::Far.client_address(mechanism, Family::Ipv4);
-    let v6 = Site::Far.client_address(mechanism, Family::Ipv6);
-    let pool = POOL_HOST.into();
-    let (receiver, destination, source) = match mechanism.translation() {
-        Some(Translation::Far) => (v4, embed_v4(v4), pool),
-        Some(Translation::Near) => (v6, pool, embed_v4(sender)),
-        Some(Translation::Both) => (v4, v4, changed_source(mechanism, family).unwrap_or(pool)),
-        None => (same, same, changed_source(mechanism, family).unwrap_or(sender)),
-    };
-    Some(PathEnds { sender, receiver, destination, source })
-}
-
-fn embed_v4(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(address) => embed_address(address).into(),
-        other => other,
-    }
-}
-
-/// The sender's address behind a router's NAT, if the mechanism has one.
-fn changed_source(mechanism: Mechanism, family: Family) -> Option<IpAddr> {
-    match (mechanism.nat(), mechanism.sharing()) {
-        (Some(Nat::Masquerade), _) => Some(Site::Near.outer(family)),
-        (Some(Nat::Prefix), _) => Some(NPT_HOST.into()),
-        (None, Some(Sharing::AtFarRouter)) => Some(Site::Far.gateway(mechanism, family)),
-        (None, Some(Sharing::AtNearRouter(_))) => Some(SHARED.into()),
-        (None, None) => None,
-    }
-}
-
-/// The path MTU of each end towards the other, the sender's first, for links with this MTU.
-pub(crate) fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Option<[u32; 2]> {
-    let there = mechanism.leaves(family, mtu)?;
-    let receiver = Family::of(ends(mechanism, family)?.receiver);
-    // A translator does not fragment packets that become smaller.
-    Some([there, mechanism.reverse().leaves(receiver, mtu)?])
-}
-
-pub(crate) fn embed_address(address: Ipv4Addr) -> Ipv6Addr {
-    let [a, b, c, d] = address.octets().map(u16::from);
-    let mut words = TRANSLATED.0.segments();
-    (words[6], words[7]) = (a << 8 | b, c << 8 | d);
-    Ipv6Addr::from(words)
-}
-
 /// The hardware address of an interface of a routed testbed: locally administered, the same in every testbed.
 pub(crate) fn routed_hardware_address(node: Node, interface: &str) -> [u8; 6] {
+    customer_hardware_address(CustomerId::FIRST, node, interface)
+}
+
+/// The same at the links of a customer. Interfaces have the names that they have at its router.
+pub(crate) fn customer_hardware_address(customer: CustomerId, node: Node, interface: &str) -> [u8; 6] {
     let place = Node::ALL.iter().position(|n| *n == node).unwrap_or(0);
     let last = match interface {
         MIDDLE => 1,
         TUNNEL => 2,
         _ => 0,
     };
-    [0x02, 0, 0, 1, place as u8, last]
+    [0x02, 0, 0, customer.number(), place as u8, last]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_mechanism_has_ends_for_what_it_carries() {
-        for mechanism in Mechanism::ALL {
-            for family in Family::ALL {
-                let ends = ends(*mechanism, *family);
-                assert_eq!(ends.is_some(), mechanism.carries(*family), "{mechanism} {family}");
-                let Some(ends) = ends else { continue };
-                assert_eq!(Family::of(ends.sender), *family);
-                assert_eq!(Family::of(ends.sender), Family::of(ends.destination));
-                assert_eq!(Family::of(ends.receiver), Family::of(ends.source));
-                let changed = ends.destination != ends.receiver || ends.source != ends.sender;
-                assert_eq!(changed, mechanism.translates() || mechanism.changes_source(), "{mechanism}");
-            }
-        }
-    }
 
     fn list_paths(site: Site, mechanism: Mechanism) -> Vec<String> {
         site.paths(mechanism, 1500).iter().map(|(to, mtu)| format!("{to} {mtu}")).collect()
@@ -350,20 +285,6 @@ mod tests {
         assert_eq!(list_paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
         assert_eq!(list_paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
         assert_eq!(list_paths(Site::Far, Mechanism::MapTranslation), ["198.18.67.18 1480"]);
-    }
-
-    #[test]
-    fn addresses_are_those_that_the_mechanisms_ask_for() {
-        let six_to_four = ends(Mechanism::SixToFour, Family::Ipv6).unwrap();
-        assert_eq!(six_to_four.sender.to_string(), "2002:c612:1:1::1");
-        for other in [Mechanism::SixInFour, Mechanism::SixRd] {
-            assert_eq!(ends(other, Family::Ipv6).unwrap().sender.to_string(), "2001:2:0:1::1");
-        }
-        let nat64 = ends(Mechanism::Nat64, Family::Ipv6).unwrap();
-        assert_eq!(nat64.destination.to_string(), "2001:2:0:64::c612:201");
-        assert_eq!(path_mtus(Mechanism::Nat64, Family::Ipv6, 1500), Some([1500, 1480]));
-        assert_eq!(path_mtus(Mechanism::Siit, Family::Ipv4, 1500), Some([1480, 1500]));
-        assert_eq!(path_mtus(Mechanism::Gre6, Family::Ipv4, 1500), Some([1456, 1456]));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! are never changed.
 
 pub mod addressing;
+mod customers;
 pub mod error;
 pub mod fuzzing;
 pub mod host;
@@ -30,6 +31,7 @@ pub mod kernel {
     pub(crate) mod privilege;
     pub mod processes;
     pub mod router_thread;
+    pub(crate) mod rule;
     pub mod sys;
     pub mod sysctl;
     /// Queueing disciplines at an end of a link.
@@ -42,6 +44,7 @@ pub mod kernel {
 }
 pub mod link;
 pub mod mechanism;
+mod path_ends;
 pub mod services;
 mod testbed {
     pub(crate) mod direct;
@@ -50,11 +53,14 @@ mod testbed {
     pub(crate) mod path_check;
     pub(crate) mod routed;
     pub(crate) mod routed_spec;
+    pub(crate) mod same_port;
+    pub(crate) mod spokes;
 }
 mod topology;
 mod uplink;
 
-pub use addressing::{BRIDGE, BSSID, INTERFACE, MIDDLE, PathEnds, Site, addresses, ends, hardware_address};
+pub use addressing::{BRIDGE, BSSID, INTERFACE, MIDDLE, Site, addresses, hardware_address};
+pub use customers::CustomerId;
 pub use error::{AtHost, Attempt, Fault, TestbedError};
 pub use host::interface_bytes::InterfaceBytes;
 pub use host::program::{
@@ -74,9 +80,10 @@ pub use kernel::tc::htb::burst_bytes;
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
 pub use mechanism::{Router, RouterInterface, list_router_interfaces};
+pub use path_ends::{PathEnds, ends};
 pub use testbed::direct::Testbed;
 pub use testbed::path_check::PathCheck;
-pub use testbed::routed::Routed;
+pub use testbed::routed::{Routed, RoutedStreams};
 pub use testbed::routed_spec::RoutedSpec;
 pub use topology::{Interface, Node, PathRole};
 pub use uplink::{create_uplink, hide_folder, mount_over};

@@ -1,35 +1,38 @@
 //! Links: veth pairs, offloads, bridges to guests, and the addresses, neighbours and routes of hosts on them.
 
 use crate::addressing::{
-    access_point_addresses, address, bridged_address, peer, prefix_bits, routed_hardware_address,
+    access_point_addresses, address, bridged_address, customer_hardware_address, peer, prefix_bits,
     station_addresses,
 };
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::namespace::open_other;
 use crate::kernel::netlink::{Route, add_address, add_device, add_neighbour, change, index, with_netlink};
+use crate::kernel::rule::{Selector, add_rule};
 use crate::kernel::sys::{create_lasting, features, switch_off};
 use crate::kernel::sysctl;
-use crate::{Attempt, BSSID, Fault, INTERFACE, MIDDLE, Node, Router, Site, hardware_address, mechanism};
+use crate::{
+    Attempt, BSSID, CustomerId, Fault, INTERFACE, MIDDLE, Router, Site, hardware_address, mechanism,
+};
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth};
 use rtnetlink::{LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth};
 use stacklab_model::{Family, Mechanism, Role};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 /// The minimum and maximum MTU: the minimum is required by IPv6 (RFC 8200), the maximum is the driver's.
 pub(crate) const MTU_LIMITS: (u32, u32) = (1280, 65535);
 
-/// Creates a veth pair. Both ends have this name. One end is in the calling thread's namespace, the other in that of
-/// process `other`, so neither ever appears in the machine's. The hardware addresses are for this end and the other
-/// end.
-pub fn create_veth(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
+/// Creates a veth pair. One end is in the calling thread's namespace, the other in that of process `other`, so neither
+/// ever appears in the machine's. Names and hardware addresses are for this end and the other end.
+pub fn create_veth(names: [&str; 2], mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
+    let [name, other_name] = names;
     let namespace = open_other(other).attempt("open the next host's namespace")?;
     fn end<T>(link: LinkMessageBuilder<T>, address: [u8; 6], mtu: u32) -> LinkMessageBuilder<T> {
         link.mtu(mtu).address(address.to_vec())
     }
-    let far = end(LinkUnspec::new_with_name(name), hardware[1], mtu).setns_by_fd(namespace.as_raw_fd());
+    let far = end(LinkUnspec::new_with_name(other_name), hardware[1], mtu).setns_by_fd(namespace.as_raw_fd());
     let near = end(LinkVeth::new(name, name), hardware[0], mtu)
         .set_info_data(InfoData::Veth(InfoVeth::Peer(far.build())));
     add_device(near.build(), &format!("the veth pair {name} with MTU {mtu}"))
@@ -158,42 +161,84 @@ pub fn configure_station(station: u8) -> Result<(), Fault> {
 pub fn configure_router(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     let Router { site, mechanism, .. } = *router;
     sysctl::forward()?;
-    configure_on_client_network(site.router(), site, mechanism)?;
-    for family in mechanism.link_families() {
-        let own = site.outer(*family);
-        let other = site.other().outer(*family);
-        add_address(MIDDLE, own, prefix_bits(*family))?;
-        add_neighbour(MIDDLE, other, routed_hardware_address(site.other().router(), MIDDLE))?;
+    ClientNetwork { site, customer: router.customer, mechanism }.configure_router()?;
+    for link in router.list_links() {
+        for family in mechanism.link_families() {
+            add_address(link.middle(), link.own_outer(*family), prefix_bits(*family))?;
+            let hardware = customer_hardware_address(link.customer, site.other().router(), MIDDLE);
+            add_neighbour(link.middle(), link.other_outer(*family), hardware)?;
+        }
     }
     mechanism::build(router, memory)
 }
 
-/// Configures a client or its router on the client's network, in its namespace or its guest. Its interface must be up.
-pub fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
-    let is_router = node == site.router();
-    for family in Family::ALL {
-        let client = site.client_address(mechanism, *family);
-        let gateway = site.gateway(mechanism, *family);
-        let [own, other] = if is_router { [gateway, client] } else { [client, gateway] };
-        let neighbour = if is_router { site.client() } else { site.router() };
-        add_address(INTERFACE, own, prefix_bits(*family))?;
-        add_neighbour(INTERFACE, other, routed_hardware_address(neighbour, INTERFACE))?;
-        if !is_router {
-            let all: IpAddr = match family {
-                Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
-                Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
-            };
-            Route { to: (all, 0), device: INTERFACE, via: Some(gateway), mtu: None }.add()?;
+/// The network of a client and its router.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientNetwork {
+    pub site: Site,
+    pub customer: CustomerId,
+    pub mechanism: Mechanism,
+}
+
+impl ClientNetwork {
+    /// The client's interface on it.
+    fn device(&self) -> &'static str {
+        match self.site {
+            Site::Near => self.customer.uplink(),
+            Site::Far => INTERFACE,
         }
     }
-    Ok(())
+
+    /// The table of the client's routes, where it has links of several customers: their addresses may be the same.
+    fn table(&self) -> Option<u32> {
+        (self.customer != CustomerId::FIRST).then(|| self.customer.table())
+    }
+
+    fn client(&self, family: Family) -> IpAddr {
+        self.site.client_address(self.customer, self.mechanism, family)
+    }
+
+    fn gateway(&self, family: Family) -> IpAddr {
+        self.site.gateway(self.customer, self.mechanism, family)
+    }
+
+    fn configure_router(&self) -> Result<(), Fault> {
+        for family in Family::ALL {
+            add_address(INTERFACE, self.gateway(*family), prefix_bits(*family))?;
+            let hardware = customer_hardware_address(self.customer, self.site.client(), INTERFACE);
+            add_neighbour(INTERFACE, self.client(*family), hardware)?;
+        }
+        Ok(())
+    }
+
+    /// Configures the client's end.
+    pub(crate) fn configure_client(&self) -> Result<(), Fault> {
+        for family in Family::ALL {
+            let gateway = self.gateway(*family);
+            add_address(self.device(), self.client(*family), prefix_bits(*family))?;
+            let hardware = customer_hardware_address(self.customer, self.site.router(), INTERFACE);
+            add_neighbour(self.device(), gateway, hardware)?;
+            if let Some(table) = self.table() {
+                add_rule(*family, Selector::Interface(self.device()), table)?;
+            }
+            let to = (family.unspecified_address(), 0);
+            let route = Route { to, device: self.device(), via: Some(gateway), mtu: None };
+            route.add_to_table(self.table())?;
+        }
+        Ok(())
+    }
+}
+
+/// Configures a client, in its namespace or its guest. Its interface must be up.
+pub fn configure_client(site: Site, mechanism: Mechanism) -> Result<(), Fault> {
+    ClientNetwork { site, customer: CustomerId::FIRST, mechanism }.configure_client()
 }
 
 /// Sets a client's path MTU to the other client with routes, which never expire, in its namespace or its guest.
 pub fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
     for (to, mtu) in site.paths(mechanism, middle_mtu) {
         let bits = if to.is_ipv4() { 32 } else { 128 };
-        let gateway = site.gateway(mechanism, Family::of(to));
+        let gateway = site.gateway(CustomerId::FIRST, mechanism, Family::of(to));
         Route { to: (to, bits), device: INTERFACE, via: Some(gateway), mtu: Some(mtu) }.add()?;
     }
     Ok(())

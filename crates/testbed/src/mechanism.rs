@@ -6,7 +6,7 @@ use crate::addressing::{TUNNEL, TUNNEL_V6};
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::netlink::{Route, raise};
 use crate::mechanism::tunnels::Keys;
-use crate::{Fault, INTERFACE, MIDDLE, Site};
+use crate::{CustomerId, Fault, INTERFACE, MIDDLE, Site};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Method, Rules, Setup, Tables, Translator, Tunnel};
 use std::net::IpAddr;
@@ -35,29 +35,34 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
     offload::build(router.tables.offload)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),
-        Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
+        Method::Tunnel(tunnel) => build_tunnels(router, tunnel),
         Method::Translation(_) => translate::build(router),
         Method::Nat(nat) => {
             forward(router)?;
             nat::build(router, *nat)
         }
         Method::Softwire(tunnel, sharing) => {
-            tunnels::build(router, tunnel)?;
+            build_tunnels(router, tunnel)?;
             softwires::build(router, *sharing)
         }
         Method::Mapping(ports) => {
             translate::build(router)?;
-            softwires::share_at_near_router(router.site, *ports)
+            softwires::share_at_near_router(router, *ports)
         }
     }
 }
 
+fn build_tunnels(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
+    router.list_links().iter().try_for_each(|link| tunnels::build(link, tunnel))
+}
+
 /// Packets of the link's families are forwarded: of both for dual stack.
 fn forward(router: &Router) -> Result<(), Fault> {
-    let other = router.site.other();
-    for family in router.mechanism.link_families() {
-        let to = other.network(router.mechanism, *family);
-        Route { to, device: MIDDLE, via: Some(other.outer(*family)), mtu: None }.add()?;
+    for link in router.list_links() {
+        for family in link.mechanism.link_families() {
+            let via = Some(link.other_outer(*family));
+            Route { to: link.other_network(*family), device: link.middle(), via, mtu: None }.add()?;
+        }
     }
     Ok(())
 }
@@ -67,6 +72,10 @@ fn forward(router: &Router) -> Result<(), Fault> {
 pub struct Router {
     /// Its end of the path.
     pub site: Site,
+    /// The customer that it is of, or, of a far router's end of a middle link, the one at the other end.
+    pub customer: CustomerId,
+    /// The number of customers.
+    pub customers: u32,
     /// The mechanism to build.
     pub mechanism: Mechanism,
     /// MTU of the middle link, bytes.
@@ -82,9 +91,61 @@ pub struct Router {
 }
 
 impl Router {
+    /// A router of a chain of four hosts, without firewall, tables and keys.
+    pub fn of_chain(site: Site, mechanism: Mechanism, mtu: u32, translator: Translator) -> Self {
+        Router {
+            site,
+            customer: CustomerId::FIRST,
+            customers: 1,
+            mechanism,
+            mtu,
+            translator,
+            rules: Rules::default(),
+            tables: Tables::default(),
+            keys: None,
+        }
+    }
+
+    /// Its ends of middle links: a far router has one for each customer.
+    pub(crate) fn list_links(&self) -> Vec<Router> {
+        if self.site == Site::Near {
+            return vec![*self];
+        }
+        CustomerId::list(self.customers).into_iter().map(|customer| Router { customer, ..*self }).collect()
+    }
+
+    /// Its interface on the customer's middle link.
+    pub(crate) fn middle(&self) -> &'static str {
+        if self.site == Site::Near { MIDDLE } else { self.customer.middle() }
+    }
+
+    /// Its tunnel device there.
+    pub(crate) fn tunnel(&self) -> &'static str {
+        if self.site == Site::Near { TUNNEL } else { self.customer.tunnel() }
+    }
+
+    pub(crate) fn own_outer(&self, family: Family) -> IpAddr {
+        self.site.outer(self.customer, family)
+    }
+
+    pub(crate) fn other_outer(&self, family: Family) -> IpAddr {
+        self.site.other().outer(self.customer, family)
+    }
+
+    /// The network of the other router's client.
+    pub(crate) fn other_network(&self, family: Family) -> (IpAddr, u8) {
+        self.site.other().network(self.customer, self.mechanism, family)
+    }
+
+    /// The table of its routes to a customer whose addresses others have too. It is chosen by a mark.
+    pub(crate) fn customer_table(&self) -> Option<u32> {
+        let chooses = self.site == Site::Far && self.customers > 1 && self.mechanism.sharing().is_some();
+        chooses.then(|| self.customer.table())
+    }
+
     pub(crate) fn raise_tunnel(&self) -> Result<(), Fault> {
         let carried = Family::ALL.iter().filter_map(|family| self.mechanism.leaves(*family, self.mtu));
-        raise(TUNNEL, carried.min().unwrap_or(self.mtu))
+        raise(self.tunnel(), carried.min().unwrap_or(self.mtu))
     }
 
     pub(crate) fn route_into_tunnel(&self) -> Result<(), Fault> {
@@ -92,7 +153,8 @@ impl Router {
             let other = self.site.other();
             let frames = self.mechanism.tunnel().is_some_and(Tunnel::carries_frames);
             let via = frames.then(|| other.tunnel_end(*family).0);
-            Route { to: other.network(self.mechanism, *family), device: TUNNEL, via, mtu: None }.add()?;
+            let route = Route { to: self.other_network(*family), device: self.tunnel(), via, mtu: None };
+            route.add_to_table(self.customer_table())?;
         }
         Ok(())
     }
@@ -114,25 +176,24 @@ pub struct RouterInterface {
     pub addresses: Vec<IpAddr>,
 }
 
-/// The interfaces of the router at a site: towards its client, on the middle link and, where the mechanism or the
-/// translator has a device, into the tunnel.
-pub fn list_router_interfaces(
-    mechanism: Mechanism,
-    translator: Translator,
-    site: Site,
-) -> Vec<RouterInterface> {
-    let mut middle: Vec<IpAddr> =
-        mechanism.link_families().iter().map(|family| site.outer(*family)).collect();
+/// The interfaces of a router: towards its client, on the middle links and, where the mechanism or the translator has a
+/// device, into the tunnels.
+pub fn list_router_interfaces(router: &Router) -> Vec<RouterInterface> {
+    let Router { site, customer, mechanism, translator, .. } = *router;
     let setup = mechanism.tunnel().map(|tunnel| tunnel.device.setup);
-    if setup == Some(Setup::Fou) && middle.iter().all(IpAddr::is_ipv6) {
-        middle.push(fou::choose_second_end(site).into());
-    }
-    let mut interfaces = vec![
-        RouterInterface { name: INTERFACE, addresses: site.gateways(mechanism).to_vec() },
-        RouterInterface { name: MIDDLE, addresses: middle },
-    ];
-    if has_tunnel_device(mechanism, translator, site) {
-        interfaces.push(RouterInterface { name: TUNNEL, addresses: list_tunnel_addresses(mechanism, site) });
+    let gateways = Family::ALL.iter().map(|family| site.gateway(customer, mechanism, *family)).collect();
+    let mut interfaces = vec![RouterInterface { name: INTERFACE, addresses: gateways }];
+    for link in router.list_links() {
+        let families = mechanism.link_families().iter();
+        let mut addresses: Vec<IpAddr> = families.map(|family| link.own_outer(*family)).collect();
+        if setup == Some(Setup::Fou) && addresses.iter().all(IpAddr::is_ipv6) {
+            addresses.push(fou::choose_second_end(site).into());
+        }
+        interfaces.push(RouterInterface { name: link.middle(), addresses });
+        if has_tunnel_device(mechanism, translator, site) {
+            let addresses = list_tunnel_addresses(mechanism, site);
+            interfaces.push(RouterInterface { name: link.tunnel(), addresses });
+        }
     }
     if setup == Some(Setup::Fou) {
         interfaces.push(RouterInterface { name: TUNNEL_V6, addresses: Vec::new() });
@@ -167,7 +228,8 @@ mod tests {
 
     fn describe(mechanism: Mechanism, translator: Translator, site: Site) -> Vec<String> {
         let mut lines = Vec::new();
-        for RouterInterface { name, addresses } in list_router_interfaces(mechanism, translator, site) {
+        let router = Router::of_chain(site, mechanism, 1500, translator);
+        for RouterInterface { name, addresses } in list_router_interfaces(&router) {
             let words = addresses.iter().map(IpAddr::to_string);
             lines.push([name.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" "));
         }
@@ -194,7 +256,7 @@ mod tests {
             (Mechanism::Nat64, Translator::Tayga, Site::Far, 3),
             (Mechanism::Nat64, Translator::Jool, Site::Far, 2),
         ] {
-            let interfaces = list_router_interfaces(mechanism, translator, site);
+            let interfaces = list_router_interfaces(&Router::of_chain(site, mechanism, 1500, translator));
             assert_eq!(interfaces.len(), count, "{mechanism} {translator:?} {site:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! The hosts of a testbed by their position on the path, and the role of a guest there.
 
 use crate::addressing::routed_hardware_address;
-use crate::{INTERFACE, MIDDLE, Router, Site, hardware_address};
+use crate::{CustomerId, INTERFACE, MIDDLE, Router, Site, hardware_address};
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiSettings;
 use stacklab_model::{Mechanism, Role};
@@ -22,6 +22,8 @@ pub enum Node {
     AccessPoint,
     /// One of the other stations of a Wi-Fi network, which are numbered from 1.
     Station(u8),
+    /// The router next to the sender of one of several customers, after the first.
+    CustomerRouter(CustomerId),
 }
 
 const STATIONS: [&str; WifiSettings::MAX_STATIONS as usize] =
@@ -43,6 +45,7 @@ impl Node {
                 let place = usize::from(number).checked_sub(1);
                 place.and_then(|place| STATIONS.get(place)).copied().unwrap_or("a station")
             }
+            Node::CustomerRouter(customer) => customer.router(),
         }
     }
 }

@@ -161,6 +161,27 @@ fn headers_are_those_on_the_way_to_the_router() {
     }
 }
 
+/// The testbed is built only if customers that send from the same port at the same time do not mix.
+#[test]
+fn customers_arrive_as_their_mechanism_says() {
+    for (mechanism, sources) in [
+        (Mechanism::Native, ["198.18.1.1", "198.18.161.1", "2001:2:0:1::1", "2001:2:0:a1::1"]),
+        (Mechanism::Nat44, ["198.18.0.1", "198.18.129.1", "", ""]),
+    ] {
+        let mut spec = RoutedSpec::of_namespaces(mechanism, &PLAIN);
+        spec.kind.customers = 2;
+        let routed =
+            Routed::build(&spec, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"));
+        let seen: Vec<String> = routed.path_checks.iter().map(|check| check.headers[0].clone()).collect();
+        let sources: Vec<&str> = sources.into_iter().filter(|source| !source.is_empty()).collect();
+        assert_eq!(seen.len(), sources.len(), "{seen:?}");
+        for (headers, source) in seen.iter().zip(sources) {
+            assert!(headers.contains(&format!(" {source} > ")), "{mechanism}: {headers}");
+        }
+        assert_eq!(routed.list_nodes().len(), 5, "one more router");
+    }
+}
+
 #[test]
 fn relay_drops_what_is_not_the_customers() {
     let routed = build(Mechanism::MapTranslation, &PLAIN).unwrap_or_else(|error| panic!("{error}"));

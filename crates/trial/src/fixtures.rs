@@ -30,6 +30,7 @@ pub(crate) fn path(family: Family) -> Path {
         shared: false,
         nat: None,
         opener: None,
+        customers: Vec::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-use stacklab_model::{Rate, Role, ScopedAddr};
+use stacklab_model::{Customer, Rate, Role, ScopedAddr, Uplink};
 use std::net::IpAddr;
 
 /// The planned path between the two hosts of a trial.
@@ -25,6 +25,8 @@ pub struct Path {
     /// Which end opens all flows, where firewalls and address translation may let only that host connect out. `None`:
     /// each sender opens its flows.
     pub opener: Option<Role>,
+    /// The customers behind the sender's routers, if there are several. A flow is of the one of its number, in turn.
+    pub customers: Vec<Customer>,
 }
 
 /// How routers between the hosts of a trial change addresses and sizes.
@@ -55,6 +57,7 @@ impl Path {
             shared: false,
             nat: None,
             opener: None,
+            customers: Vec::new(),
         }
     }
 
@@ -80,6 +83,16 @@ impl Path {
     /// The sender's address as the receiver uses it; a link-local one in the zone of the receiver's own.
     pub fn source(&self) -> IpAddr {
         self.nat.map_or(self.sender.ip(), |nat| nat.source)
+    }
+
+    /// Whether the receiver may have this address as its peer's: the sender's, or one of several customers'.
+    pub(crate) fn is_source(&self, address: IpAddr) -> bool {
+        address == self.source() || self.customers.iter().any(|customer| customer.source == address)
+    }
+
+    /// The sender's links, if there are several.
+    pub(crate) fn list_uplinks(&self) -> Vec<Uplink> {
+        self.customers.iter().map(|customer| customer.uplink.clone()).collect()
     }
 
     /// Whether the path was not built for the trial: routers on it may translate addresses, and firewalls drop packets.

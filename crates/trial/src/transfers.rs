@@ -52,6 +52,7 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
 /// A transfer from one of the agents, over the path from the first to the second.
 fn build_transfer(path: &Path, role: TransferRole, from: usize, spec: TrialSpec) -> Transfer {
     if from == 0 {
+        let spec = TrialSpec { uplinks: path.list_uplinks(), ..spec };
         return Transfer { role, from, path: path.clone(), spec };
     }
     // The clock offset is that of the second agent from the first.

@@ -10,8 +10,8 @@ use stacklab_model::{Family, Mechanism, RoutedKind, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::RunningProcess;
 use stacklab_testbed::{
-    AGENT, Host, Node, Routed, RoutedSpec, RouterInterface, Site, Testbed, clear, ends, enter,
-    list_router_interfaces,
+    AGENT, CustomerId, Host, Node, Routed, RoutedSpec, Router, RouterInterface, Site, Testbed, clear, ends,
+    enter, list_router_interfaces,
 };
 use state::{ANNOUNCE, HostLocation, POLL_INTERVAL, RunningHost, RunningTestbed, describe_failure, socket};
 use std::any::Any;
@@ -86,7 +86,11 @@ fn locate_host(host: &Host) -> io::Result<RunningHost> {
 fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
     let plan = &needs.specs(None)[0];
     let testbed = Routed::build_with(plan, program, &AGENT, prepare)?;
-    let hosts = Node::ALL.map(|node| RunningProcess::of(testbed.pid(node)).map(HostLocation::Process));
+    let mut hosts = Vec::new();
+    for node in testbed.list_nodes() {
+        let process = RunningProcess::of(testbed.pid(node)).map_err(describe_failure(ANNOUNCE))?;
+        hosts.push(HostLocation::Process(process));
+    }
     Ok((up_of_row(plan, "", true, hosts)?, Box::new(testbed)))
 }
 
@@ -99,41 +103,73 @@ fn in_guest(
     let path = socket().map_err(describe_failure("keep the testbed's state"))?;
     shell::listen(&path, streams).map_err(describe_failure(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version);
-    // A host's place on the path is its number for commands.
-    let hosts = [0, 1, 2, 3].map(|place| Ok(HostLocation::Guest(place)));
-    let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), hosts)?;
+    // A host's place on the path is its number for commands. Further customers' routers follow.
+    let spec = &testbeds[0].spec;
+    let hosts = (0..list_nodes(spec).len()).map(HostLocation::Guest).collect();
+    let up = up_of_row(spec, &place, system.is_uml(), hosts)?;
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }
 
-/// A routed testbed: four hosts.
+/// The hosts of a routed testbed: four, and a near router for each customer after the first.
+fn list_nodes(plan: &RoutedSpec) -> Vec<Node> {
+    let customers = CustomerId::list(plan.kind.customers).into_iter().skip(1);
+    Node::ALL.into_iter().chain(customers.map(Node::CustomerRouter)).collect()
+}
+
+/// A routed testbed.
 fn up_of_row(
     plan: &RoutedSpec,
     inside: &str,
     files: bool,
-    locations: [io::Result<HostLocation>; 4],
+    locations: Vec<HostLocation>,
 ) -> Result<RunningTestbed, CampaignError> {
-    let mechanism = plan.kind.mechanism;
+    let RoutedKind { mechanism, customers, .. } = plan.kind;
     let translators = translators(plan);
-    let hosts = Node::ALL.into_iter().zip(locations).map(|(node, location)| {
-        let host = RunningHost::new(node, location?, &addresses(mechanism, node));
-        Ok(host.with_interfaces(list_interfaces(plan, node)))
-    });
-    let testbed =
-        format!("client - router - router - client{inside}, {mechanism}{translators} between the routers");
+    let mut hosts = Vec::new();
+    for (node, location) in list_nodes(plan).into_iter().zip(locations) {
+        let host = RunningHost::new(node, location, &addresses(mechanism, node));
+        hosts.push(host.with_interfaces(list_interfaces(plan, node)));
+    }
+    let each = if customers > 1 { format!("{customers} customers: ") } else { String::new() };
+    let testbed = format!(
+        "{each}client - router - router - client{inside}, {mechanism}{translators} between the routers"
+    );
     let destination = Family::ALL.iter().find_map(|family| ends(mechanism, *family));
-    RunningTestbed::new(testbed, hosts.collect(), files, destination.map(|ends| ends.destination))
+    RunningTestbed::new(testbed, Ok(hosts), files, destination.map(|ends| ends.destination))
 }
 
-/// The interfaces of a router; none of a client.
+/// The interfaces of a router, and those of a sender that has links of several customers; none of another client.
 fn list_interfaces(plan: &RoutedSpec, node: Node) -> Vec<RouterInterface> {
-    let [near, far] = &plan.translates;
-    let mechanism = plan.kind.mechanism;
     match node {
-        Node::Router1 => list_router_interfaces(mechanism, near.by, Site::Near),
-        Node::Router2 => list_router_interfaces(mechanism, far.by, Site::Far),
+        Node::Router1 => list_router_interfaces(&plan_router(plan, Site::Near)),
+        Node::CustomerRouter(customer) => {
+            list_router_interfaces(&Router { customer, ..plan_router(plan, Site::Near) })
+        }
+        Node::Router2 => list_router_interfaces(&plan_router(plan, Site::Far)),
+        Node::Sender if plan.kind.customers > 1 => list_uplinks(plan),
         Node::Sender | Node::Receiver | Node::AccessPoint | Node::Station(_) => Vec::new(),
     }
+}
+
+/// The router of a site, as far as its interfaces depend on it.
+fn plan_router(plan: &RoutedSpec, site: Site) -> Router {
+    let [near, far] = &plan.translates;
+    let by = if site == Site::Near { near.by } else { far.by };
+    let router = Router::of_chain(site, plan.kind.mechanism, plan.link_config.mtu, by);
+    Router { customers: plan.kind.customers, ..router }
+}
+
+/// The sender's links, one for each customer.
+fn list_uplinks(plan: &RoutedSpec) -> Vec<RouterInterface> {
+    let mut uplinks = Vec::new();
+    for customer in CustomerId::list(plan.kind.customers) {
+        let families =
+            Family::ALL.iter().filter_map(|family| customer.describe(plan.kind.mechanism, *family));
+        let addresses = families.map(|described| described.uplink.address).collect();
+        uplinks.push(RouterInterface { name: customer.uplink(), addresses });
+    }
+    uplinks
 }
 
 /// A host's own addresses, each with the address that the other end uses, if that differs.
@@ -143,7 +179,11 @@ fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
         let [own, called] = match node {
             Node::Sender => [ends.sender, ends.source],
             Node::Receiver => [ends.receiver, ends.destination],
-            Node::Router1 | Node::Router2 | Node::AccessPoint | Node::Station(_) => continue,
+            Node::Router1
+            | Node::Router2
+            | Node::AccessPoint
+            | Node::Station(_)
+            | Node::CustomerRouter(_) => continue,
         };
         addresses.push(own);
         if called != own {

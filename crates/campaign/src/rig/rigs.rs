@@ -7,7 +7,7 @@ use crate::rig::{Rig, TrialHosts, Way, direct, routed, wifi};
 use crate::trial::SingleRun;
 use crate::trial::run::{run, run_once};
 use crate::{CampaignError, own_program};
-use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
+use stacklab_guests::{GuestHosted, HostedTestbed, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{
     Cell, CpuScope, Family, Generator, Probe, RouterQueue, RunRecord, System, Systems, Topology, Trial,
     once_each, say,
@@ -324,7 +324,7 @@ impl RoutedPlacement {
         let (booted, testbeds, _) = GuestHosted::boot(system, &self.needs, &program, 0)?;
         let version = booted.version.clone();
         let process = (!system.counts_cpu()).then(|| booted.process());
-        for (plan, carried, streams) in testbeds {
+        for HostedTestbed { spec: plan, path_checks: carried, streams } in testbeds {
             let source = RoutedSource { plan, carried, guest: Some(version.clone()), process, own: None };
             rigs.push(routed::rig(source, link_config, streams, interrupted)?);
         }

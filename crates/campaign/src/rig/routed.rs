@@ -8,12 +8,14 @@ use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
-    Cell, Counters, FlowOffload, LinkConfig, Links, Mechanism, OwnLink, Role, RoutedKind, RouterQueue,
-    RuleForm, Rules, Services, System, Systems, Tables, Topology, Tracking, once_each,
+    Cell, Counters, Customer, FlowOffload, LinkConfig, Links, Mechanism, OwnLink, Role, RoutedKind,
+    RouterQueue, RuleForm, Rules, Services, System, Systems, Tables, Topology, Tracking, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
-use stacklab_testbed::{Host, MIDDLE, Node, PathCheck, Routed, RoutedSpec, Streams, Ticks, ends};
+use stacklab_testbed::{
+    CustomerId, Host, MIDDLE, Node, PathCheck, Routed, RoutedSpec, RoutedStreams, Streams, Ticks, ends,
+};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_trial::{NatPath, Path};
 use std::sync::atomic::AtomicBool;
@@ -56,6 +58,8 @@ impl RoutedSource {
 struct RoutedNetwork {
     source: RoutedSource,
     routers: [AgentClient; 2],
+    /// The near routers of further customers.
+    spokes: Vec<AgentClient>,
     before: Option<RouterCounts>,
 }
 
@@ -68,11 +72,11 @@ struct RouterCounts {
     ahead_ns: [i64; 2],
 }
 
-/// Sends hello to the agents on these streams: the sender's, both routers' and the receiver's.
+/// Sends hello to the agents on these streams.
 pub(super) fn rig(
     source: RoutedSource,
     link_config: &LinkConfig,
-    [sender, near, far, receiver]: [Streams; 4],
+    streams: RoutedStreams,
     interrupted: &'static AtomicBool,
 ) -> Result<Rig, CampaignError> {
     let kind = source.plan.kind.clone();
@@ -80,8 +84,12 @@ pub(super) fn rig(
     let client = |node: Node, system: &System, (output, input): Streams| {
         AgentClient::new(name_agent(node, system, *mechanism), output, input, interrupted)
     };
+    let RoutedStreams { chain: [sender, near, far, receiver], spokes } = streams;
+    let customers = CustomerId::list(kind.customers).into_iter().skip(1).map(Node::CustomerRouter);
+    let spokes = customers.zip(spokes).map(|(node, streams)| client(node, &routers.0[0], streams));
+    let mut spokes: Vec<AgentClient> = spokes.collect();
     let mut routers = [client(Node::Router1, &routers.0[0], near), client(Node::Router2, &routers.0[1], far)];
-    routers.iter_mut().try_for_each(AgentClient::hello)?;
+    routers.iter_mut().chain(&mut spokes).try_for_each(AgentClient::hello)?;
     let agents =
         [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
     let [sender_kind, _, _, receiver_kind] = kinds(&source);
@@ -100,7 +108,7 @@ pub(super) fn rig(
         ..RigKind::default()
     };
     let description = describe(&source, link_config);
-    Ok(Rig::new(ends, is, description, RoutedNetwork { source, routers, before: None }))
+    Ok(Rig::new(ends, is, description, RoutedNetwork { source, routers, spokes, before: None }))
 }
 
 fn name_agent(node: Node, system: &System, mechanism: Mechanism) -> String {
@@ -111,9 +119,14 @@ fn name_agent(node: Node, system: &System, mechanism: Mechanism) -> String {
 }
 
 impl RoutedNetwork {
+    /// Of the near routers of all customers together, and of the far one.
     fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
         let [near, far] = &mut self.routers;
-        Ok([counters(near, MIDDLE)?, counters(far, MIDDLE)?])
+        let mut of_near = counters(near, MIDDLE)?;
+        for spoke in &mut self.spokes {
+            of_near.add(counters(spoke, MIDDLE)?);
+        }
+        Ok([of_near, counters(far, MIDDLE)?])
     }
 }
 
@@ -136,6 +149,7 @@ impl RigNetwork for RoutedNetwork {
             offloads: link_config.offloads,
             rate: link_config.rate,
             nat: Some(nat),
+            customers: list_customers(&plan.kind, cell),
             ..Path::without_plan(ends.sender.into(), ends.receiver.into(), link_config.mtu)
         }
     }
@@ -237,6 +251,15 @@ impl RigNetwork for RoutedNetwork {
     }
 }
 
+/// The customers of a cell, if there are several.
+fn list_customers(kind: &RoutedKind, cell: &Cell) -> Vec<Customer> {
+    if kind.customers == 1 {
+        return Vec::new();
+    }
+    let all = CustomerId::list(kind.customers).into_iter();
+    all.filter_map(|customer| customer.describe(kind.mechanism, cell.family)).collect()
+}
+
 /// Describes a routed testbed in a line for what it has in common with others, and one for its mechanism.
 fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let RoutedSource { plan, carried, guest, .. } = source;
@@ -256,17 +279,26 @@ fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
         RouterQueue::Thread => ", a kernel thread at each ingress of the routers",
     };
     let seen = carried.iter().map(|carried| {
-        format!("{} as {}, path MTU {}", carried.family, carried.headers.join(" / "), carried.path_mtus[0])
+        let whose = match carried.customer {
+            CustomerId::FIRST => String::new(),
+            customer => format!("customer {}'s ", customer.number()),
+        };
+        let headers = carried.headers.join(" / ");
+        format!("{whose}{} as {headers}, path MTU {}", carried.family, carried.path_mtus[0])
     });
     let black_hole = match carried.iter().any(|carried| carried.black_hole) {
         true => "; a larger packet vanishes without an answer, so the testbed sets the path MTU",
         false => "",
     };
-    let bottleneck = Topology::Routed(*links).bottleneck(link_config);
+    let bottleneck = Topology::Routed(*links).bottleneck(link_config, plan.kind.customers);
     let bottleneck = bottleneck.map_or_else(String::new, |link| format!("; bottleneck: {link}"));
     let offloads = if link_config.offloads { "on" } else { "off" };
+    let customers = match plan.kind.customers {
+        1 => String::new(),
+        count => format!("{count} customers, each with the first two hosts and links of: "),
+    };
     format!(
-        "client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
+        "{customers}client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
          {mechanism}{by}{queue}, seen on the middle link{seen_by}: {}{black_hole}",
         link_config.mtu,
         own.collect::<String>(),

@@ -39,7 +39,18 @@ pub(crate) fn path() -> Path {
     let rate = None;
     let shared = false;
     let nat = None;
-    Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat, opener: None }
+    Path {
+        sender,
+        receiver,
+        mtu,
+        planned_mtu,
+        offloads,
+        rate,
+        shared,
+        nat,
+        opener: None,
+        customers: Vec::new(),
+    }
 }
 
 /// A stream of datagrams with these reports; each figure is 1.

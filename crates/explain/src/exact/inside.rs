@@ -8,7 +8,7 @@ use stacklab_guests::inside::{is_first, prepare_testbeds};
 use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind};
 use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{
-    AGENT, Node, PathEnds, Routed, RoutedSpec, Streams, Testbed, addresses, ends, in_namespace,
+    AGENT, Node, PathEnds, Routed, RoutedSpec, RoutedStreams, Testbed, addresses, ends, in_namespace,
 };
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -190,7 +190,7 @@ enum Built {
     Link(Box<Testbed>),
     Routed(
         Box<Routed>,
-        #[expect(dead_code, reason = "the hosts' processes end with their streams")] [Streams; 4],
+        #[expect(dead_code, reason = "the hosts' processes end with their streams")] RoutedStreams,
     ),
 }
 

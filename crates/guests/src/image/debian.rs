@@ -156,6 +156,7 @@ const OF_LINKS: &[&str] = &[
     "tcp_bbr",
     "nf_tables",
     "nft_chain_nat",
+    "nft_ct",
     "nft_masq",
     "nft_nat",
     "nft_numgen",

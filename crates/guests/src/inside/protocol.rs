@@ -94,6 +94,7 @@ pub(crate) struct HostedMechanism {
     pub translator: Translator,
     pub rules: Rules,
     pub tables: Tables,
+    pub customers: u32,
 }
 
 impl HostedMechanism {
@@ -103,6 +104,7 @@ impl HostedMechanism {
             translator: spec.translates[0].by,
             rules: spec.kind.rules,
             tables: spec.kind.tables,
+            customers: spec.kind.customers,
         }
     }
 }
@@ -152,7 +154,8 @@ pub(crate) enum Greeting {
     Waiting,
     /// It has taken its role and is an agent from now on.
     Ready,
-    /// Its testbeds are built. It carries four agents' streams for each testbed, then one for each command.
+    /// Its testbeds are built. It carries the agents' streams of each testbed, four and one for each customer after the
+    /// first, then one for each command.
     Built {
         carried: Vec<Vec<PathCheck>>,
     },

@@ -40,15 +40,22 @@ pub(crate) fn build_routed_testbeds(role: &HostedRole) -> Result<Built, TestbedE
         };
         spec.kind.rules = hosted.rules;
         spec.kind.tables = hosted.tables;
+        spec.kind.customers = hosted.customers;
         let mut routed = Routed::build(&spec, &program, &AGENT)?;
-        streams.extend(routed.meet()?);
+        let met = routed.meet()?;
+        streams.extend(met.chain);
+        streams.extend(met.spokes);
         carried.push(routed.path_checks.clone());
         all.push(routed);
     }
     if let Some(first) = all.first() {
-        streams.extend(commands(role.commands, &Node::ALL.map(|node| first.pid(node))).at(Node::Sender)?);
+        streams.extend(commands(role.commands, &list_pids(first)).at(Node::Sender)?);
     }
     Ok((Greeting::Built { carried }, streams, Box::new(all)))
+}
+
+fn list_pids(routed: &Routed) -> Vec<u32> {
+    routed.list_nodes().into_iter().map(|node| routed.pid(node)).collect()
 }
 
 fn program() -> PathBuf {

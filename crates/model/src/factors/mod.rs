@@ -82,6 +82,8 @@ factors! {
         /// A flowtable on the near router.
         FlowOffload = "flow_offload" => flow_offload,
         RouterQueue = "router_queue" => router_queue,
+        /// Customers, each with a near router, before one far router.
+        Clients = "clients" => customers,
         Io = "io" => io,
         Flows = "flows" => flows,
         Direction = "direction" => direction,
@@ -138,6 +140,7 @@ impl Factor {
                 | RouterOs
                 | Translator
                 | RouterQueue
+                | Clients
                 | Rules
                 | RuleForm
                 | Routes

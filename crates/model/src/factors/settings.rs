@@ -28,6 +28,8 @@ pub struct CellSettings {
     pub conntrack: Option<Tracking>,
     pub flow_offload: Option<FlowOffload>,
     pub router_queue: Option<RouterQueue>,
+    /// The level of factor `clients`.
+    pub customers: Option<u32>,
     pub io: Option<IoChoice>,
     pub flows: Option<u32>,
     pub direction: Option<Direction>,
@@ -118,7 +120,7 @@ mod tests {
     use crate::{Io, Service, SocketKind, System};
 
     /// A level of each setting before those of Wi-Fi, and of each after them.
-    const BEFORE: [(&str, &str); 27] = [
+    const BEFORE: [(&str, &str); 28] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -130,6 +132,7 @@ mod tests {
         ("conntrack", "off"),
         ("flow_offload", "on"),
         ("router_queue", "thread"),
+        ("clients", "4"),
         ("io", "auto"),
         ("flows", "4"),
         ("direction", "both"),

@@ -102,6 +102,14 @@ impl Counters {
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
+
+    /// Adds what another host, or another interface, has counted.
+    pub fn add(&mut self, more: Counters) {
+        for (name, count) in more.0 {
+            let sum = self.0.entry(name).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
 }
 
 /// Where the messages of a stream were lost, warm-up included. `network` is what the counters leave.

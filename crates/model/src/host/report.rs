@@ -43,6 +43,9 @@ pub struct HostReport {
     /// Payload bytes of each flow in the measured window, if there were several flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flow_bytes: Vec<u64>,
+    /// Where the messages of each flow came from, if the flows are of several customers: usually one address each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow_sources: Vec<Vec<SocketAddr>>,
     pub series: Vec<IntervalRow>,
     /// The slices of an arm of an interleaved trial, in order; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -96,6 +99,7 @@ impl HostReport {
             interface_points: None,
             pacing_error: None,
             flow_bytes: Vec::new(),
+            flow_sources: Vec::new(),
             series: Vec::new(),
             slices: Vec::new(),
             search: Vec::new(),

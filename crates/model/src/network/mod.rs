@@ -1,13 +1,14 @@
 //! The network between hosts: topology and links.
 
 pub(crate) mod address;
+pub(crate) mod customers;
 pub(crate) mod headers;
 pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;
 use crate::{
     Cell, FlowOffload, Mechanism, Rate, RouterQueue, Rules, Systems, Tables, Tracking, Translator, WirePath,
-    print_duration,
+    count_customers, print_duration,
 };
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,8 @@ pub struct RoutedKind {
     pub rules: Rules,
     pub tables: Tables,
     pub queue: RouterQueue,
+    /// How many customers there are, each with a near router; 1 is the chain of four hosts.
+    pub customers: u32,
 }
 
 impl RoutedKind {
@@ -80,6 +83,7 @@ impl RoutedKind {
             rules: Rules::of(cell),
             tables: Tables::of(cell),
             queue: RouterQueue::of(cell),
+            customers: count_customers(cell),
         }
     }
 
@@ -101,6 +105,7 @@ impl RoutedKind {
             rules: Rules::default(),
             tables: Tables::default(),
             queue: RouterQueue::Inline,
+            customers: 1,
         }
     }
 }
@@ -124,23 +129,33 @@ impl Topology {
         own.chain(link_config.rate).min_by_key(|rate| rate.bits_per_second())
     }
 
-    /// The first link that no other one is slower than; `None` without routers or a limited rate.
-    pub fn bottleneck(&self, link_config: &LinkConfig) -> Option<&'static str> {
+    /// The first link that no other one is slower than; `None` without routers or a limited rate. Several customers
+    /// share the far link, and each has the others.
+    pub fn bottleneck(&self, link_config: &LinkConfig, customers: u32) -> Option<&'static str> {
         let Topology::Routed(links) = self else { return None };
         let rates =
             links.all().into_iter().filter_map(|(name, link)| Some((name, link.of(link_config).rate?)));
         // The first of several: `min_by_key` gives the first minimum.
-        Some(match rates.min_by_key(|(_, rate)| rate.bits_per_second())?.0 {
-            "near" => "near link, the sender's own: it queues at the sender, and no queue builds at a router",
-            "middle" => "middle link: packets queue at the near router",
-            _ => "far link: packets queue at the far router",
-        })
+        Some(
+            match rates.min_by_key(|(name, rate)| rate.bits_per_second() * count_links(name, customers))?.0 {
+                "near" => {
+                    "near link, the sender's own: it queues at the sender, and no queue builds at a router"
+                }
+                "middle" => "middle link: packets queue at the near router",
+                _ => "far link: packets queue at the far router",
+            },
+        )
     }
 
     fn links(&self) -> Vec<OwnLink> {
         let Topology::Routed(links) = self else { return Vec::new() };
         links.all().map(|(_, link)| link).to_vec()
     }
+}
+
+/// How many links of this name there are.
+fn count_links(name: &str, customers: u32) -> u64 {
+    if name == "far" { 1 } else { customers.into() }
 }
 
 impl Links {

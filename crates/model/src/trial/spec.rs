@@ -4,7 +4,7 @@ use crate::count;
 use crate::names::named;
 use crate::{
     Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, Shared, SizeOf, Transport,
-    Tuning, print_duration,
+    Tuning, Uplink, count_customers, print_duration,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -194,6 +194,9 @@ pub struct TrialSpec {
     /// The token bucket of the path's bottleneck, if each slice of the trial may begin with a full one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<LinkBucket>,
+    /// The sender's links if there are several customers: a flow takes the one of its number, and so on in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uplinks: Vec<Uplink>,
     pub probe: Shared<ProbeSpec>,
 }
 
@@ -204,6 +207,11 @@ fn one_call_per_message() -> Io {
 
 fn one() -> u32 {
     1
+}
+
+/// The flows of a stream: by default one of each customer.
+fn count_flows(cell: &Cell) -> u32 {
+    cell.settings.flows.unwrap_or_else(|| count_customers(cell))
 }
 
 impl TrialSpec {
@@ -220,11 +228,12 @@ impl TrialSpec {
             poll_ns: 0,
             io: if let Some(IoChoice::Path(io)) = cell.settings.io { io } else { Io::Send },
             // Only streams have several; other probes have one message or connection at a time.
-            flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
+            flows: if probe.probe.streams() { count_flows(cell) } else { 1 },
             tuning: cell.settings.tuning.clone().into(),
             clock_offset_ns: 0,
             schedule: ArmSchedule::Alone,
             bucket: None,
+            uplinks: Vec::new(),
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe }.into(),
         }
     }

@@ -5,9 +5,9 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, FlowOffload, Generator, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES, MAX_RULES,
-    Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking, Translator,
-    Transport, Until,
+    Direction, Factor, Family, FlowOffload, Generator, MAX_CLIENTS, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES,
+    MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking,
+    Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -258,6 +258,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "What takes packets into routers that are namespaces (testbed.topology \"routed\"). inline: nothing, the thread that sends a packet also forwards it, and no router drops any (the default). thread: a kernel thread of each ingress (threaded NAPI) with a ring of 256 packets, which makes a router a device with a capacity; pinned to the receiver's CPUs with root.",
     ),
     optional(
+        "clients",
+        Kind::List(&Kind::Integer { least: 1, most: MAX_CLIENTS as i64 }),
+        "Customers that send at the same time (testbed.topology \"routed\"): each has a link from the sender, a first router and a middle link, and all share the second router and the receiver. Flow i is of customer i, in turn; by default there is one for each. Streams forward only, and mechanisms whose second router can have several customers. 1, the default: the chain of four hosts.",
+    ),
+    optional(
         "io",
         Kind::List(&Kind::Name { set: "I/O path", names: IO }),
         "How messages enter and leave the kernel. auto: the program chooses (the default). send: one call per message. sendmmsg: several messages per call. gso: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
@@ -265,7 +270,7 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "flows",
         Kind::List(&Kind::Integer { least: 1, most: 10_000 }),
-        "Parallel flows, each with a separate socket.",
+        "Parallel flows, each with a separate socket. Absent: one, or one for each of several clients.",
     ),
     optional(
         "direction",

@@ -99,7 +99,8 @@ fn describe_hosts(study: &Study) -> Vec<String> {
             }
         }
     }
-    let bottleneck = study.topology.bottleneck(&study.link_config);
+    let customers = study.rows().iter().map(|row| row.customers).min().unwrap_or(1);
+    let bottleneck = study.topology.bottleneck(&study.link_config, customers);
     lines.extend(bottleneck.map(|bottleneck| format!("Bottleneck  {bottleneck}")));
     lines
 }

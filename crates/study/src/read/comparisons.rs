@@ -97,6 +97,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Conntrack => "[\"off\", 0]",
         Factor::FlowOffload => "[\"off\", \"on\"]",
         Factor::RouterQueue => "[\"inline\", \"thread\"]",
+        Factor::Clients => "[1, 4]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",
         Factor::Program => "[\"nginx\", \"caddy\"]",

@@ -4,6 +4,7 @@
 //! one mistake should give one error.
 
 mod blocks;
+mod clients;
 mod comparisons;
 mod factors;
 mod generators;
@@ -112,6 +113,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         search::check(probe, &probes, topology, testbed, &all, problems);
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }
+    clients::check(&all, &probes, problems);
     generators::check(probe, topology.as_ref(), &all, &probes, problems);
     let programs = programs::read(key("program"), probe, topology.as_ref(), &all, problems);
     let rule = blocks::rule(blocks, problems);

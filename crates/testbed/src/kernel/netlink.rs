@@ -143,6 +143,11 @@ impl Route<'_> {
         self.add_message(Vec::new())
     }
 
+    /// Adds it to this table, or to the main one.
+    pub(crate) fn add_to_table(&self, table: Option<u32>) -> Result<(), Fault> {
+        self.add_message(table.map(RouteAttribute::Table).into_iter().collect())
+    }
+
     pub(crate) fn add_with(&self, encapsulation: Encapsulation) -> Result<(), Fault> {
         self.add_message(encapsulation.attributes().into())
     }

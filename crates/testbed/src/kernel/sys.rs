@@ -7,8 +7,8 @@ mod process;
 
 pub(crate) use capture::Capture;
 pub(crate) use network::{
-    NoTun, create_lasting, create_named_tun, create_tun, features, open_tun, path_mtu, set_discovery,
-    switch_off, switch_on,
+    NoTun, bind_at_device, create_lasting, create_named_tun, create_tun, features, open_tun, path_mtu,
+    set_discovery, switch_off, switch_on,
 };
 pub(crate) use process::{NetworkNamespace, die_with_parent, limit};
 pub use process::{

@@ -155,13 +155,14 @@ fn octets(address: IpAddr) -> Vec<u8> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::CustomerId;
     use crate::addressing::{Site, TUNNEL};
     use rtnetlink::packet_route::link::{LinkAttribute, LinkInfo};
 
     /// The type of the near router's device, and its attributes as `number:bytes`.
     fn describe_near(mechanism: Mechanism) -> String {
         let tunnel = mechanism.tunnel().unwrap();
-        let ends = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));
+        let ends = [Site::Near, Site::Far].map(|site| site.outer(CustomerId::FIRST, tunnel.outer()));
         describe_message(&write_tunnel_device(TUNNEL, mechanism, tunnel, ends))
     }
 

@@ -3,7 +3,7 @@
 
 use crate::kernel::netlink::Route;
 use crate::mechanism::command::run_with_input;
-use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, find};
+use crate::{Attempt, CustomerId, Fault, MIDDLE, Router, Site, TestbedError, find};
 use stacklab_model::{Family, Mechanism, Setup, Tunnel};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -25,11 +25,10 @@ pub fn ip_program() -> Result<PathBuf, TestbedError> {
 }
 
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
-    let other = router.site.other();
     configure(&(write_states(tunnel) + &write_policies(router.site, router.mechanism, tunnel.outer())))?;
     for family in router.mechanism.definition().carries {
         // The policy gives packets their way; the route only leads to it.
-        let to = other.network(router.mechanism, *family);
+        let to = router.other_network(*family);
         Route { to, device: MIDDLE, via: None, mtu: None }.add()?;
     }
     Ok(())
@@ -54,7 +53,7 @@ fn configure(commands: &str) -> Result<(), Fault> {
 
 /// The states of both directions: each router encrypts by one, and decrypts by the other.
 fn write_states(tunnel: &Tunnel) -> String {
-    let [near, far] = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));
+    let [near, far] = [Site::Near, Site::Far].map(|site| site.outer(CustomerId::FIRST, tunnel.outer()));
     let is_transport = tunnel.device.setup == Setup::GreInEsp;
     let spis = if is_transport { TRANSPORT_SPIS } else { TUNNEL_SPIS };
     // A tunnel takes either family.
@@ -70,7 +69,7 @@ fn write_states(tunnel: &Tunnel) -> String {
 }
 
 fn write_gre_policies(site: Site, outer: Family) -> String {
-    let [own, other] = [site, site.other()].map(|site| site.outer(outer));
+    let [own, other] = [site, site.other()].map(|site| site.outer(CustomerId::FIRST, outer));
     let mut policies = String::new();
     for (direction, from, to) in [("out", own, other), ("in", other, own)] {
         policies += &format!(
@@ -89,10 +88,10 @@ fn write_policies(site: Site, mechanism: Mechanism, outer: Family) -> String {
         for (direction, from, to) in [("out", site, other), ("in", other, site), ("fwd", other, site)] {
             policies += &format!(
                 "xfrm policy add src {} dst {} dir {direction} tmpl src {} dst {} proto esp reqid {REQUEST} mode tunnel\n",
-                write_network(from.network(mechanism, *family)),
-                write_network(to.network(mechanism, *family)),
-                from.outer(outer),
-                to.outer(outer),
+                write_network(from.network(CustomerId::FIRST, mechanism, *family)),
+                write_network(to.network(CustomerId::FIRST, mechanism, *family)),
+                from.outer(CustomerId::FIRST, outer),
+                to.outer(CustomerId::FIRST, outer),
             );
         }
     }

@@ -5,20 +5,19 @@ use crate::addressing::{TUNNEL, TUNNEL_V6, prefix_bits, routed_hardware_address}
 use crate::kernel::netlink::{Route, add_address, add_device, add_neighbour, raise};
 use crate::mechanism::devices::{describe_device, write_device, write_ip_tunnel};
 use crate::mechanism::udp_port::{UdpPort, number_family};
-use crate::{Fault, MIDDLE, Router, Site};
+use crate::{CustomerId, Fault, MIDDLE, Router, Site};
 use rtnetlink::packet_route::link::LinkMessage;
 use stacklab_model::{Family, Tunnel};
 use std::net::{IpAddr, Ipv6Addr};
 
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
-    let other = router.site.other();
     if tunnel.outer() == Family::Ipv6 {
         add_second_end(router.site)?;
     }
     for family in router.mechanism.definition().carries {
         add_end(name_device(*family), router.site, tunnel, *family)?;
         raise(name_device(*family), router.mechanism.leaves(*family, router.mtu).unwrap_or(router.mtu))?;
-        let to = other.network(router.mechanism, *family);
+        let to = router.other_network(*family);
         Route { to, device: name_device(*family), via: None, mtu: None }.add()?;
     }
     Ok(())
@@ -55,7 +54,7 @@ fn write_fou_device(name: &str, tunnel: &Tunnel, inside: Family, ends: [IpAddr; 
 fn choose_end(site: Site, outer: Family, inside: Family) -> IpAddr {
     match (outer, inside) {
         (Family::Ipv6, Family::Ipv6) => choose_second_end(site).into(),
-        _ => site.outer(outer),
+        _ => site.outer(CustomerId::FIRST, outer),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn build(router: &Router, nat: Nat) -> Result<(), Fault> {
         // The router's own address is on the link: only another prefix needs a route.
         Site::Far if nat == Nat::Masquerade => Ok(()),
         Site::Far => {
-            let via = Some(router.site.other().outer(Family::Ipv6));
+            let via = Some(router.other_outer(Family::Ipv6));
             Route { to: (NPT.0.into(), NPT.1), device: MIDDLE, via, mtu: None }.add()
         }
     }

@@ -116,7 +116,7 @@ fn to_address(family: Family, bits: u128) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Site, ends};
+    use crate::{CustomerId, Site, ends};
     use stacklab_model::{MAX_ROUTES, Mechanism};
     use std::collections::HashSet;
 
@@ -173,7 +173,8 @@ mod tests {
         let mut all = Vec::new();
         for mechanism in Mechanism::ALL {
             for site in [Site::Near, Site::Far] {
-                all.extend([site.outer(family), site.gateway(*mechanism, family)]);
+                let customer = CustomerId::FIRST;
+                all.extend([site.outer(customer, family), site.gateway(customer, *mechanism, family)]);
             }
             for ends in Family::ALL.iter().filter_map(|family| ends(*mechanism, *family)) {
                 let ends = [ends.sender, ends.receiver, ends.destination, ends.source];

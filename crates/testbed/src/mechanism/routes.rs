@@ -39,7 +39,7 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
         before.push(count_routes(*family)?);
     }
     memory.add_to_both(Table::Routes, routes, |family, numbers| {
-        let client = router.site.client_address(router.mechanism, family);
+        let client = router.site.client_address(router.customer, router.mechanism, family);
         let prefixes = list_prefixes(family, routes);
         let numbers = numbers.start as usize..numbers.end as usize;
         add_routes(&prefixes[numbers], client).attempt(format!("add {routes} {family} routes"))

@@ -16,14 +16,14 @@ pub(crate) fn build(router: &Router, count: u8) -> Result<(), Fault> {
         pass_on(site.passing_segment(), MIDDLE)?;
     }
     for family in Family::ALL {
-        let client = site.client_address(router.mechanism, *family);
+        let client = site.client_address(router.customer, router.mechanism, *family);
         take_out(site.segment(*family), client, INTERFACE)?;
     }
     let (network, prefix) = other.segments();
-    let via = Some(other.outer(Family::Ipv6));
+    let via = Some(router.other_outer(Family::Ipv6));
     Route { to: (network.into(), prefix), device: MIDDLE, via, mtu: None }.add()?;
     for family in Family::ALL {
-        put_in(other.network(router.mechanism, *family), list_segments(other, *family, count), MIDDLE)?;
+        put_in(router.other_network(*family), list_segments(other, *family, count), MIDDLE)?;
     }
     Ok(())
 }

@@ -12,7 +12,9 @@ use crate::kernel::netlink::{Route, raise};
 use crate::kernel::sys::create_lasting;
 use crate::mechanism::softwires::{CUSTOMER, customer_host};
 use crate::mechanism::translates_at;
-use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, bundled_command, find, program_in_path};
+use crate::{
+    Attempt, CustomerId, Fault, MIDDLE, Router, Site, TestbedError, bundled_command, find, program_in_path,
+};
 use stacklab_model::{Family, Mechanism, Translation, Translator};
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -68,15 +70,14 @@ pub(crate) fn build(router: &Router) -> Result<(), Fault> {
             Translator::Jool => build_jool(router)?,
         }
     }
-    let other = router.site.other();
     let to: (IpAddr, u8) = match (router.mechanism.translation(), router.site) {
         (Some(Translation::Far), Site::Far) | (Some(Translation::Near), Site::Near) => {
-            other.network(router.mechanism, Family::Ipv6)
+            router.other_network(Family::Ipv6)
         }
         (Some(Translation::Both), Site::Far) => TwiceTranslated::of(router.mechanism).network,
         _ => (TRANSLATED.0.into(), TRANSLATED.1),
     };
-    Route { to, device: MIDDLE, via: Some(other.outer(Family::Ipv6)), mtu: None }.add()
+    Route { to, device: MIDDLE, via: Some(router.other_outer(Family::Ipv6)), mtu: None }.add()
 }
 
 /// A sender whose packets both routers translate: its addresses behind its router, on the middle link, and at the
@@ -104,7 +105,7 @@ impl TwiceTranslated {
             };
         }
         TwiceTranslated {
-            near: Site::Near.client_address(mechanism, Family::Ipv4),
+            near: Site::Near.client_address(CustomerId::FIRST, mechanism, Family::Ipv4),
             middle: XLAT_HOST,
             network: (XLAT.0.into(), XLAT.1),
             far: POOL_HOST.into(),
@@ -131,7 +132,7 @@ pub fn jool_here() -> Result<String, Fault> {
 }
 
 pub(crate) fn build_jool(router: &Router) -> Result<(), Fault> {
-    let client = |site: Site, family| site.client_address(router.mechanism, family);
+    let client = |site: Site, family| site.client_address(router.customer, router.mechanism, family);
     match (router.mechanism.translation(), router.site) {
         // The sender sees the receiver's IPv6 address as an address of the pool.
         (Some(Translation::Near), _) => {
@@ -216,7 +217,7 @@ pub(crate) fn tayga_console(folder: &Path) -> PathBuf {
 }
 
 fn tayga_settings(router: &Router) -> String {
-    let other = router.site.other().client_address(router.mechanism, Family::Ipv6);
+    let other = router.site.other().client_address(router.customer, router.mechanism, Family::Ipv6);
     let twice = TwiceTranslated::of(router.mechanism);
     let (own, v4, v6): (Ipv4Addr, IpAddr, IpAddr) = match (router.mechanism.translation(), router.site) {
         // One end sees the other's IPv6 address as an address of the pool.
@@ -234,9 +235,7 @@ pub(crate) fn build_tayga(router: &Router) -> Result<(), Fault> {
     let translated = (TRANSLATED.0.into(), TRANSLATED.1);
     let twice = TwiceTranslated::of(router.mechanism);
     let into: [(IpAddr, u8); 2] = match (router.mechanism.translation(), router.site) {
-        (Some(Translation::Both), Site::Near) => {
-            [router.site.other().network(router.mechanism, Family::Ipv4), twice.network]
-        }
+        (Some(Translation::Both), Site::Near) => [router.other_network(Family::Ipv4), twice.network],
         _ => [translated, twice.pool],
     };
     into.into_iter().try_for_each(|to| {

@@ -24,11 +24,11 @@ pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
         Setup::IpTunnel | Setup::Gre | Setup::WireGuard | Setup::Vxlan | Setup::Geneve => {}
     }
     let outer = tunnel.outer();
-    let own = router.site.outer(outer);
-    let other = router.site.other().outer(outer);
+    let own = router.own_outer(outer);
+    let other = router.other_outer(outer);
     let ends = [own, other];
     let what = describe_device(&format!("{} device of {}", tunnel.device.kind, router.mechanism), ends);
-    add_device(write_tunnel_device(TUNNEL, router.mechanism, tunnel, ends), &what)?;
+    add_device(write_tunnel_device(router.tunnel(), router.mechanism, tunnel, ends), &what)?;
     if tunnel.device.setup == Setup::WireGuard {
         set_up_wireguard(router, other)?;
     }

@@ -10,7 +10,7 @@ use crate::{
     Attachment, Fault, Guest, GuestSpec, Host, INTERFACE, Interface, MIDDLE, Node, PathRole, TestbedError,
     Workdir, hardware_address,
 };
-use stacklab_model::{LinkConfig, Links, Role};
+use stacklab_model::{LinkConfig, Links, OwnLink, Role};
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,7 +18,8 @@ use std::path::Path;
 /// The link between a host and the next one. It is the same in both directions.
 #[derive(Debug)]
 pub(crate) struct Link {
-    interface: &'static str,
+    /// Its interface at the host nearer to the sender, and at the other one.
+    interfaces: [&'static str; 2],
     pub mtu: u32,
     pub queue: Queue,
     impairment: Option<Impairment>,
@@ -28,7 +29,20 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn direct(mtu: u32, queue: Queue) -> Self {
         let hardware = [Role::Sender, Role::Receiver].map(hardware_address);
-        Link { interface: INTERFACE, mtu, queue, impairment: None, hardware }
+        Link { interfaces: [INTERFACE; 2], mtu, queue, impairment: None, hardware }
+    }
+
+    /// A link of a routed testbed with these settings.
+    pub(crate) fn of_path(
+        own: OwnLink,
+        link_config: &LinkConfig,
+        interfaces: [&'static str; 2],
+        hardware: [[u8; 6]; 2],
+    ) -> Result<Self, TestbedError> {
+        let LinkConfig { rate, mtu, .. } = own.of(link_config);
+        let bucket = rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
+        let impairment = own.impairs().then_some(Impairment { delay_ns: own.delay_ns, loss: own.loss });
+        Ok(Link { interfaces, mtu, queue: Queue { bucket, packets: None }, impairment, hardware })
     }
 
     pub(crate) fn list_routed_links(
@@ -38,18 +52,48 @@ impl Link {
         let interfaces = [INTERFACE, MIDDLE, INTERFACE];
         let links = interfaces.into_iter().zip(links.all()).zip(Node::ALL.windows(2));
         let links = links.map(|((interface, (_, own)), ends)| {
-            let LinkConfig { rate, mtu, .. } = own.of(link_config);
-            let bucket = rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
-            Ok(Link {
-                interface,
-                mtu,
-                queue: Queue { bucket, packets: None },
-                impairment: own.impairs().then_some(Impairment { delay_ns: own.delay_ns, loss: own.loss }),
-                hardware: [ends[0], ends[1]].map(|node| routed_hardware_address(node, interface)),
-            })
+            let hardware = [ends[0], ends[1]].map(|node| routed_hardware_address(node, interface));
+            Link::of_path(own, link_config, [interface; 2], hardware)
         });
         links.collect()
     }
+
+    /// Creates it between two hosts, and prepares both ends: silent, shaped, and not up.
+    pub(crate) fn create(&self, hosts: [&Host; 2], offloads: bool) -> Result<(), TestbedError> {
+        let [near, far] = hosts;
+        near.inside(|| create_veth(self.interfaces, self.mtu, far.pid(), self.hardware))?;
+        for (host, interface) in hosts.into_iter().zip(self.interfaces) {
+            if !host.kept_settings.is_empty() {
+                host.inside(|| without_link_local(interface))?;
+            }
+            host.inside(|| self.prepare_end(interface, offloads))?;
+        }
+        Ok(())
+    }
+
+    fn prepare_end(&self, interface: &str, offloads: bool) -> Result<(), Fault> {
+        if !offloads {
+            switch_off_all(interface)?;
+        }
+        self.queue.apply(interface, None, self.impairment)
+    }
+
+    pub(crate) fn raise(&self, hosts: [&Host; 2]) -> Result<(), TestbedError> {
+        for (host, interface) in hosts.into_iter().zip(self.interfaces) {
+            host.inside(|| raise(interface, self.mtu))?;
+        }
+        Ok(())
+    }
+}
+
+/// Prepares a new host's namespace. Returns whether path MTUs that it discovers stay valid, if it is on a routed path.
+pub(crate) fn prepare_host(host: &mut Host, is_routed: bool) -> Result<bool, TestbedError> {
+    host.kept_settings = host.inside(sysctl::silence_where_allowed)?;
+    if !is_routed {
+        return Ok(true);
+    }
+    host.inside(sysctl::prepare_routing)?;
+    host.inside(|| Ok(sysctl::keep_path_mtus()))
 }
 
 /// Running hosts, connected by links. Dropping it kills their processes and removes everything.
@@ -88,41 +132,20 @@ impl<const N: usize> HostChain<N> {
         // A step needs the neighbours to have finished the previous one.
         let mut keeps_path_mtus = true;
         for host in &mut hosts {
-            host.kept_settings = host.inside(sysctl::silence_where_allowed)?;
-            if N > 2 {
-                host.inside(sysctl::prepare_routing)?;
-                keeps_path_mtus &= host.inside(|| Ok(sysctl::keep_path_mtus()))?;
-            }
+            keeps_path_mtus &= prepare_host(host, N > 2)?;
         }
         for (place, link) in links.iter().enumerate() {
-            let next = hosts[place + 1].pid();
-            hosts[place].inside(|| create_veth(link.interface, link.mtu, next, link.hardware))?;
-        }
-        for (place, host) in hosts.iter().enumerate().filter(|(_, host)| !host.kept_settings.is_empty()) {
-            for link in links_at(&links, place) {
-                host.inside(|| without_link_local(link.interface))?;
-            }
+            link.create([&hosts[place], &hosts[place + 1]], offloads)?;
         }
         let vacated = [false; N];
-        let network = HostChain { hosts, links, vacated, processors, keeps_path_mtus, offloads };
-        network.at_link_ends(|link| {
-            if !offloads {
-                switch_off_all(link.interface)?;
-            }
-            link.queue.apply(link.interface, None, link.impairment)
-        })?;
-        Ok(network)
-    }
-
-    fn at_link_ends(&self, step: impl Fn(&Link) -> Result<(), Fault> + Sync) -> Result<(), TestbedError> {
-        for (place, host) in self.hosts.iter().enumerate() {
-            host.inside(|| links_at(&self.links, place).try_for_each(&step))?;
-        }
-        Ok(())
+        Ok(HostChain { hosts, links, vacated, processors, keeps_path_mtus, offloads })
     }
 
     pub(crate) fn raise(&self) -> Result<(), TestbedError> {
-        self.at_link_ends(|link| raise(link.interface, link.mtu))
+        for (place, link) in self.links.iter().enumerate() {
+            link.raise([&self.hosts[place], &self.hosts[place + 1]])?;
+        }
+        Ok(())
     }
 
     /// The processors of a host. Empty: any.
@@ -185,11 +208,6 @@ impl<const N: usize> HostChain<N> {
         }
         Ok(())
     }
-}
-
-/// The links of the host at a place on the path.
-fn links_at(links: &[Link], place: usize) -> impl Iterator<Item = &Link> {
-    [Some(place), place.checked_sub(1)].into_iter().flatten().filter_map(|link| links.get(link))
 }
 
 fn half_of<const N: usize>(place: usize) -> usize {

@@ -1,8 +1,9 @@
 //! Checks that a router's flowtable forwards a connection of each family after its first packets, in both directions.
 
 use crate::mechanism::offload::{count_slow_packets, has_offloaded_connection};
-use crate::testbed::path_check::ConnectedSockets;
-use crate::{AtHost, Attempt, Host, TestbedError, ends};
+use crate::path_ends::ends_of;
+use crate::testbed::path_check::{CheckedPath, ConnectedSockets};
+use crate::{AtHost, Attempt, TestbedError};
 use stacklab_model::{Family, Mechanism};
 
 /// Datagrams in each direction that a connection has before its others are counted, and those others.
@@ -22,13 +23,13 @@ struct Observation {
 }
 
 pub(crate) fn check_offload(
-    hosts: &[Host; 4],
+    path: &CheckedPath<'_>,
     mechanism: Mechanism,
     family: Family,
 ) -> Result<(), TestbedError> {
-    let [_, router, ..] = hosts;
-    let ends = ends(mechanism, family).expect("the family is carried");
-    let flow = ConnectedSockets::open(hosts, mechanism, family, &ends)?;
+    let [_, router, ..] = path.hosts;
+    let ends = ends_of(path.customer, mechanism, family).expect("the family is carried");
+    let flow = ConnectedSockets::open(path, mechanism, family, &ends)?;
     flow.exchange(FIRST);
     let before = router.inside(|| count_slow_packets(family))?;
     let arrived = flow.exchange(COUNTED);

@@ -1,11 +1,14 @@
 //! Checks that a routed testbed carries packets as its mechanism should: sends a datagram end to end, captures it on
 //! the middle link, and discovers the path MTU at both ends.
 
-use crate::addressing::path_mtus;
 use crate::kernel::netlink::{index, packets};
-use crate::kernel::sys::{Capture, path_mtu, set_discovery};
+use crate::kernel::sys::{Capture, bind_at_device, path_mtu, set_discovery};
 use crate::mechanism::layers::are_of;
-use crate::{Attempt, Fault, Host, INTERFACE, Layer, MIDDLE, Node, PathEnds, TestbedError, ends, layers};
+use crate::path_ends::{ends_of, path_mtus};
+use crate::testbed::same_port::check_source;
+use crate::{
+    Attempt, CustomerId, Fault, Host, INTERFACE, Layer, MIDDLE, Node, PathEnds, TestbedError, layers,
+};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
 use std::io::{self, ErrorKind};
@@ -15,6 +18,9 @@ use std::time::{Duration, Instant};
 /// The result of a path check for one family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCheck {
+    /// The customer that sends, if there are several.
+    #[serde(default = "CustomerId::first", skip_serializing_if = "CustomerId::is_first")]
+    pub customer: CustomerId,
     /// The sender's family.
     pub family: Family,
     /// The headers of a packet on the middle link, outermost first.
@@ -28,11 +34,11 @@ pub struct PathCheck {
 }
 
 /// Timeout for packets to arrive. A tunnel is set up by its first packets.
-const TIMEOUT: Duration = Duration::from_secs(4);
-const AGAIN: Duration = Duration::from_millis(50);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(4);
+pub(crate) const AGAIN: Duration = Duration::from_millis(50);
 /// The payload of the check's datagrams, and their destination port.
 const WORD: &[u8] = b"stacklab: is this carried?";
-const PORT: u16 = 47808;
+pub(crate) const PORT: u16 = 47808;
 
 pub(crate) fn refuse_family(mechanism: Mechanism, family: Family, reason: String) -> TestbedError {
     TestbedError(format!("{mechanism} does not carry {family}: {reason}"))
@@ -40,16 +46,17 @@ pub(crate) fn refuse_family(mechanism: Mechanism, family: Family, reason: String
 
 /// Sends datagrams until one has arrived, examines its capture from the middle link, and discovers both path MTUs.
 pub(crate) fn check_path(
-    hosts: &[Host; 4],
+    path: &CheckedPath<'_>,
     mechanism: Mechanism,
     family: Family,
     ends: &PathEnds,
     mtu: u32,
 ) -> Result<PathCheck, TestbedError> {
+    let CheckedPath { hosts, customer } = path;
     let [_, router1, ..] = hosts;
     let mut capture =
         router1.inside(|| Capture::open(index(MIDDLE)?).attempt(format!("listen to {MIDDLE}")))?;
-    let flow = ConnectedSockets::open(hosts, mechanism, family, ends)?;
+    let flow = ConnectedSockets::open(path, mechanism, family, ends)?;
     let (headers, frame) = find_matching_packet(&mut capture, mechanism, family)
         .map_err(|reason| refuse_family(mechanism, family, reason))?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
@@ -57,7 +64,13 @@ pub(crate) fn check_path(
         && hosts[0].inside(|| vanishes(&flow.sender, mtu).attempt("send a packet that is too large"))?;
     flow.find_both(path_mtus)?;
     let headers = headers.iter().map(Layer::to_string).collect();
-    Ok(PathCheck { family, headers, frame, path_mtus, black_hole })
+    Ok(PathCheck { customer: *customer, family, headers, frame, path_mtus, black_hole })
+}
+
+/// The path of a customer: its four hosts.
+pub(crate) struct CheckedPath<'a> {
+    pub hosts: [&'a Host; 4],
+    pub customer: CustomerId,
 }
 
 /// Connected sockets, one at each end, to the peer address as translated for that end.
@@ -70,18 +83,18 @@ pub(crate) struct ConnectedSockets {
 
 impl ConnectedSockets {
     pub(crate) fn open(
-        hosts: &[Host; 4],
+        path: &CheckedPath<'_>,
         mechanism: Mechanism,
         family: Family,
         ends: &PathEnds,
     ) -> Result<Self, TestbedError> {
         let failed = |reason: String| refuse_family(mechanism, family, reason);
-        let [from, _, _, at] = hosts;
-        let sender = from.inside(|| socket(ends.sender, 0))?;
-        let receiver = at.inside(|| socket(ends.receiver, PORT))?;
+        let [from, _, _, at] = path.hosts;
+        let sender = from.inside(|| socket(ends.sender, 0, Some(path.customer.uplink())))?;
+        let receiver = at.inside(|| socket(ends.receiver, PORT, None))?;
         let destination = SocketAddr::new(ends.destination, PORT);
         from.inside(|| connect(&sender, destination))?;
-        let before = count(hosts)?;
+        let before = count(path)?;
         let start = Instant::now();
         let source = loop {
             // A broken path is reported below, together with the hop.
@@ -90,7 +103,7 @@ impl ConnectedSockets {
             match receiver.recv_from(&mut room) {
                 Ok((length, source)) if room[..length] == *WORD => break source,
                 _ if start.elapsed() > TIMEOUT => {
-                    let hop = name_last_hop(&before, &count(hosts)?);
+                    let hop = name_last_hop(&before, &count(path)?);
                     let said =
                         said.map_or_else(String::new, |error| format!(" (sender's socket error: {error})"));
                     let reason = format!("nothing arrived within {} s: {hop}{said}", TIMEOUT.as_secs());
@@ -99,9 +112,7 @@ impl ConnectedSockets {
                 _ => {}
             }
         };
-        if source.ip() != ends.source {
-            return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
-        }
+        check_source(path.customer, source, mechanism, family).map_err(failed)?;
         at.inside(|| connect(&receiver, source))?;
         Ok(ConnectedSockets { mechanism, family, sender, receiver })
     }
@@ -132,17 +143,16 @@ impl ConnectedSockets {
 
 /// Discovers the path MTU at both ends again in a way that the kernel accepts as an update.
 pub(crate) fn refresh_path_mtus(
-    hosts: &[Host; 4],
+    path: &CheckedPath<'_>,
     mechanism: Mechanism,
     check: &PathCheck,
     mtus: [u32; 2],
 ) -> Result<(), TestbedError> {
     let family = check.family;
-    let ends = ends(mechanism, family).expect("the family is carried");
-    let flow = ConnectedSockets::open(hosts, mechanism, family, &ends)?;
-    for ((host, socket), mtu) in
-        [(&hosts[0], &flow.sender), (&hosts[3], &flow.receiver)].into_iter().zip(mtus)
-    {
+    let ends = ends_of(path.customer, mechanism, family).expect("the family is carried");
+    let flow = ConnectedSockets::open(path, mechanism, family, &ends)?;
+    let [sender, _, _, receiver] = path.hosts;
+    for ((host, socket), mtu) in [(sender, &flow.sender), (receiver, &flow.receiver)].into_iter().zip(mtus) {
         // The packet is as large as the host's own link allows, regardless of the known path MTU. It causes a "too
         // big" answer.
         host.inside(|| probe(socket, mtu).attempt("ask for the path MTU"))?;
@@ -166,13 +176,14 @@ fn vanishes(socket: &UdpSocket, mtu: u32) -> io::Result<bool> {
     Ok(socket.send(WORD).map_or_else(|error| error.raw_os_error() != Some(libc::EMSGSIZE), |_| true))
 }
 
-fn socket(own: IpAddr, port: u16) -> Result<UdpSocket, Fault> {
-    let socket = UdpSocket::bind((own, port)).attempt(format!("take a port of {own}"))?;
+pub(crate) fn socket(own: IpAddr, port: u16, device: Option<&str>) -> Result<UdpSocket, Fault> {
+    let own = SocketAddr::new(own, port);
+    let socket = bind_at_device(own, device).attempt(format!("take a port of {}", own.ip()))?;
     socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
     Ok(socket)
 }
 
-fn connect(socket: &UdpSocket, other: SocketAddr) -> Result<(), Fault> {
+pub(crate) fn connect(socket: &UdpSocket, other: SocketAddr) -> Result<(), Fault> {
     socket.connect(other).attempt(format!("send to {other}"))
 }
 
@@ -237,11 +248,12 @@ fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), Str
 /// Packets that each interface along the path has received and sent.
 type HopCounts = Vec<(Node, &'static str, (u64, u64))>;
 
-fn count(hosts: &[Host; 4]) -> Result<HopCounts, TestbedError> {
-    let interfaces =
-        [(0, INTERFACE), (1, INTERFACE), (1, MIDDLE), (2, MIDDLE), (2, INTERFACE), (3, INTERFACE)];
+fn count(path: &CheckedPath<'_>) -> Result<HopCounts, TestbedError> {
+    let uplink = path.customer.uplink();
+    let middle = path.customer.middle();
+    let interfaces = [(0, uplink), (1, INTERFACE), (1, MIDDLE), (2, middle), (2, INTERFACE), (3, INTERFACE)];
     let counted = interfaces.map(|(place, name)| {
-        let host = &hosts[place];
+        let host = path.hosts[place];
         host.inside(|| packets(name)).map(|packets| (host.node(), name, packets))
     });
     counted.into_iter().collect()

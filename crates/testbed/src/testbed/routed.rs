@@ -3,20 +3,23 @@
 use crate::host::namespaces_only;
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::router_thread::{RouterThread, start_threads};
-use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
+use crate::link::{configure_client, configure_router, fix_path_mtus};
 use crate::mechanism::conntrack::count_connection_packets;
 use crate::mechanism::rules::count_packets;
 use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
+use crate::path_ends::ends_of;
 use crate::testbed::network::{HostChain, Link};
 use crate::testbed::offload_check::check_offload;
-use crate::testbed::path_check::{check_path, refresh_path_mtus, refuse_family};
+use crate::testbed::path_check::{CheckedPath, check_path, refresh_path_mtus, refuse_family};
 use crate::testbed::routed_spec::RoutedSpec;
+use crate::testbed::same_port::check_customers;
+use crate::testbed::spokes::Spoke;
 use crate::{
-    AtHost, Attachment, Attempt, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole, Prepare, Router,
-    Site, Streams, TestbedError, Ticks, Workdir, ends, last_words,
+    AtHost, Attachment, Attempt, CustomerId, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole,
+    Prepare, Router, Site, Streams, TestbedError, Ticks, Workdir, last_words,
 };
-use stacklab_model::{EntryMemory, Family, FlowOffload, Mechanism, RouterQueue, Rules, Tables, Tracking};
+use stacklab_model::{EntryMemory, Family, FlowOffload, Mechanism, RouterQueue, Tracking};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -31,13 +34,24 @@ const ROUTERS: [(Site, usize); 2] = [(Site::Near, 1), (Site::Far, 2)];
 
 type Guests = [Option<Box<dyn Guest>>; 2];
 
-/// A chain of four hosts. Dropping it kills their processes and removes everything.
+/// The streams of the agents of a routed testbed.
+pub struct RoutedStreams {
+    /// Of the four hosts, in path order.
+    pub chain: [Streams; 4],
+    /// Of the near routers of the customers after the first.
+    pub spokes: Vec<Streams>,
+}
+
+/// A chain of four hosts, and a near router for each further customer. Dropping it kills their processes and removes
+/// everything.
 #[derive(Debug)]
 pub struct Routed {
     /// The mechanism on the middle link.
     pub mechanism: Mechanism,
     network: HostChain<4>,
-    /// The results of the path checks when the testbed was built, one for each carried family.
+    /// The customers after the first.
+    spokes: Vec<Spoke>,
+    /// The results of the path checks when the testbed was built, one for each carried family and customer.
     pub path_checks: Vec<PathCheck>,
     /// What the further entries of the near router's tables took of the kernel's memory, where that was watched.
     pub entry_memory: Vec<EntryMemory>,
@@ -90,10 +104,12 @@ impl Routed {
         let chain = Link::list_routed_links(links, link_config)?;
         let network = HostChain::build(nodes, chain, link_config.offloads, program, args)?;
         network.raise()?;
+        let spokes = Spoke::build_all(spec, &network, program, args)?;
         let lasting = network.keeps_path_mtus;
         let mut routed = Routed {
             mechanism,
             network,
+            spokes,
             path_checks: Vec::new(),
             entry_memory: Vec::new(),
             workdir,
@@ -107,7 +123,7 @@ impl Routed {
         if kind.queue == RouterQueue::Thread {
             routed.start_threads()?;
         }
-        routed.network.wait_until_quiet()?;
+        routed.wait_until_quiet()?;
         routed.check_forwarding(spec, inside)?;
         if clients.iter().any(Option::is_some) {
             routed.start_clients(&clients, spec, program)?;
@@ -118,7 +134,7 @@ impl Routed {
     fn configure_clients(&self) -> Result<(), TestbedError> {
         for (site, place) in CLIENTS {
             let host = &self.network.hosts[place];
-            host.inside(|| configure_on_client_network(site.client(), site, self.mechanism))?;
+            host.inside(|| configure_client(site, self.mechanism))?;
         }
         Ok(())
     }
@@ -133,18 +149,13 @@ impl Routed {
         let mtu = spec.link_config.mtu;
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(guests).enumerate() {
             let translator = spec.translates[number].by;
-            let mut router = Router {
-                site,
-                mechanism: self.mechanism,
-                mtu,
-                translator,
-                rules: Rules::default(),
-                tables: Tables::default(),
-                keys: keys[number],
-            };
+            let mut router = Router::of_chain(site, self.mechanism, mtu, translator);
+            router.customers = spec.kind.customers;
+            router.keys = keys[number];
             if site == Site::Near {
                 router.rules = spec.kind.rules;
                 router.tables = spec.kind.tables;
+                self.spokes.iter().try_for_each(|spoke| spoke.configure(&self.network.hosts[0], &router))?;
             }
             match guest {
                 None => self.configure_router(place, &router, spec.watches_memory)?,
@@ -183,9 +194,29 @@ impl Routed {
         let processors = self.network.processors_of(CLIENTS[1].1).to_vec();
         for (_, place) in ROUTERS {
             let host = &self.network.hosts[place];
-            self.threads.extend(host.inside(|| start_threads(&[INTERFACE, MIDDLE], &processors))?);
+            let mut interfaces = vec![INTERFACE, MIDDLE];
+            if host.node() == Node::Router2 {
+                interfaces.extend(self.spokes.iter().map(|spoke| spoke.customer.middle()));
+            }
+            self.threads.extend(host.inside(|| start_threads(&interfaces, &processors))?);
+        }
+        for spoke in &self.spokes {
+            self.threads.extend(spoke.start_threads(&processors)?);
         }
         Ok(())
+    }
+
+    fn wait_until_quiet(&self) -> Result<(), TestbedError> {
+        self.network.wait_until_quiet()?;
+        self.spokes.iter().try_for_each(|spoke| spoke.wait_until_quiet(&self.network.hosts[0]))
+    }
+
+    /// The path of a customer.
+    fn path_of(&self, customer: CustomerId) -> CheckedPath<'_> {
+        let [sender, router1, router2, receiver] = &self.network.hosts;
+        let spoke = self.spokes.iter().find(|spoke| spoke.customer == customer);
+        let router1 = spoke.map_or(router1, |spoke| &spoke.router);
+        CheckedPath { hosts: [sender, router1, router2, receiver], customer }
     }
 
     /// The kernel threads of its routers that this process can see, if they have any.
@@ -255,18 +286,25 @@ impl Routed {
         }
         if spec.kind.tables.offload == FlowOffload::On && !inside {
             for check in &self.path_checks {
-                check_offload(&self.network.hosts, self.mechanism, check.family)?;
+                check_offload(&self.path_of(check.customer), self.mechanism, check.family)?;
             }
         }
         Ok(())
     }
 
     fn check_paths(&mut self, mtu: u32) -> Result<(), TestbedError> {
+        let customers = self.spokes.len() as u32 + 1;
         for family in Family::ALL {
-            let Some(ends) = ends(self.mechanism, *family) else { continue };
-            let check = check_path(&self.network.hosts, self.mechanism, *family, &ends, mtu);
-            let check = check.map_err(|error| self.cause_of(error, *family))?;
-            self.path_checks.push(check);
+            for customer in CustomerId::list(customers) {
+                let Some(ends) = ends_of(customer, self.mechanism, *family) else { continue };
+                let check = check_path(&self.path_of(customer), self.mechanism, *family, &ends, mtu);
+                let check = check.map_err(|error| self.cause_of(error, *family))?;
+                self.path_checks.push(check);
+            }
+            if customers > 1 {
+                let [sender, _, _, receiver] = &self.network.hosts;
+                check_customers([sender, receiver], self.mechanism, *family, customers)?;
+            }
         }
         self.discovered = Instant::now();
         Ok(())
@@ -303,16 +341,23 @@ impl Routed {
             return Ok(());
         }
         for check in &self.path_checks {
-            refresh_path_mtus(&self.network.hosts, self.mechanism, check, self.mtus)?;
+            refresh_path_mtus(&self.path_of(check.customer), self.mechanism, check, self.mtus)?;
         }
         self.discovered = Instant::now();
         Ok(())
     }
 
-    /// The process ID of a host, which is one of the four.
+    /// Its hosts: the four in path order, and the near routers of further customers.
+    pub fn list_nodes(&self) -> Vec<Node> {
+        let spokes = self.spokes.iter().map(|spoke| spoke.router.node());
+        Node::ALL.into_iter().chain(spokes).collect()
+    }
+
+    /// The process ID of a host that is a process.
     pub fn pid(&self, node: Node) -> u32 {
-        let host = self.network.hosts.iter().find(|host| host.node() == node);
-        host.expect("it is one of the four hosts").pid()
+        let spokes = self.spokes.iter().map(|spoke| &spoke.router);
+        let host = self.network.hosts.iter().chain(spokes).find(|host| host.node() == node);
+        host.expect("it is one of the testbed's hosts").pid()
     }
 
     /// The guests in place of clients and of routers, with versions; the sender's first. `None` for a namespace.
@@ -331,10 +376,12 @@ impl Routed {
         hosts.iter().all(|host| host.guest_version().is_none()).then_some(hosts)
     }
 
-    /// The streams of the hosts' agents, in path order. Waits until guests have booted. Call it once.
-    pub fn meet(&mut self) -> Result<[Streams; 4], TestbedError> {
+    /// The streams of the hosts' agents. Waits until guests have booted. Call it once.
+    pub fn meet(&mut self) -> Result<RoutedStreams, TestbedError> {
         let [sender, router1, router2, receiver] = self.network.hosts.each_mut().map(Host::meet);
-        Ok([sender?, router1?, router2?, receiver?])
+        let chain = [sender?, router1?, router2?, receiver?];
+        let spokes = self.spokes.iter_mut().map(Spoke::meet).collect::<Result<_, _>>()?;
+        Ok(RoutedStreams { chain, spokes })
     }
 
     /// Returns the given error, or, if a translator has ended and so caused it, an error that says so.

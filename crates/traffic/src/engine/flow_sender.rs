@@ -175,7 +175,8 @@ impl FlowSender<'_> {
         let endpoint = own_socket::observe(&first.socket, None)?;
         let sent = self.end_flows(&finished)?;
         let tcp = tcp_total(self.channels);
-        let mut counters = host::counters_since(&before.counters, &endpoint.interface, &[&first.socket]);
+        let after = own_socket::count_at_uplinks(spec, &endpoint.interface);
+        let mut counters = host::increase(&before.counters, after, &[&first.socket]);
         if let Some((sent, copied)) = finished.zerocopy {
             counters.0.insert("socket.zerocopy".to_owned(), sent);
             counters.0.insert("socket.zerocopy_copied".to_owned(), copied);

@@ -6,6 +6,7 @@
 
 use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::header::{Header, Phase};
+use crate::engine::own_socket;
 use crate::engine::socket::MessageSocket;
 use crate::{Attempt, EngineError, sys};
 use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
@@ -25,8 +26,10 @@ pub(crate) fn connect_all(
 ) -> Result<Vec<MessageSocket>, EngineError> {
     let end = Instant::now() + OPEN_LIMIT;
     let mut channels = Vec::new();
-    for _ in 0..spec.flows {
-        channels.push(MessageSocket::connect(spec, from, to, end.saturating_duration_since(Instant::now()))?);
+    for flow in 0..spec.flows {
+        let socket = own_socket::open_flow(spec, from, flow)?;
+        let limit = end.saturating_duration_since(Instant::now());
+        channels.push(MessageSocket::connect_bound(spec, socket, [from, to], limit)?);
     }
     if spec.transport == Transport::Tcp {
         announce(spec, &mut channels, end)

@@ -26,6 +26,7 @@ pub(crate) mod send_loop;
 pub(crate) mod sender;
 pub(crate) mod socket;
 pub(crate) mod socket_options;
+pub(crate) mod sources;
 pub(crate) mod stamps;
 pub(crate) mod threads;
 #[cfg(test)]

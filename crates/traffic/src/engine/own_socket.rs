@@ -2,12 +2,12 @@
 
 use crate::engine::peers::DataPorts;
 use crate::engine::{mapped, socket_options};
-use crate::sys::{self, Socket};
-use crate::{Attempt, EngineError};
+use crate::sys::{self, Socket, SocketOption};
+use crate::{Attempt, EngineError, host};
 use socket2::{Domain, Protocol, Type};
-use stacklab_model::{Endpoint, Family, ScopedAddr, Transport, TrialSpec};
+use stacklab_model::{Counters, Endpoint, Family, ScopedAddr, Transport, TrialSpec, Uplink};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 const BACKLOG: i32 = 1024;
 
@@ -16,26 +16,67 @@ pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, Engi
     bind(spec, address, false).attempt(|| format!("open a {} socket on {address}", spec.transport))
 }
 
+/// The same for a flow: on the link of its customer if there are several.
+pub(crate) fn open_flow(spec: &TrialSpec, address: SocketAddr, flow: u32) -> Result<Socket, EngineError> {
+    let Some(uplink) = choose_uplink(spec, flow) else { return open(spec, address) };
+    bind_to_uplink(spec, uplink).attempt(|| {
+        let Uplink { interface, address } = uplink;
+        format!("open a {} socket of flow {flow} on {address} at {interface}", spec.transport)
+    })
+}
+
+fn bind_to_uplink(spec: &TrialSpec, uplink: &Uplink) -> io::Result<Socket> {
+    let socket = create(spec, uplink.address)?;
+    sys::set(&socket, SocketOption::Device(&uplink.interface))?;
+    bind_to(&socket, mapped::to_socket(spec, SocketAddr::new(uplink.address, 0)))?;
+    Ok(socket)
+}
+
+fn choose_uplink(spec: &TrialSpec, flow: u32) -> Option<&Uplink> {
+    let count = spec.uplinks.len().max(1);
+    spec.uplinks.get(flow as usize % count)
+}
+
+/// What the sender's interfaces have counted: the one of its address, or those of all customers together.
+pub(crate) fn count_at_uplinks(spec: &TrialSpec, interface: &str) -> Counters {
+    let Some((first, others)) = spec.uplinks.split_first() else { return host::counters(interface) };
+    let mut counters = host::counters(&first.interface);
+    for uplink in others {
+        counters.add(host::interface_counters(&uplink.interface));
+    }
+    counters
+}
+
 /// The same, at a port that other sockets of the trial have too if it is shared.
 pub(crate) fn bind(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::Result<Socket> {
+    let socket = create(spec, address.ip())?;
+    if shared {
+        socket.set_reuse_address(true)?;
+    }
+    bind_to(&socket, mapped::to_socket(spec, address))?;
+    Ok(socket)
+}
+
+/// A socket for this address, with the trial's options, that is not bound yet.
+fn create(spec: &TrialSpec, address: IpAddr) -> io::Result<Socket> {
     let (kind, protocol) = match spec.transport {
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
         Transport::Udp => (Type::DGRAM, Protocol::UDP),
     };
-    let own = mapped::to_socket(spec, address);
+    let own = mapped::to_socket(spec, SocketAddr::new(address, 0));
     let socket = Socket::new(Domain::for_address(own), kind, Some(protocol))?;
     if own.is_ipv6() {
         socket.set_only_v6(address.is_ipv6())?;
     }
     socket_options::set(&socket, spec)?;
-    if shared {
-        socket.set_reuse_address(true)?;
-    }
+    Ok(socket)
+}
+
+fn bind_to(socket: &Socket, own: SocketAddr) -> io::Result<()> {
     socket.bind(&own.into()).map_err(|error| match (error.kind(), own.port()) {
         (io::ErrorKind::AddrInUse, 0) => no_free_port(error),
         _ => error,
-    })?;
-    Ok(socket)
+    })
 }
 
 /// A socket that listens at one of the ports, and its address.

@@ -4,12 +4,15 @@ use crate::engine::header::{Header, Phase};
 use crate::engine::rx::{RxBatch, RxStatus};
 use crate::sys::{self, Nanos};
 use std::io;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 /// Handles arrivals, whose headers are `H`. Each call may stop the loop.
 pub(crate) trait Sink<H = Header> {
     /// Handles a message of the trial and its arrival time.
     fn take(&mut self, header: H, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
+    /// Handles the address from which that message came, if it wants to read it.
+    fn note_source(&mut self, _read: impl FnOnce() -> Option<SocketAddr>) {}
     /// Handles the beginning of a stream's message that has not arrived whole; after further receives, a longer one.
     fn partial(&mut self, _message: &[u8], _arrived: Nanos) {}
     /// Handles the number of bytes that have arrived behind a lost segment since the last call, which the kernel holds
@@ -54,7 +57,12 @@ pub(crate) fn receive_headers<H>(
                 let text = "the TCP stream has lost bytes: there is no header where a message begins";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
-            if deliver(header, message, arrived, sink)?.is_break() {
+            let has_header = header.is_some();
+            let next = deliver(header, message, arrived, sink)?;
+            if has_header {
+                sink.note_source(|| rx.source());
+            }
+            if next.is_break() {
                 return Ok(());
             }
         }

@@ -10,6 +10,7 @@ use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receive_loop::{Sink, receive, stop_if};
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{MessageSocket, tcp_total};
+use crate::engine::sources::SourceCounter;
 use crate::engine::stamps::StampClock;
 use crate::engine::threads::{self, Ender};
 use crate::host::cpu::{self, CpuWindow};
@@ -112,14 +113,16 @@ pub(super) fn take(
     ended: &AtomicBool,
 ) -> Attended {
     let first = &channels[0];
-    let shared = channels.len() < spec.flows as usize;
-    let peeked = if shared { sys::peek_sender(&first.socket).ok() } else { None };
+    let share_socket = channels.len() < spec.flows as usize;
+    let peeked = if share_socket { sys::peek_sender(&first.socket).ok() } else { None };
     let peer = peeked.and_then(|peer| mapped::from_socket(&peer));
     let endpoint = own_socket::observe(&first.socket, peer)?;
     let listening = endpoint.local;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);
     let mut sent = Sent::default();
+    let mut flow_sources = Vec::new();
+    let shared = SharedState::new(ended);
     let counted = if spec.probe.probe.echoes() {
         let mut reflect = Reflect::new(spec, first, ended);
         let mut rx = RxBatch::new(&channels, clock).attempt(attempt)?;
@@ -127,17 +130,14 @@ pub(super) fn take(
         sent = reflect.sent;
         ArrivalCounts { received: reflect.received, cpu: reflect.cpu.finish(), ..ArrivalCounts::default() }
     } else {
-        count(spec, &channels, clock, ended).attempt(attempt)?
+        let SourceCounter { counter, sources, .. } =
+            count(spec, &channels, clock, &shared).attempt(attempt)?;
+        flow_sources = sources;
+        counter.finish()
     };
     let ArrivalCounts { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
     let cpu = if !spec.schedule.is_alone() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
-    let arrived = if first.stamped { Point::Kernel } else { Point::Call };
-    let offset_ns = spec.clock_offset_ns;
-    let bound_ns = 0;
-    let skew_ns_per_s = 0;
-    let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
-    let points = DelayPoints { compared, ..DelayPoints::between(Point::Call, arrived) };
-    let delay_points = delays.is_some().then_some(points);
+    let delay_points = delays.is_some().then(|| find_points(spec, first));
     let tcp = tcp_total(&channels);
     if spec.transport == Transport::Tcp {
         for channel in &channels {
@@ -156,6 +156,7 @@ pub(super) fn take(
         series,
         slices,
         flow_bytes,
+        flow_sources,
         cpu,
         tcp,
         ..side(endpoint, before, &channels.iter().map(|channel| &channel.socket).collect::<Vec<_>>())
@@ -163,34 +164,48 @@ pub(super) fn take(
     Ok((report, channels))
 }
 
+/// The moments between which one-way delays were measured.
+fn find_points(spec: &TrialSpec, first: &MessageSocket) -> DelayPoints {
+    let arrived = if first.stamped { Point::Kernel } else { Point::Call };
+    let offset_ns = spec.clock_offset_ns;
+    let bound_ns = 0;
+    let skew_ns_per_s = 0;
+    let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
+    DelayPoints { compared, ..DelayPoints::between(Point::Call, arrived) }
+}
+
 /// Counts the arrivals of all flows. Each thread counts its own sockets; datagrams of all flows may share one.
-fn count(
+fn count<'a>(
     spec: &TrialSpec,
     channels: &[MessageSocket],
     clock: StampClock,
-    ended: &AtomicBool,
-) -> io::Result<ArrivalCounts> {
+    shared: &'a SharedState<'a>,
+) -> io::Result<SourceCounter<'a>> {
     let size = spec.message_bytes as usize;
-    let shared = SharedState::new(ended);
     let groups = threads::groups(channels.len());
     let counted = threads::on_each(&groups, |group| {
         let own = &channels[group];
         // TCP may end early, with fewer connections than flows.
         let share_socket = spec.transport == Transport::Udp && channels.len() == 1;
         let awaited = if share_socket { spec.flows as usize } else { own.len() };
-        let mut counter = ArrivalCounter::new(spec, &shared, awaited);
+        let mut counter = ArrivalCounter::new(spec, shared, awaited);
         // An interleaved trial's CPU time is that of its slices.
         if spec.schedule.is_alone() {
             counter = counter.with_cpu_time(spec.cpu_scope);
         }
-        receive(&mut RxBatch::new(own, clock.clone())?, size, spec.token, &mut counter)?;
+        let mut rx = RxBatch::new(own, clock.clone())?;
+        if !spec.uplinks.is_empty() {
+            rx.keep_sources();
+        }
+        let mut counter = SourceCounter::new(spec, counter);
+        receive(&mut rx, size, spec.token, &mut counter)?;
         Ok(counter)
     })?;
     let joined = counted.into_iter().reduce(|mut all, counter| {
         all.join(counter);
         all
     });
-    Ok(joined.map(ArrivalCounter::finish).unwrap_or_default())
+    joined.ok_or_else(|| io::Error::other("there was no flow"))
 }
 
 fn side(endpoint: Endpoint, before: &Counters, sockets: &[&Socket]) -> HostReport {

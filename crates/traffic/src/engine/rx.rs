@@ -1,11 +1,13 @@
 //! Receive buffers: messages from the kernel.
 
 use crate::engine::header::ForeignFormat;
+use crate::engine::mapped;
 use crate::engine::socket::MessageSocket;
 use crate::engine::stamps::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
 use stacklab_model::{Io, Transport};
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const STREAM_BUFFER: usize = 256 * 1024;
@@ -70,6 +72,7 @@ struct Datagrams {
     coalesces: bool,
     coalescer: Coalescer,
     meta: RecvMeta,
+    source: Option<SocketAddr>,
     /// Readiness of several sockets; a single one blocks in its receives.
     ready: Option<Ready>,
 }
@@ -100,6 +103,7 @@ impl<'a> RxBatch<'a> {
                     coalesces: channel.coalesces,
                     coalescer: Coalescer::default(),
                     meta: RecvMeta::default(),
+                    source: None,
                     ready: watch_channels(channels)?,
                 })
             }
@@ -159,6 +163,23 @@ impl<'a> RxBatch<'a> {
 
     pub(crate) fn foreign(&self) -> Option<ForeignFormat> {
         self.channels[0].foreign
+    }
+
+    /// Keeps where messages come from.
+    pub(crate) fn keep_sources(&mut self) {
+        if let Arrivals::Datagrams(datagrams) = &mut self.arrivals {
+            datagrams.batch.keep_sources();
+        }
+    }
+
+    /// Where the last message came from. Of datagrams only if that is kept.
+    pub(crate) fn source(&self) -> Option<SocketAddr> {
+        match &self.arrivals {
+            Arrivals::Streams(streams) => {
+                mapped::from_socket(&self.channels[streams.current].socket.peer_addr().ok()?)
+            }
+            Arrivals::Datagrams(datagrams) => datagrams.source.map(mapped::unmap),
+        }
     }
 
     /// Control messages of the last message; empty for streams.
@@ -297,6 +318,7 @@ impl Datagrams {
         // Segments that GRO coalesced have one set of control messages.
         if start == 0 {
             self.meta = self.batch.recv_meta(place);
+            self.source = self.batch.source(place);
         }
         let meta = self.meta;
         let length = self.batch.length(place);

@@ -8,7 +8,7 @@ use crate::engine::own_socket;
 use crate::engine::socket::MessageSocket;
 use crate::engine::turns::Turn;
 use crate::engine::{connect, threads};
-use crate::host::{self, SocketMemory, zone};
+use crate::host::{SocketMemory, zone};
 use crate::protocol::message::SendArm;
 use crate::sys;
 use crate::{Attempt, EngineError};
@@ -62,7 +62,7 @@ pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineEr
     // Before the trial's packets; those that opened the flows are not the sender's.
     let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
     let before = HostBefore {
-        counters: host::counters(&own_socket::interface_of(from)?),
+        counters: own_socket::count_at_uplinks(spec, &own_socket::interface_of(from)?),
         memory: SocketMemory::watch(spec),
     };
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {}", count(spec.flows, "flow")))?;

@@ -52,7 +52,16 @@ impl MessageSocket {
         to: SocketAddr,
         limit: Duration,
     ) -> Result<Self, EngineError> {
-        let socket = own_socket::open(spec, from)?;
+        Self::connect_bound(spec, own_socket::open(spec, from)?, [from, to], limit)
+    }
+
+    /// The same with a socket that is bound.
+    pub(crate) fn connect_bound(
+        spec: &TrialSpec,
+        socket: Socket,
+        [from, to]: [SocketAddr; 2],
+        limit: Duration,
+    ) -> Result<Self, EngineError> {
         // No time at all would be a wrong argument.
         let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)

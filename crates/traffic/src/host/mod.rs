@@ -30,9 +30,21 @@ pub(crate) fn counters(interface: &str) -> Counters {
     Counters(sys::counters(interface))
 }
 
+/// Counters of an interface alone.
+pub(crate) fn interface_counters(interface: &str) -> Counters {
+    let mut counters = counters(interface);
+    counters.0.retain(|name, _| name.starts_with("interface."));
+    counters
+}
+
 /// The increase of each counter since an earlier reading, with the drops of the trial's own sockets.
 pub(crate) fn counters_since(before: &Counters, interface: &str, sockets: &[&Socket]) -> Counters {
-    let moved = sys::counters(interface).into_iter().filter_map(|(name, after)| {
+    increase(before, counters(interface), sockets)
+}
+
+/// The same with a later reading.
+pub(crate) fn increase(before: &Counters, after: Counters, sockets: &[&Socket]) -> Counters {
+    let moved = after.0.into_iter().filter_map(|(name, after)| {
         let by = after.checked_sub(before.get(&name)).filter(|by| *by > 0)?;
         Some((name, by))
     });

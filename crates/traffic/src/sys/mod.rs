@@ -75,6 +75,8 @@ pub(crate) enum SocketOption<'a> {
     TrafficClass(Family, u8),
     /// Microseconds; raising it above the default requires CAP_NET_ADMIN (SO_BUSY_POLL).
     BusyPoll(u32),
+    /// Sends and receives at this interface alone (SO_BINDTODEVICE).
+    Device(&'a str),
     /// Leases a flow label (not 0) for packets to a destination, which is required before connecting with it.
     FlowLabel(Ipv6Addr, u32),
     /// Reflects the flow label of incoming connections (IPV6_FL_F_REFLECT).

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 #[cfg(any(test, windows))]
 use std::ffi::c_int;
 use std::io;
+#[cfg(windows)]
+use std::net::SocketAddr;
 use std::time::Duration;
 
 #[cfg(any(test, windows))]
@@ -72,6 +74,15 @@ impl Batch {
 
     pub(crate) fn length(&self, place: usize) -> usize {
         self.lengths[place]
+    }
+
+    /// Several customers are on Linux only.
+    #[cfg(windows)]
+    pub(crate) fn keep_sources(&mut self) {}
+
+    #[cfg(windows)]
+    pub(crate) fn source(&self, _place: usize) -> Option<SocketAddr> {
+        None
     }
 
     pub(crate) fn recv_meta(&self, _place: usize) -> RecvMeta {

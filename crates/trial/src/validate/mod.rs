@@ -8,9 +8,11 @@
 //! | `arms` | the packets of all arms of an interleaved trial together |
 //! | [`generator`] | a trial that another program drove |
 //! | [`peer`] | a peer of another protocol: what it reports against what this host counted |
+//! | `customers` | the flows of several customers: where each comes from |
 //! | [`steady`], [`stations`], [`exchanges`] | the Wi-Fi network of a trial |
 
 mod arrivals;
+mod customers;
 mod numbers;
 mod packets;
 mod peer;
@@ -102,7 +104,7 @@ fn transfer_rules(
     // For several flows the receiver reports one peer, which may not be the sender's first flow.
     let renumbers = path.nat.is_some_and(|nat| nat.renumbers);
     let same_port = spec.flows > 1 || renumbers || from.local.port() == to.peer.port();
-    let same_flow = to.peer.ip() == path.source() && same_port && from.peer.port() == to.local.port();
+    let same_flow = path.is_source(to.peer.ip()) && same_port && from.peer.port() == to.local.port();
     // Over a slow path, parts of long messages are sent and arrive.
     let is_sent = sender.sent.measured > 0 || sender.sent.bytes > 0;
     let has_arrived = receiver.received.measured > 0 || receiver.received.cut_bytes > 0;
@@ -120,6 +122,7 @@ fn transfer_rules(
             "no message arrived in the measured window".to_owned(),
         ),
     ]));
+    found.extend(customers::check_flows(path, receiver));
     if spec.size_of != SizeOf::Write && spec.probe.probe != Probe::Connect {
         found.extend(broken(packet_rules(spec, path, sender, receiver, others)));
     }
@@ -150,6 +153,7 @@ fn end_rules(
     // Another host may have been reached at a translated address.
     let is_other_host = path.opener.is_some_and(|opener| opener != name);
     let has_peer = peer.port() != 0;
+    let is_of_customer = name == Role::Receiver && path.is_source(peer_at);
     // If the opener has closed the connection, Windows does not report its peer.
     let may_have_none =
         spec.probe.probe == Probe::Connect && side.received.measured > 0 || may_lose_all(spec, path);
@@ -178,7 +182,7 @@ fn end_rules(
         ),
         (has_peer || may_have_none, format!("nothing from {other} reached the {name}")),
         (
-            !has_peer || peer_at == other || path.is_as_found(),
+            !has_peer || peer_at == other || path.is_as_found() || is_of_customer,
             format!("the {name}'s peer is {peer_at}, planned is {other}"),
         ),
         (path_fits, format!("the {name}'s path has MTU {}, planned is {path_mtu}", seen.unwrap_or_default())),

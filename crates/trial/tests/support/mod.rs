@@ -59,6 +59,7 @@ pub(crate) fn path(family: Family) -> Path {
         shared: false,
         nat: None,
         opener: None,
+        customers: Vec::new(),
     }
 }
 

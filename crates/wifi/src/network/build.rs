@@ -170,7 +170,7 @@ fn radio(node: Node, place: usize, is_wired: bool) -> Option<Radio> {
 fn wire(access_point: &Host, receiver: &Host, mtu: u32) -> Result<(), TestbedError> {
     let hardware = hardware_address(Role::Receiver);
     let near = bridged_address(hardware);
-    access_point.inside(|| create_veth(MIDDLE, mtu, receiver.pid(), [near, hardware]))?;
+    access_point.inside(|| create_veth([MIDDLE; 2], mtu, receiver.pid(), [near, hardware]))?;
     receiver.inside(|| {
         name_by_hardware(INTERFACE, hardware)?;
         raise(INTERFACE, mtu)

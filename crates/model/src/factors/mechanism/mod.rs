@@ -136,6 +136,18 @@ impl Mechanism {
         matches!(self.definition().method, Method::Forwarding | Method::Nat(_))
     }
 
+    /// Whether several customers, each with a near router, can be before one far router.
+    pub fn joins_customers(self) -> bool {
+        match &self.definition().method {
+            Method::Forwarding | Method::Nat(Nat::Masquerade) => true,
+            Method::Nat(Nat::Prefix) | Method::Translation(_) | Method::Mapping(_) => false,
+            Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
+                let is_plain = matches!(tunnel.device.setup, Setup::IpTunnel | Setup::Gre);
+                is_plain && tunnel.remote == Remote::Configured
+            }
+        }
+    }
+
     /// Whether packets are translated to the other family, and therefore have other addresses and another length after
     /// the translator.
     pub fn translates(self) -> bool {

@@ -46,6 +46,38 @@ fn a_translator_that_is_asked_for_is_a_rows_own() {
     }
 }
 
+fn write_clients(factors: &str) -> String {
+    write_routed_study(&format!("clients = [1, 4]\n{factors}"))
+}
+
+#[test]
+fn refuses_what_several_clients_cannot_have() {
+    assert_mistakes(&[
+        (
+            write_clients("mechanism = [\"native\", \"vxlan4\"]"),
+            &["`vxlan4` has one customer, and `clients` has 4"],
+        ),
+        (
+            write_clients("mechanism = [\"native\", \"map-t\"]"),
+            &["`map-t` has one customer, and `clients` has 4"],
+        ),
+        (write_clients("router_os = [\"uml\"]"), &["`clients` needs namespaces"]),
+        (write_clients("direction = [\"reverse\"]"), &["`clients` send, and the receiver does not"]),
+        (write_clients("flows = [8, 2]"), &["of 4 `clients` only 2 would have a flow"]),
+        (
+            write_clients("").replace("topology = \"routed\"", "mtu = 1500"),
+            &["`factors.clients` needs two routers"],
+        ),
+        (write_routed_study("clients = [17]"), &["17"]),
+    ]);
+    let mut counts: Vec<u32> = Vec::new();
+    for row in study(&write_clients("mechanism = [\"native\", \"ds-lite\"]")).rows() {
+        counts.push(row.customers);
+    }
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 1, 4, 4]);
+}
+
 fn list_translators(factors: &str) -> Vec<Option<Translator>> {
     study(&write_routed_study(factors)).rows().iter().map(|row| row.translator).collect()
 }

@@ -1,12 +1,26 @@
 //! What sockets and interfaces have beyond the standard library and netlink: the path MTU of a connected socket,
 //! features of an interface (linux/ethtool.h; no netlink form on older kernels), and TUN and TAP devices.
 
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
+};
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
+
+/// A datagram socket at an address, and at an interface alone if one is named.
+pub(crate) fn bind_at_device(own: SocketAddr, device: Option<&str>) -> io::Result<UdpSocket> {
+    let Some(device) = device else { return UdpSocket::bind(own) };
+    let family = if own.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&socket, sockopt::BindToDevice, &OsString::from(device))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(own))?;
+    Ok(UdpSocket::from(socket))
+}
 
 /// Sets how a socket treats packets that exceed the path MTU: `IP_PMTUDISC_DO` refuses them, and does not fragment;
 /// `IP_PMTUDISC_PROBE` sends those up to the interface's MTU unfragmented, regardless of the known path MTU.

@@ -4,6 +4,7 @@ mod batch;
 pub(crate) mod calls;
 mod cgroup;
 pub(crate) mod cpu;
+mod epoll;
 pub(crate) mod host;
 mod messages;
 mod of_socket;

@@ -85,6 +85,7 @@ pub(crate) fn set(socket: &Socket, option: SocketOption<'_>) -> io::Result<()> {
         SocketOption::TrafficClass(Family::Ipv4, byte) => socket.set_tos_v4(byte.into()),
         SocketOption::TrafficClass(Family::Ipv6, byte) => socket.set_tclass_v6(byte.into()),
         SocketOption::BusyPoll(microseconds) => socket.set_busy_poll(microseconds),
+        SocketOption::Device(interface) => socket.bind_device(Some(interface.as_bytes())),
         SocketOption::FlowLabel(destination, label) => {
             set_label(FlowLabelRequest::new(destination, label, IPV6_FL_F_CREATE))?;
             set(libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO_SEND, ON)

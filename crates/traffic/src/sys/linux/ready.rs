@@ -1,6 +1,6 @@
 //! Readiness of several sockets.
 
-use crate::sys::linux::batch;
+use crate::sys::linux::epoll::EpollSet;
 use crate::sys::linux::socket::Socket;
 use crate::sys::{Interest, plain, stack};
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Readiness of several sockets: epoll for this kernel's, and one by one for a stack's.
 pub(crate) enum Ready {
-    Kernel(batch::EpollSet),
+    Kernel(EpollSet),
     Stack(plain::Ready),
 }
 
@@ -17,7 +17,7 @@ impl Ready {
         if stack::own().is_some() {
             return Ok(Ready::Stack(plain::Ready::watch(sockets, what)?));
         }
-        Ok(Ready::Kernel(batch::EpollSet::watch(sockets, what)?))
+        Ok(Ready::Kernel(EpollSet::watch(sockets, what)?))
     }
 
     /// The next ready socket, waiting at most `limit`; `None` on a timeout.

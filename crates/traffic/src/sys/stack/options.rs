@@ -49,6 +49,7 @@ impl StackSocket {
             SocketOption::Mss(_) => Err(lacks("maximum segment size to set: it follows the link's MTU")),
             SocketOption::TrafficClass(..) => Err(lacks("traffic class")),
             SocketOption::BusyPoll(_) => Err(lacks("busy polling")),
+            SocketOption::Device(_) => Err(lacks("sockets of an interface")),
             SocketOption::FlowLabel(..) | SocketOption::ReflectFlowLabel => Err(lacks("flow labels")),
             SocketOption::Pacing { .. } => Err(lacks("pacing")),
             SocketOption::RxTimestamps => Err(lacks("receive timestamps")),

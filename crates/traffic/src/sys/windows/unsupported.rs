@@ -38,6 +38,7 @@ pub(crate) fn set(socket: &Socket, option: SocketOption<'_>) -> io::Result<()> {
             refused("Windows ignores this socket option: set a policy (New-NetQosPolicy)")
         }
         SocketOption::BusyPoll(_) => unsupported("busy polling"),
+        SocketOption::Device(_) => unsupported("sockets of an interface"),
         SocketOption::FlowLabel(..) | SocketOption::ReflectFlowLabel | SocketOption::NoFlowLabel => {
             unsupported("per-connection flow labels")
         }
