@@ -37,11 +37,18 @@ struct Sums {
     lost: u64,
 }
 
-/// A trial that an arm is to make, cut into slices of one length between which the arms take turns.
+/// A trial that an arm is to make.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlicedTrial {
     /// Frames a second.
     pub load: f64,
+    /// Its slices, between which the arms take turns.
+    pub cut: Cut,
+}
+
+/// Slices of one length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
     /// The length of a slice.
     pub slice: Duration,
     /// How many of them.
@@ -72,14 +79,19 @@ impl Lockstep {
     }
 
     /// The arm's trial of this round; `None` if its bounds are known.
+    pub fn trial(&self, arm: usize) -> Option<SlicedTrial> {
+        let TrialRequest { load, duration, .. } = self.arms[arm].request?;
+        Some(SlicedTrial { load, cut: self.cut(duration) })
+    }
+
+    /// The slices of a trial of this length.
     ///
     /// A queue hides an overload until it is full. Where some loss is allowed, what waits in it at the end of a slice
     /// counts as lost; where none is, nothing does, and the trial is one slice.
-    pub fn trial(&self, arm: usize) -> Option<SlicedTrial> {
-        let TrialRequest { load, duration, .. } = self.arms[arm].request?;
+    pub fn cut(&self, duration: Duration) -> Cut {
         let needed = duration.as_nanos().div_ceil(MAX_SLICE.as_nanos());
         let slices = if self.cuts_trials { u32::try_from(needed).unwrap_or(u32::MAX).max(1) } else { 1 };
-        Some(SlicedTrial { load, slice: duration / slices, slices })
+        Cut { slice: duration / slices, slices }
     }
 
     /// Adds a slice of an arm's trial: the frames that were to be sent, those that were, and those of them that were
@@ -87,16 +99,18 @@ impl Lockstep {
     pub fn add_slice(&mut self, arm: usize, intended: u64, offered: u64, lost: u64) {
         let sums = &mut self.arms[arm].sums;
         sums.slices += 1;
-        sums.intended += intended;
-        sums.offered += offered;
-        sums.lost += lost;
+        sums.intended = sums.intended.saturating_add(intended);
+        sums.offered = sums.offered.saturating_add(offered);
+        sums.lost = sums.lost.saturating_add(lost);
     }
 
-    /// Ends a round. A trial of which no slice was added is asked for again.
+    /// Ends a round. A trial of which a slice is missing is asked for again.
     pub fn end_round(&mut self) {
-        for arm in &mut self.arms {
+        for place in 0..self.arms.len() {
+            let asked = self.trial(place).map_or(0, |trial| trial.cut.slices);
+            let arm = &mut self.arms[place];
             let Sums { slices, intended, offered, lost } = std::mem::take(&mut arm.sums);
-            if slices > 0 {
+            if slices > 0 && slices == asked {
                 arm.controller.add(intended, offered, lost);
                 arm.trials += 1;
             }
@@ -125,9 +139,10 @@ mod tests {
         let mut lockstep = Lockstep::new(goal, &loads, 10.0, 1e9).unwrap();
         while lockstep.begin_round() {
             for (arm, capacity) in capacities.into_iter().enumerate() {
-                let Some(SlicedTrial { load, slice, slices }) = lockstep.trial(arm) else { continue };
-                for _ in 0..slices {
-                    let [sent, carried] = [load, capacity].map(|rate| (rate * slice.as_secs_f64()) as u64);
+                let Some(SlicedTrial { load, cut }) = lockstep.trial(arm) else { continue };
+                for _ in 0..cut.slices {
+                    let [sent, carried] =
+                        [load, capacity].map(|rate| (rate * cut.slice.as_secs_f64()) as u64);
                     lockstep.add_slice(arm, sent, sent, sent.saturating_sub(carried));
                 }
             }
@@ -162,18 +177,27 @@ mod tests {
             lockstep.trial(0).unwrap()
         });
         let minute = Duration::from_secs(60);
-        assert_eq!(none, SlicedTrial { load: 1300.0, slice: minute, slices: 1 });
-        assert_eq!((some.slice, some.slices), (Duration::from_secs(1), 60));
+        assert_eq!(none, SlicedTrial { load: 1300.0, cut: Cut { slice: minute, slices: 1 } });
+        assert_eq!(some.cut, Cut { slice: Duration::from_secs(1), slices: 60 });
     }
 
     #[test]
     fn a_trial_without_a_slice_comes_again() {
-        let mut lockstep = Lockstep::new(&Goal::seconds(0), &[1000.0], 10.0, 1e9).unwrap();
+        let goal = Goal { loss_ratio: 5000, ..Goal::rfc2544() };
+        let mut lockstep = Lockstep::new(&goal, &[1000.0], 10.0, 1e9).unwrap();
         lockstep.begin_round();
         let first = lockstep.trial(0);
+        for _ in 0..59 {
+            lockstep.add_slice(0, 1300, 1300, 0);
+        }
         lockstep.end_round();
         lockstep.begin_round();
         assert_eq!((lockstep.trial(0), lockstep.trials(0), lockstep.bounds(0)), (first, 0, None));
+        for _ in 0..60 {
+            lockstep.add_slice(0, 1300, 1300, u64::MAX);
+        }
+        lockstep.end_round();
+        assert_eq!(lockstep.trials(0), 1);
     }
 
     #[test]

@@ -43,7 +43,9 @@ pub(super) fn collect_loss(cells: &[Cell], runs: &[RunRecord]) -> Vec<LossByLoad
 
 impl Searched {
     fn add(&mut self, slices: &[SearchSlice], loss_ppm: u32) {
-        for slice in slices.iter().filter(|slice| POSSIBLE_RATES.contains(&slice.load)) {
+        // Those of a goal's trials have another allowed loss, and other lengths.
+        let in_turns = slices.iter().filter(|slice| slice.trial.is_none());
+        for slice in in_turns.filter(|slice| POSSIBLE_RATES.contains(&slice.load)) {
             match slice.lost_share(loss_ppm) {
                 Some(share) => self.valid.push((slice.load, share, slice.is_bad())),
                 None => self.disturbed += 1,

@@ -13,7 +13,7 @@ const TRIAL_NS: u64 = 60_000_000_000;
 /// Nanoseconds of a stream whose latencies are measured.
 const STREAM_NS: u64 = 120_000_000_000;
 
-/// `None` of a study without a goal, or without a figure of a bound.
+/// `None` of a study without a goal.
 pub(super) fn describe_bounds(cells: &[Cell], probes: &[ProbeSpec], runs: &[RunRecord]) -> Option<Rfc8219> {
     let goal = probes.iter().find_map(|spec| match spec.pacing {
         Pacing::Search(SearchSpec { goal, .. }) => goal,
@@ -23,16 +23,18 @@ pub(super) fn describe_bounds(cells: &[Cell], probes: &[ProbeSpec], runs: &[RunR
     let mut metrics = vec![Metric::LowerBound];
     metrics.extend(stream.into_iter().flat_map(|stream| &stream.metrics));
     let mut rows = Vec::new();
+    let mut lacking = Vec::new();
     for cell in cells {
-        for metric in &metrics {
-            rows.extend(percentiles(cell, *metric, runs));
+        for metric in metrics.iter().filter(|metric| metric.is_of_cell(cell)) {
+            match percentiles(cell, *metric, runs) {
+                Some(row) => rows.push(row),
+                None => lacking.push(format!("no run has a figure: {}, {}", metric.label(), cell.label())),
+            }
         }
     }
-    if rows.is_empty() {
-        return None;
-    }
     let least = rows.iter().map(|row| row.n).min().unwrap_or(0);
-    Some(Rfc8219 { departures: list_departures(cells, goal, stream, least), rows })
+    let departures = [lacking, list_departures(cells, goal, stream, least)].concat();
+    Some(Rfc8219 { rows, departures })
 }
 
 fn percentiles(cell: &Cell, metric: Metric, runs: &[RunRecord]) -> Option<RunPercentiles> {
@@ -67,7 +69,7 @@ fn list_departures(cells: &[Cell], goal: SearchGoal, stream: Option<&ProbeSpec>,
         departures.push(format!("trials of {} instead of 60 s", print_duration(goal.trial_ns)));
     }
     departures.push("arms take turns of a trial, at loads near one that was searched before".to_owned());
-    departures.push("messages flow in one direction, from one port to one port".to_owned());
+    departures.push("messages flow in one direction, each flow from one port to one port".to_owned());
     if cells.iter().any(|cell| cell.size_of != SizeOf::Frame) {
         departures.push("sizes are not those of frames".to_owned());
     }
@@ -76,7 +78,10 @@ fn list_departures(cells: &[Cell], goal: SearchGoal, stream: Option<&ProbeSpec>,
             Length::Time(ns) if ns < STREAM_NS => {
                 departures.push(format!("delays are of {} instead of 120 s", print_duration(ns)));
             }
-            _ => {}
+            Length::Time(_) => {}
+            Length::Packets(packets) => {
+                departures.push(format!("delays are of {} instead of 120 s", count(packets, "message")));
+            }
         }
         departures.push(
             "delays are of all messages, from the send call to the kernel's receive timestamp, and arms take turns of \
@@ -146,6 +151,7 @@ mod tests {
         assert_eq!(alone.rows.len(), 1);
         assert!(!alone.departures.iter().any(|departure| departure.contains("60 s")));
         assert_eq!(describe_bounds(cells, &[search(None)], &runs), None);
-        assert_eq!(describe_bounds(cells, &[search(Some(goal(SECOND)))], &[]), None);
+        let none = describe_bounds(cells, &[search(Some(goal(SECOND)))], &[]).unwrap();
+        assert!(none.rows.is_empty() && none.departures[0].starts_with("no run has a figure: lower bound"));
     }
 }

@@ -145,8 +145,10 @@ fn keep_significant(
         Some(joint_ms) if !report.slices.is_empty() => Some(joint_ms * 1e6 - uncertainty.taken_ns),
         _ => delays.buckets.percentile(0.5).map(|ns| ns as f64),
     };
+    let p999 = delays.buckets.percentile(0.999).map(|ns| ns as f64);
     for (metric, corrected, wrong_ns) in [
         (Metric::OneWayDelay, median, uncertainty.median_ns),
+        (Metric::OneWayDelayP999, p999, uncertainty.median_ns),
         (Metric::OneWayDelayMean, Some(delays.mean_ns), uncertainty.mean_ns),
         (Metric::Jitter, None, uncertainty.step_ns),
         (Metric::JitterRfc3550, None, uncertainty.step_ns),

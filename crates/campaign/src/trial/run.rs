@@ -39,7 +39,7 @@ pub(crate) fn run(
     }
     let loads = match find_loads(study, trials, earlier) {
         Ok(loads) => loads,
-        Err(reason) => return Ok(make_runs_without_load(study, trials, &reason)),
+        Err(no_load) => return Ok(make_runs_without_load(study, trials, &no_load)),
     };
     let schedule = plan.schedule(trials);
     let mut arms = Vec::new();

@@ -5,12 +5,20 @@ use stacklab_model::{Cell, Drops, Metric, Pacing, Probe, RunRecord, RunStatus, T
 use stacklab_study::Study;
 use stacklab_traffic::host::now_unix_ns;
 
-/// The load of each trial that has its arm's lower bound, messages per second. An error is the reason why one has none.
+/// Why a stream has no load.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NoLoad {
+    reason: String,
+    /// Whether the search itself was not as planned.
+    is_invalid: bool,
+}
+
+/// The load of each trial that has its arm's lower bound, messages per second. An error says of which arm it is.
 pub(super) fn find_loads(
     study: &Study,
     trials: &[Trial],
     earlier: &[RunRecord],
-) -> Result<Vec<Option<f64>>, String> {
+) -> Result<Vec<Option<f64>>, NoLoad> {
     let mut loads = Vec::new();
     for trial in trials {
         let is_searched = study.probe(trial.probe).is_some_and(|spec| spec.pacing == Pacing::Searched);
@@ -20,19 +28,22 @@ pub(super) fn find_loads(
 }
 
 /// An arm against itself may have no search in this block: the other one's load is its own.
-fn find_load(cell: &Cell, earlier: &[RunRecord]) -> Result<f64, String> {
+fn find_load(cell: &Cell, earlier: &[RunRecord]) -> Result<f64, NoLoad> {
     let searches = earlier.iter().filter(|run| run.trial.probe == Probe::Search);
     let mut of_arm: Vec<&RunRecord> = searches.filter(|run| is_same(&run.trial.cell, cell)).collect();
     of_arm.sort_by_key(|run| run.trial.cell != *cell);
-    let mut reason = "its search was not run in this block".to_owned();
+    let mut why = "was not run in this block".to_owned();
+    let mut is_invalid = false;
     for run in of_arm {
+        is_invalid = !run.is_valid();
         match run.values.get(&Metric::LowerBound) {
-            Some(Value::Measured(load)) if run.is_valid() => return Ok(*load),
-            Some(Value::Missing(why)) => reason = format!("its search found no lower bound: {why}"),
-            _ => reason = "its search of this block is invalid".to_owned(),
+            _ if is_invalid => why = "is invalid in this block".to_owned(),
+            Some(Value::Measured(load)) => return Ok(*load),
+            Some(Value::Missing(reason)) => why = format!("found no lower bound: {reason}"),
+            Some(Value::Invalid(_)) | None => why = "has no lower bound".to_owned(),
         }
     }
-    Err(reason)
+    Err(NoLoad { reason: format!("the search of {} {why}", cell.label()), is_invalid })
 }
 
 fn is_same(one: &Cell, other: &Cell) -> bool {
@@ -43,17 +54,19 @@ fn without_replica(cell: &Cell) -> Cell {
     Cell { replica: String::new(), ..cell.clone() }
 }
 
-/// Valid runs without figures: nothing is sent at an unknown load.
-pub(super) fn make_runs_without_load(study: &Study, trials: &[Trial], reason: &str) -> Vec<RunRecord> {
+/// Runs without figures: nothing is sent at an unknown load. They are as valid as the search.
+pub(super) fn make_runs_without_load(study: &Study, trials: &[Trial], no_load: &NoLoad) -> Vec<RunRecord> {
+    let NoLoad { reason, is_invalid } = no_load;
+    let reasons = if *is_invalid { vec![reason.clone()] } else { Vec::new() };
     let mut runs = Vec::new();
     for trial in trials {
         let spec = spec_without_rig(study, 0, trial);
-        let missing = Value::Missing(reason.to_owned());
+        let missing = Value::Missing(reason.clone());
         runs.push(RunRecord {
             trial: trial.clone(),
             started_unix_ns: now_unix_ns(),
             wall_ns: 0,
-            status: RunStatus::Valid,
+            status: RunStatus::of(reasons.clone()),
             values: spec.probe.metrics.iter().map(|metric| (*metric, missing.clone())).collect::<Values>(),
             drops: Drops::default(),
             host_reports: Vec::new(),
@@ -92,14 +105,17 @@ mod tests {
     #[test]
     fn says_why_there_is_no_load() {
         let none = run(Family::Ipv4, "", Value::Missing("nothing arrived".to_owned()));
-        let cell = &none.trial.cell;
-        assert_eq!(find_load(cell, &[]).unwrap_err(), "its search was not run in this block");
-        let reason = find_load(cell, std::slice::from_ref(&none)).unwrap_err();
-        assert_eq!(reason, "its search found no lower bound: nothing arrived");
         let invalid = RunRecord {
             status: RunStatus::Invalid(vec!["x".to_owned()]),
-            ..run(Family::Ipv4, "", Value::Measured(400.0))
+            ..run(Family::Ipv4, "", Value::Missing("y".to_owned()))
         };
-        assert_eq!(find_load(cell, &[invalid]).unwrap_err(), "its search of this block is invalid");
+        for (earlier, why, is_invalid) in [
+            (vec![], "was not run in this block", false),
+            (vec![none.clone()], "found no lower bound: nothing arrived", false),
+            (vec![invalid], "is invalid in this block", true),
+        ] {
+            let reason = format!("the search of {} {why}", none.trial.cell.label());
+            assert_eq!(find_load(&none.trial.cell, &earlier), Err(NoLoad { reason, is_invalid }));
+        }
     }
 }

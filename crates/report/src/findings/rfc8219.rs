@@ -10,13 +10,14 @@ const ABOUT: &str = "median over the runs, 1st and 99th percentile by nearest ra
 
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let Some(Rfc8219 { rows, departures }) = &findings.rfc8219 else { return Vec::new() };
-    vec![
-        Block::Heading("Throughput and delays by RFC 8219".to_owned()),
-        Block::Text(ABOUT.to_owned()),
-        Block::Table(table(rows)),
-        Block::Text("Departures from the RFC:".to_owned()),
-        Block::List(departures.clone()),
-    ]
+    let mut blocks = vec![Block::Heading("Throughput and delays by RFC 8219".to_owned())];
+    if !rows.is_empty() {
+        blocks.push(Block::Text(ABOUT.to_owned()));
+        blocks.push(Block::Table(table(rows)));
+    }
+    blocks.push(Block::Text("Departures from the RFC:".to_owned()));
+    blocks.push(Block::List(departures.clone()));
+    blocks
 }
 
 fn table(rows: &[RunPercentiles]) -> Table {

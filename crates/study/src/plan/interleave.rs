@@ -98,7 +98,7 @@ pub(super) fn groups(study: &Study) -> Vec<CellGroup> {
 }
 
 /// Whether a probe measures a cell: over its transport, and by its generator.
-fn measures(probe: Probe, cell: &Cell) -> bool {
+pub(crate) fn measures(probe: Probe, cell: &Cell) -> bool {
     probe.supports(cell.transport) && Generator::of(cell).definition().probes.contains(&probe)
 }
 

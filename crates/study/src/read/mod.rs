@@ -107,7 +107,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     }
     let mut cells = factors::cells(&all, problems);
     let mut probes = probes::read(probe, testbed, &all, problems);
-    search::check_goal(probe, &probes, problems);
+    search::check_goal(probe, &probes, &cells, problems);
     search::set_device(&mut probes, &cells);
     if let Some(topology) = &topology {
         search::check(probe, &probes, topology, testbed, &all, problems);

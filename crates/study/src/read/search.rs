@@ -2,6 +2,7 @@
 
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
+use crate::plan::interleave::measures;
 use crate::read::factors::Factors;
 use crate::read::mechanisms::has_guest;
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics};
@@ -48,31 +49,41 @@ fn read_goal(node: Node, problems: &Problems) -> Option<SearchGoal> {
 }
 
 /// Adds a goal that cannot be searched, and figures whose goal is missing.
-pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], problems: &mut Problems) {
+pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], cells: &[Cell], problems: &mut Problems) {
     let search = probes.get(Probe::Search.name());
     let goal = specs.iter().find_map(|spec| match spec.pacing {
         Pacing::Search(SearchSpec { goal, .. }) => goal,
         _ => None,
     });
-    match goal {
-        Some(goal) => check_sum(search.get("goal"), goal, problems),
-        None => {
-            for metric in search.get("metrics").list(leaf::any_metric, problems) {
-                if metric.value != Metric::LoadAtLoss {
-                    let title = format!("{} needs a goal", metric.value);
-                    problems.add(metric.problem(title, "no bounds are searched").help(ADD_GOAL));
-                }
-            }
-            let paced = probes.get(Probe::Paced.name()).get("message_rate");
-            if let Some(place) = paced.place()
-                && specs.iter().any(|spec| spec.pacing == Pacing::Searched)
-            {
-                let title = "no search of this study finds a load without loss";
-                problems.add(Problem::at(place, title, "needs probe.search.goal").help(ADD_GOAL));
+    let paced = probes.get(Probe::Paced.name()).get("message_rate");
+    let needs_load = specs.iter().any(|spec| spec.pacing == Pacing::Searched);
+    let needing = paced.place().filter(|_| needs_load);
+    let Some(goal) = goal else {
+        for metric in search.get("metrics").list(leaf::any_metric, problems) {
+            if metric.value != Metric::LoadAtLoss {
+                let title = format!("{} needs a goal", metric.value);
+                problems.add(metric.problem(title, "no bounds are searched").help(ADD_GOAL));
             }
         }
+        if let Some(place) = needing {
+            let title = "no search of this study finds a load without loss";
+            problems.add(Problem::at(place, title, "needs probe.search.goal").help(ADD_GOAL));
+        }
+        return;
+    };
+    check_sum(search.get("goal"), goal, problems);
+    let mut paced = cells.iter().filter(|cell| measures(Probe::Paced, cell));
+    if let (Some(place), Some(cell)) = (needing, paced.find(|cell| !measures(Probe::Search, cell))) {
+        let title = format!("no search finds a load of {}", cell.label());
+        problems.add(
+            Problem::at(place, title, "a search is of UDP, sent by stacklab")
+                .help("leave TCP and other generators out, or name a number of messages per second"),
+        );
     }
 }
+
+/// Trials at a bound at the most: a search needs several bounds, and ends after 400 trials.
+const MAX_TRIALS: u64 = 50;
 
 const ADD_GOAL: &str = "add goal = {} to [probe.search]: the throughput of RFC 2544";
 
@@ -83,6 +94,13 @@ fn check_sum(node: Node, goal: SearchGoal, problems: &mut Problems) {
         let least = print_duration(goal.trial_ns);
         let title = "all trials at a bound are shorter than one of them";
         problems.add(Problem::at(place, title, format!("expected at least {least}")));
+    }
+    let most_ns = goal.trial_ns.saturating_mul(MAX_TRIALS);
+    if let Some(place) = node.get("sum").place()
+        && goal.sum_ns > most_ns
+    {
+        let title = format!("a bound would need more than {MAX_TRIALS} trials");
+        problems.add(Problem::at(place, title, format!("expected at most {}", print_duration(most_ns))));
     }
 }
 

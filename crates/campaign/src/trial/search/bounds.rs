@@ -16,7 +16,7 @@ const COARSER_TARGETS: u32 = 2;
 /// A goal that is not reached after this many rounds has no bounds.
 const MAX_TRIALS: u32 = 400;
 
-/// What was found for an arm, and the longest slice of its trials.
+/// What was found for an arm, and the length of the slices of a full trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bounds {
     pub found: Found,
@@ -39,14 +39,10 @@ pub(super) fn search_bounds(
     };
     let slices_before = arms.iter().filter_map(|arm| arm.slices.last());
     let first_round = slices_before.map(|slice| slice.round).max().unwrap_or(0);
-    let mut longest_ns = 0;
+    let full_trial = lockstep.cut(Duration::from_nanos(goal.trial_ns)).slice;
     for trial in 1..=MAX_TRIALS {
         if !lockstep.begin_round() {
             break;
-        }
-        for place in 0..arms.len() {
-            let slice = lockstep.trial(place).map_or(Duration::ZERO, |trial| trial.slice);
-            longest_ns = longest_ns.max(slice.as_nanos() as u64);
         }
         run_trials(rigs, arms, &search, &mut lockstep, first_round + trial, trial)?;
         if arms.iter().any(|arm| arm.failure.is_some() || arm.lacks_slices()) {
@@ -60,7 +56,7 @@ pub(super) fn search_bounds(
         bounds.push(if arm.lacks_slices() {
             Err(format!("the tester disturbed {} slices of its trials", arm.never_valid))
         } else if let Some(found) = lockstep.bounds(place) {
-            Ok(Bounds { found, slice_ns: longest_ns })
+            Ok(Bounds { found, slice_ns: full_trial.as_nanos() as u64 })
         } else {
             Err(explain_end(lockstep.trials(place), is_disturbed))
         });
@@ -104,12 +100,14 @@ fn run_trials(
     if round.is_multiple_of(2) {
         order.reverse();
     }
-    let most = order.iter().filter_map(|place| lockstep.trial(*place)).map(|trial| trial.slices).max();
+    let most = order.iter().filter_map(|place| lockstep.trial(*place)).map(|trial| trial.cut.slices).max();
     for part in 0..most.unwrap_or(0) {
         for place in &order {
-            let Some(sliced) = lockstep.trial(*place).filter(|sliced| part < sliced.slices) else { continue };
+            let Some(sliced) = lockstep.trial(*place).filter(|sliced| part < sliced.cut.slices) else {
+                continue;
+            };
             let arm = &mut arms[*place];
-            let slice_ns = sliced.slice.as_nanos() as u64;
+            let slice_ns = sliced.cut.slice.as_nanos() as u64;
             let turn = Turn { load: sliced.load, slice_ns, round, trial: Some(trial) };
             if let Some(slice) = measure_turn(of_arm(rigs, *place), arm, search, turn)? {
                 let [intended, offered, lost] = count_frames(&slice, search.loss_ppm);
@@ -126,7 +124,9 @@ fn run_trials(
 /// Frames that were to be sent, those that were, and those of them that count as lost.
 fn count_frames(slice: &SearchSlice, loss_ppm: u32) -> [u64; 3] {
     let unsent = if slice.outcome == SearchOutcome::NotSent { slice.unsent() } else { 0 };
-    [slice.offered + unsent, slice.offered, slice.lost() + slice.late(loss_ppm)]
+    // A host says how many waited: no more than were sent.
+    let lost = slice.lost().saturating_add(slice.late(loss_ppm)).min(slice.offered);
+    [slice.offered.saturating_add(unsent), slice.offered, lost]
 }
 
 #[cfg(test)]

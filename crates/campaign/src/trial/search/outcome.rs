@@ -6,6 +6,7 @@ use stacklab_model::{
     Direction, Drops, HostReport, Length, LinkBucket, Metric, Pacing, RunRecord, RunStatus, SearchOutcome,
     SearchSlice, SearchSpec, Value, Values, Warning, count,
 };
+use stacklab_search::controller::Found;
 use stacklab_trial::figures;
 use stacklab_trial::results::interleaved::JointFigures;
 
@@ -112,11 +113,12 @@ fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value
 /// The figures of a goal. What a full bucket lets pass when a trial begins does not count.
 fn list_bounds(bounds: &Result<Bounds, String>, bucket: Option<LinkBucket>) -> Vec<(Metric, Value)> {
     let Bounds { found, slice_ns } = match bounds {
-        Ok(bounds) => bounds,
-        Err(reason) => {
-            let metrics = [Metric::LowerBound, Metric::UpperBound, Metric::ConditionalThroughput];
-            return metrics.map(|metric| (metric, Value::Missing(reason.clone()))).into();
+        // Like a search in turns that reached its highest load: more is carried than was tried.
+        Ok(Bounds { found: Found { lower: Some(load), upper: None, .. }, .. }) => {
+            return list_missing(&format!("at least {load:.0} messages/s, the highest load that was tried"));
         }
+        Ok(bounds) => bounds,
+        Err(reason) => return list_missing(reason),
     };
     let seconds = *slice_ns as f64 / 1e9;
     let mut figures = Vec::new();
@@ -133,6 +135,11 @@ fn list_bounds(bounds: &Result<Bounds, String>, bucket: Option<LinkBucket>) -> V
         figures.push((metric, sustained.map_or(missing, |load| Value::finite(load, reason))));
     }
     figures
+}
+
+fn list_missing(reason: &str) -> Vec<(Metric, Value)> {
+    let metrics = [Metric::LowerBound, Metric::UpperBound, Metric::ConditionalThroughput];
+    metrics.map(|metric| (metric, Value::Missing(reason.to_owned()))).into()
 }
 
 /// Warnings of slices that were repeated, and of a generator at its limit.
@@ -179,7 +186,6 @@ fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_search::controller::Found;
 
     fn slices(outcomes: &[(SearchOutcome, usize)]) -> Vec<SearchSlice> {
         let mut slices = Vec::new();
@@ -196,18 +202,24 @@ mod tests {
 
     #[test]
     fn bounds_are_without_the_bucket() {
-        let found = Found { lower: Some(1050.0), upper: None, conditional_throughput: Some(1040.0) };
+        let found = Found { lower: Some(1050.0), upper: Some(1200.0), conditional_throughput: Some(1040.0) };
         let bounds = Ok(Bounds { found, slice_ns: 1_000_000_000 });
         let bucket = LinkBucket { messages_per_second: 1000.0, burst: 50.0 };
         assert_eq!(
             list_bounds(&bounds, Some(bucket)),
             [
                 (Metric::LowerBound, Value::Measured(1000.0)),
-                (Metric::UpperBound, Value::Missing("no load that was tried is an upper bound".to_owned())),
+                (Metric::UpperBound, Value::Measured(1150.0)),
                 (Metric::ConditionalThroughput, Value::Measured(1000.0)),
             ]
         );
         assert_eq!(list_bounds(&bounds, None)[0].1, Value::Measured(1050.0));
+        // More is carried than was tried, so no figure is a bound.
+        let open = Ok(Bounds { found: Found { upper: None, ..found }, slice_ns: 1 });
+        let reason = "at least 1050 messages/s, the highest load that was tried";
+        assert!(
+            list_bounds(&open, None).iter().all(|(_, value)| *value == Value::Missing(reason.to_owned()))
+        );
         let none = list_bounds(&Err("the tester disturbed it".to_owned()), None);
         assert!(none.iter().all(|(_, value)| value.measured().is_none()) && none.len() == 3);
     }

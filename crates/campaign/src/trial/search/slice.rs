@@ -96,6 +96,9 @@ fn count(ends: &Ends<HostReport>, load: f64, length_ns: u64, drops_at_routers: u
     let lost_at_receiver = receiver.counters.get("socket.drops").min(missing);
     let drops = sender.counters.get("interface.tx_dropped") + drops_at_routers;
     let took_ns = sender.sent.last_ns.saturating_sub(sender.sent.first_ns);
+    // A sender that is held up for seconds is ended before all is sent.
+    let due = (load * length_ns as f64 / 1e9) as u64;
+    let cut_ns = (due.saturating_sub(offered) as f64 / load * 1e9) as u64;
     SearchSlice {
         round: 0,
         trial: None,
@@ -105,7 +108,7 @@ fn count(ends: &Ends<HostReport>, load: f64, length_ns: u64, drops_at_routers: u
         lost_at_routers: drops.min(missing - lost_at_receiver),
         lost_at_receiver,
         waiting: receiver.received.waiting.unwrap_or(0),
-        late_ns: took_ns.saturating_sub(length_ns),
+        late_ns: took_ns.saturating_sub(length_ns).max(cut_ns),
         waited_ns: sender.slices.first().and_then(|slice| slice.waited_ns),
         routers_waited_ns: None,
         routers_ran_ns: None,

@@ -99,6 +99,14 @@ fn names_what_a_goal_cannot_be() {
             &["all trials at a bound are shorter than one of them", "expected at least 2 s"],
         ),
         (searching("", "goal = { width = \"0 %\" }"), &["expected a share above 0"]),
+        (
+            searching("", "goal = { trial = \"1s\", sum = \"10min\" }"),
+            &["a bound would need more than 50 trials", "expected at most 50 s"],
+        ),
+        (
+            (searching("", "goal = {}") + AT_SEARCH).replace("[\"udp\"]", "[\"udp\", \"tcp\"]"),
+            &["no search finds a load of IPv4 TCP 128 B", "a search is of UDP, sent by stacklab"],
+        ),
         (searching("", "goal = { length = \"1s\" }"), &["there is no key `probe.search.goal.length`"]),
     ]);
 }
