@@ -12,7 +12,7 @@ const FULL_CHANNEL: f64 = 0.8;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RateLimit<'a> {
     /// The link's rate, by the header model ([`WireCost`]).
-    Link(&'a LinkConfig),
+    Link(&'a Topology, &'a LinkConfig),
     /// The channel, by the airtime of messages ([`AirtimeCost`]).
     Channel(&'a WifiConfig),
 }
@@ -21,7 +21,7 @@ impl<'a> RateLimit<'a> {
     pub(crate) fn of(topology: &'a Topology, link_config: &'a LinkConfig) -> Self {
         match topology {
             Topology::Wifi(network) => RateLimit::Channel(network),
-            _ => RateLimit::Link(link_config),
+            _ => RateLimit::Link(topology, link_config),
         }
     }
 
@@ -30,7 +30,8 @@ impl<'a> RateLimit<'a> {
     fn most(self, cell: &Cell, metric: Metric, acknowledged: bool) -> Result<(f64, String), String> {
         let is_rate = metric == Metric::MessageRate;
         match self {
-            RateLimit::Link(link_config) => {
+            RateLimit::Link(topology, link_config) => {
+                let link_config = &topology.joint_link(link_config, cell);
                 let rate = link_config.rate.ok_or_else(|| {
                     let what = metric.name().replace('_', " ");
                     format!("no rate limit on the link: header sizes cannot explain the difference in {what}")
@@ -61,7 +62,7 @@ impl<'a> RateLimit<'a> {
             return None;
         }
         let by = match self {
-            RateLimit::Link(_) => LimitedBy::Headers,
+            RateLimit::Link(..) => LimitedBy::Headers,
             RateLimit::Channel(_) => LimitedBy::Airtime,
         };
         Some(match self.ratio(question, means) {
@@ -77,7 +78,7 @@ impl<'a> RateLimit<'a> {
         let (baseline, of_baseline) = self.most(&question.baseline, question.metric, true)?;
         let (candidate, of_candidate) = self.most(&question.candidate, question.metric, true)?;
         let (full, what, limit) = match self {
-            RateLimit::Link(_) => (FULL_LINK, "link", "of its goodput"),
+            RateLimit::Link(..) => (FULL_LINK, "link", "of its goodput"),
             RateLimit::Channel(_) => (FULL_CHANNEL, "channel", "of the airtime"),
         };
         for (mean, most) in means.into_iter().zip([baseline, candidate]) {

@@ -72,7 +72,9 @@ impl Path {
             Role::Sender => Role::Receiver,
             Role::Receiver => Role::Sender,
         });
-        Path { sender: self.receiver.clone(), receiver: self.sender.clone(), nat, opener, ..self.clone() }
+        let [sender, receiver] = [&self.receiver, &self.sender].map(Clone::clone);
+        // Customers send forward only.
+        Path { sender, receiver, nat, opener, customers: Vec::new(), ..self.clone() }
     }
 
     /// The receiver's address as the sender uses it; a link-local one in the zone of the sender's own.

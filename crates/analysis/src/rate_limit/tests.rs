@@ -21,7 +21,7 @@ fn explain(
     means: [Option<f64>; 2],
     link_config: &LinkConfig,
 ) -> Option<Explained> {
-    RateLimit::Link(link_config).explain(question, effect, means)
+    RateLimit::Link(&Topology::Link, link_config).explain(question, effect, means)
 }
 
 fn ratio(question: &Question) -> f64 {

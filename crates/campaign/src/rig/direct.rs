@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use crate::rig::affinity::{CpuAffinity, Steers};
 use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
-use crate::rig::{CellSet, Rig, RigKind, RigNetwork};
+use crate::rig::{BucketLink, CellSet, Rig, RigKind, RigNetwork};
 use crate::trial::Evidence;
 use stacklab_guests::prepare;
 use stacklab_model::{Cell, LinkConfig, Services, Systems};
@@ -43,7 +43,7 @@ pub(super) fn rig(
             Some(_) => Steers::Both,
             None => Steers::Senders,
         },
-        buckets: vec![(study.link_config.clone(), true)],
+        buckets: vec![BucketLink { link: study.link_config.clone(), has_mechanism: true, count: 1 }],
         ..RigKind::default()
     };
     let mut about = testbed.guests();

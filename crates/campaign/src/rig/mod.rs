@@ -10,6 +10,7 @@ mod iperf3_server;
 mod machines;
 mod rigs;
 mod routed;
+mod routed_text;
 mod ssh;
 mod stamp_reflector;
 mod wifi;
@@ -21,7 +22,7 @@ pub use iperf3_server::{Iperf3Server, ServerWay};
 pub use machines::{Way, reach};
 pub(crate) use rigs::without_routers;
 pub use rigs::{Rigs, RoutedPlacement};
-pub(crate) use routed::translators;
+pub(crate) use routed_text::translators;
 pub use stamp_reflector::{SessionSettings, SessionTraffic, StampReflector, check_answers};
 pub use wifi::ACCESS_POINT;
 
@@ -108,10 +109,19 @@ pub(crate) struct RigKind {
     /// Whose receive work streams have on their own processors by default.
     pub steers: Steers,
     pub cpu: CpuCover,
-    /// The links with a token bucket, if they have a rate, and whether the packets of the cell's mechanism cross them.
-    pub buckets: Vec<(LinkConfig, bool)>,
+    /// The links with a token bucket, if they have a rate.
+    pub buckets: Vec<BucketLink>,
     /// Whether these links are in a guest.
     pub in_guest: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct BucketLink {
+    pub link: LinkConfig,
+    /// Whether the packets of the cell's mechanism cross it.
+    pub has_mechanism: bool,
+    /// How many of these links share the traffic: one for each customer.
+    pub count: u32,
 }
 
 #[derive(Debug, Default)]
@@ -179,10 +189,12 @@ impl Rig {
     pub(crate) fn bucket(&self, cell: &Cell) -> Option<LinkBucket> {
         let mut plain = cell.clone();
         plain.settings.mechanism = None;
-        let buckets = self.is.buckets.iter().filter_map(|(link, has_mechanism)| {
+        let buckets = self.is.buckets.iter().filter_map(|BucketLink { link, has_mechanism, count }| {
             let cell = if *has_mechanism { cell } else { &plain };
             let burst = burst_bytes(link.rate?, link.mtu_of(cell), self.is.in_guest).ok()?;
-            LinkBucket::of(cell, link, burst)
+            let LinkBucket { messages_per_second, burst } = LinkBucket::of(cell, link, burst)?;
+            let count = f64::from(*count);
+            Some(LinkBucket { messages_per_second: count * messages_per_second, burst: count * burst })
         });
         buckets.min_by(|one, other| one.messages_per_second.total_cmp(&other.messages_per_second))
     }

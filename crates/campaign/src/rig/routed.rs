@@ -3,13 +3,14 @@
 
 use crate::CampaignError;
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
-use crate::rig::{CellSet, CpuCover, Rig, RigKind, RigNetwork, find_uncounted_cpu};
+use crate::rig::routed_text::describe;
+use crate::rig::{BucketLink, CellSet, CpuCover, Rig, RigKind, RigNetwork, find_uncounted_cpu};
 use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
-    Cell, Counters, Customer, FlowOffload, LinkConfig, Links, Mechanism, OwnLink, Role, RoutedKind,
-    RouterQueue, RuleForm, Rules, Services, System, Systems, Tables, Topology, Tracking, once_each,
+    Cell, Counters, Customer, LinkConfig, Links, Mechanism, Role, RoutedKind, RouterQueue, Services, System,
+    Systems, Topology,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
@@ -35,7 +36,7 @@ pub(super) struct RoutedSource {
 
 impl RoutedSource {
     /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
-    fn guests(&self) -> [[Option<String>; 2]; 2] {
+    pub(super) fn guests(&self) -> [[Option<String>; 2]; 2] {
         self.own.as_ref().map_or_else(Default::default, |own| own.guests())
     }
 
@@ -65,6 +66,8 @@ struct RoutedNetwork {
 
 struct RouterCounts {
     counters: [Counters; 2],
+    /// Packets that each customer's near router has sent on its middle link.
+    of_customers: Vec<u64>,
     /// CPU time of the processes of routers whose kernels do not count it.
     ticks: [Option<Ticks>; 2],
     since: Instant,
@@ -100,8 +103,12 @@ pub(super) fn rig(
         here: true,
         cubic: *clients == Systems::NAMESPACES,
         cpu: if source.process.is_some() { CpuCover::Outside } else { CpuCover::BySystem },
-        buckets: [(near, false), (middle, true), (far, false)]
-            .map(|(link, has_mechanism)| (link.of(link_config), has_mechanism))
+        buckets: [(near, false, kind.customers), (middle, true, kind.customers), (far, false, 1)]
+            .map(|(link, has_mechanism, count)| BucketLink {
+                link: link.of(link_config),
+                has_mechanism,
+                count,
+            })
             .into(),
         in_guest: source.own.is_none(),
         cells: CellSet::OfRouters(kind),
@@ -128,6 +135,19 @@ impl RoutedNetwork {
         }
         Ok([of_near, counters(far, MIDDLE)?])
     }
+
+    /// Packets that the near router of each customer has sent on its middle link; none without several customers.
+    fn count_packets_of_customers(&mut self) -> Result<Vec<u64>, AgentError> {
+        if self.spokes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let [near, _] = &mut self.routers;
+        let mut packets = Vec::new();
+        for router in [near].into_iter().chain(&mut self.spokes) {
+            packets.push(counters(router, MIDDLE)?.get("interface.tx_packets"));
+        }
+        Ok(packets)
+    }
 }
 
 impl RigNetwork for RoutedNetwork {
@@ -147,7 +167,7 @@ impl RigNetwork for RoutedNetwork {
         Path {
             planned_mtu: true,
             offloads: link_config.offloads,
-            rate: link_config.rate,
+            rate: Topology::Routed(plan.links).joint_link(link_config, cell).rate,
             nat: Some(nat),
             customers: list_customers(&plan.kind, cell),
             ..Path::without_plan(ends.sender.into(), ends.receiver.into(), link_config.mtu)
@@ -209,7 +229,8 @@ impl RigNetwork for RoutedNetwork {
             }
         }
         let ticks = self.source.router_ticks();
-        self.before = Some(RouterCounts { counters, ticks, since: Instant::now(), ahead_ns });
+        let of_customers = self.count_packets_of_customers()?;
+        self.before = Some(RouterCounts { counters, of_customers, ticks, since: Instant::now(), ahead_ns });
         Ok(())
     }
 
@@ -240,6 +261,13 @@ impl RigNetwork for RoutedNetwork {
             };
         }
         let after = self.counters()?;
+        let of_customers = self.count_packets_of_customers()?;
+        if let Some(silent) =
+            of_customers.iter().zip(&before.of_customers).position(|(after, before)| after <= before)
+        {
+            let reason = format!("nothing of customer {} crossed its middle link", silent + 1);
+            evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
+        }
         if let Some(own) = &self.source.own {
             evidence.iter_mut().for_each(|arm| arm.entry_memory.clone_from(&own.entry_memory));
         }
@@ -260,52 +288,6 @@ fn list_customers(kind: &RoutedKind, cell: &Cell) -> Vec<Customer> {
     all.filter_map(|customer| customer.describe(kind.mechanism, cell.family)).collect()
 }
 
-/// Describes a routed testbed in a line for what it has in common with others, and one for its mechanism.
-fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
-    let RoutedSource { plan, carried, guest, .. } = source;
-    let mechanism = plan.kind.mechanism;
-    let links = &plan.links;
-    let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
-    let (hosts, seen_by) = hosts(&place, &source.guests());
-    let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
-    let by = translators(plan) + &describe_rules(plan.kind.rules) + &describe_tables(plan.kind.tables);
-    let own = links
-        .all()
-        .into_iter()
-        .filter(|(_, link)| *link != OwnLink::default())
-        .map(|(name, link)| format!("; {name} link: {}", link.describe().join(", ")));
-    let queue = match plan.kind.queue {
-        RouterQueue::Inline => "",
-        RouterQueue::Thread => ", a kernel thread at each ingress of the routers",
-    };
-    let seen = carried.iter().map(|carried| {
-        let whose = match carried.customer {
-            CustomerId::FIRST => String::new(),
-            customer => format!("customer {}'s ", customer.number()),
-        };
-        let headers = carried.headers.join(" / ");
-        format!("{whose}{} as {headers}, path MTU {}", carried.family, carried.path_mtus[0])
-    });
-    let black_hole = match carried.iter().any(|carried| carried.black_hole) {
-        true => "; a larger packet vanishes without an answer, so the testbed sets the path MTU",
-        false => "",
-    };
-    let bottleneck = Topology::Routed(*links).bottleneck(link_config, plan.kind.customers);
-    let bottleneck = bottleneck.map_or_else(String::new, |link| format!("; bottleneck: {link}"));
-    let offloads = if link_config.offloads { "on" } else { "off" };
-    let customers = match plan.kind.customers {
-        1 => String::new(),
-        count => format!("{count} customers, each with the first two hosts and links of: "),
-    };
-    format!(
-        "{customers}client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
-         {mechanism}{by}{queue}, seen on the middle link{seen_by}: {}{black_hole}",
-        link_config.mtu,
-        own.collect::<String>(),
-        seen.collect::<Vec<_>>().join("; ")
-    )
-}
-
 /// The kind of each host, in their order on the path.
 fn kinds(source: &RoutedSource) -> [String; 4] {
     let RoutedSource { plan, guest: inside, .. } = source;
@@ -318,89 +300,4 @@ fn kinds(source: &RoutedSource) -> [String; 4] {
         Some(guest) => format!("{}: {guest}, {mechanism}", system.kind()),
         None => format!("namespace{inside}, {mechanism}"),
     })
-}
-
-/// What changes addresses at the routers, for a sentence; empty where nothing does.
-pub(crate) fn translators(plan: &RoutedSpec) -> String {
-    let mut names = once_each(plan.translators().into_iter().map(ToString::to_string));
-    let how = if plan.keeps_state() { "stateful" } else { "stateless" };
-    if plan.kind.mechanism.changes_source() {
-        names.push("nftables".to_owned());
-    }
-    if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
-}
-
-/// The firewall on the near router, for a sentence; empty without one.
-fn describe_rules(rules: Rules) -> String {
-    match (rules.count, rules.form) {
-        (0, _) => String::new(),
-        (count, RuleForm::List) => format!(", {count} firewall rules on router1"),
-        (count, RuleForm::Set) => format!(", a firewall rule with a set of {count} on router1"),
-        (count, RuleForm::Map) => format!(", a firewall rule with a map of {count} on router1"),
-    }
-}
-
-/// The near router's tables, for a sentence; empty without further entries and a flowtable.
-fn describe_tables(tables: Tables) -> String {
-    let routes = match tables.routes {
-        0 => String::new(),
-        routes => format!(", {routes} more routes of each family on router1"),
-    };
-    let connections = match tables.tracking {
-        Tracking::Off => String::new(),
-        Tracking::On(0) => ", connections tracked on router1".to_owned(),
-        Tracking::On(more) => format!(", connections tracked on router1 among {more} more of each family"),
-    };
-    let flowtable = match tables.offload {
-        FlowOffload::Off => "",
-        FlowOffload::On => ", known connections by a flowtable on router1",
-    };
-    routes + &connections + flowtable
-}
-
-/// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.
-fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String, &'static str) {
-    if [clients, routers].iter().all(|guests| **guests == [None, None]) {
-        return (format!(" in four namespaces{place}"), "");
-    }
-    let seen_by = if *clients == [None, None] { "" } else { " while the clients were namespaces" };
-    let clients = describe_pair(clients, ["client", "sender", "receiver"]);
-    let routers = describe_pair(routers, ["router", "near router", "far router"]);
-    (format!(", {clients}, {routers}"), seen_by)
-}
-
-fn describe_pair(guests: &[Option<String>; 2], names: [&str; 3]) -> String {
-    match guests {
-        [None, None] => format!("the {}s namespaces", names[0]),
-        [Some(one), Some(other)] if one == other => format!("both {}s {one}", names[0]),
-        ends => {
-            let [near, far] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
-            format!("the {} {near}, the {} {far}", names[1], names[2])
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn describe_hosts(guests: [[Option<&str>; 2]; 2]) -> (String, &'static str) {
-        hosts("", &guests.map(|pair| pair.map(|guest| guest.map(str::to_owned))))
-    }
-
-    #[test]
-    fn the_sentence_says_what_the_hosts_are() {
-        let none = [None, None];
-        assert_eq!(hosts(" inside a guest", &Default::default()).0, " in four namespaces inside a guest");
-        let (both, seen_by) = describe_hosts([[Some("UML 7"), Some("UML 7")], none]);
-        assert_eq!(both, ", both clients UML 7, the routers namespaces");
-        assert_eq!(seen_by, " while the clients were namespaces");
-        let (mixed, _) = describe_hosts([[None, Some("UML 7")], [Some("UML 6"), None]]);
-        let expected =
-            ", the sender a namespace, the receiver UML 7, the near router UML 6, the far router a namespace";
-        assert_eq!(mixed, expected);
-        let (routers, seen_by) = describe_hosts([none, [Some("UML 7"), Some("UML 7")]]);
-        assert_eq!(routers, ", the clients namespaces, both routers UML 7");
-        assert_eq!(seen_by, "");
-    }
 }

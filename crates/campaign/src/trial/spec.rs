@@ -48,7 +48,7 @@ pub fn spec_without_rig(study: &Study, token: u32, trial: &Trial) -> TrialSpec {
     let cell = &trial.cell;
     let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
     let io = io(&study.link_config, cell, &probe);
-    probe.pacing = pacing(&study.link_config, cell, &probe);
+    probe.pacing = pacing(&study.topology.joint_link(&study.link_config, cell), cell, &probe);
     if Generator::of(cell).is_other() {
         // What it counts, and what the interfaces count, is the whole test.
         probe.warmup_ns = 0;

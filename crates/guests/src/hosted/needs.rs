@@ -1,7 +1,7 @@
 //! What routers need of their kernel, and which guests' kernels lack it.
 
 use crate::Image;
-use stacklab_model::{FlowOffload, Mechanism, Method, RoutedKind, System, Translator};
+use stacklab_model::{FlowOffload, Mechanism, Method, RoutedKind, System, Tracking, Translator};
 use stacklab_testbed::mechanism::{nat, offload};
 use stacklab_testbed::{FLOWTABLES, NAT};
 
@@ -21,6 +21,10 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
     if kind.filters() && !needs.contains(&NAT) {
         needs.push(NAT);
     }
+    let keeps_customers_apart = kind.mechanism == Mechanism::DsLite && kind.customers > 1;
+    if kind.tables.tracking != Tracking::Off || keeps_customers_apart {
+        needs.push(TRACKING);
+    }
     if kind.tables.offload == FlowOffload::On {
         needs.push(FLOWTABLES);
     }
@@ -28,6 +32,9 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
 }
 
 pub(crate) const JOOL: &str = "jool";
+
+/// What is known of a connection, in rules of nftables. Kernels that have NAT have it, but for those built here.
+const TRACKING: &str = "nft_ct";
 
 /// Whether a guest's kernel does not support the ability. Debian's user-mode Linux lacks some modules, a kernel that
 /// was built here the options that were left out, all others Jool. Unknown for a user's disk image.
@@ -43,14 +50,18 @@ pub(crate) fn lacks_support(system: &System, need: &str) -> bool {
         System::OwnUml(_) => Image::find(system).is_ok_and(|image| match device {
             Some(device) => image.lacks_options(device.options),
             None if need == NAT => image.lacks_options(&nat::OPTIONS),
+            None if need == TRACKING => image.lacks_options(&["CONFIG_NFT_CT=y"]),
             None => need == JOOL && image.jool.is_none(),
         }),
         System::Uml | System::Linux(_) if need == JOOL => true,
-        System::Uml if [NAT, FLOWTABLES].contains(&need) => true,
+        System::Uml if [NAT, FLOWTABLES, TRACKING].contains(&need) => true,
         System::Uml => device.is_some_and(|device| !device.in_debian_uml),
         // An image from before they were packed.
         System::Linux(_) if need == FLOWTABLES => {
             Image::find(system).is_ok_and(|image| image.lacks_module(offload::MODULE))
+        }
+        System::Linux(_) if need == TRACKING => {
+            Image::find(system).is_ok_and(|image| image.lacks_module(TRACKING))
         }
         System::Linux(_) | System::Disk(_) => false,
         System::Namespace | System::Gvisor | System::Smoltcp | System::Localhost | System::Ssh(_) => true,

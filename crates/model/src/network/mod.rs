@@ -147,6 +147,20 @@ impl Topology {
         )
     }
 
+    /// The link configuration with the rate that all customers of a cell have together: each has a near and a middle
+    /// link, and they share the far one.
+    pub fn joint_link(&self, link_config: &LinkConfig, cell: &Cell) -> LinkConfig {
+        let Topology::Routed(links) = self else { return link_config.clone() };
+        if link_config.rate.is_none() {
+            return link_config.clone();
+        }
+        let customers = count_customers(cell);
+        let rates = links.all().into_iter().filter_map(|(name, link)| {
+            Some(link.of(link_config).rate?.bits_per_second().saturating_mul(count_links(name, customers)))
+        });
+        LinkConfig { rate: rates.min().map(Rate), ..link_config.clone() }
+    }
+
     fn links(&self) -> Vec<OwnLink> {
         let Topology::Routed(links) = self else { return Vec::new() };
         links.all().map(|(_, link)| link).to_vec()
@@ -196,6 +210,24 @@ impl OwnLink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CellSettings;
+
+    #[test]
+    fn customers_share_only_the_far_link() {
+        let link_config = LinkConfig { rate: Some(Rate(100)), mtu: 1500, offloads: false };
+        let far = OwnLink { rate: Some(Rate(1000)), ..OwnLink::default() };
+        let plain = Cell::new(crate::Family::Ipv4, crate::Transport::Udp, crate::SizeOf::Payload, 64);
+        for (customers, far, rate) in
+            [(1, OwnLink::default(), 100), (4, OwnLink::default(), 100), (4, far, 400), (16, far, 1000)]
+        {
+            let settings = CellSettings { customers: Some(customers), ..CellSettings::default() };
+            let cell = Cell { settings: settings.into(), ..plain.clone() };
+            let topology = Topology::Routed(Links { far, ..Links::default() });
+            assert_eq!(topology.joint_link(&link_config, &cell).rate, Some(Rate(rate)), "{customers}");
+        }
+        let unlimited = LinkConfig { rate: None, ..link_config };
+        assert_eq!(Topology::Routed(Links::default()).joint_link(&unlimited, &plain), unlimited);
+    }
     use crate::{Family, SizeOf, Transport};
 
     fn cell(mechanism: Mechanism) -> Cell {

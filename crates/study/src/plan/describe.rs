@@ -99,9 +99,10 @@ fn describe_hosts(study: &Study) -> Vec<String> {
             }
         }
     }
-    let customers = study.rows().iter().map(|row| row.customers).min().unwrap_or(1);
-    let bottleneck = study.topology.bottleneck(&study.link_config, customers);
-    lines.extend(bottleneck.map(|bottleneck| format!("Bottleneck  {bottleneck}")));
+    let mut customers: Vec<u32> = study.rows().iter().map(|row| row.customers).collect();
+    customers.sort_unstable();
+    let found = customers.iter().filter_map(|count| study.topology.bottleneck(&study.link_config, *count));
+    lines.extend(once_each(found).iter().map(|bottleneck| format!("Bottleneck  {bottleneck}")));
     lines
 }
 

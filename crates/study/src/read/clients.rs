@@ -86,6 +86,21 @@ impl Several<'_> {
             let help = "leave factors.flows out: each of the clients then has one";
             self.refuse(&level, title, &format!("expected at least {clients}"), help, problems);
         }
+        for mechanism in self.factors.setting_levels(Factor::Mechanism) {
+            let Some(ports) = mechanism.value.parse().ok().and_then(Mechanism::count_ports) else { continue };
+            let most = ports.saturating_mul(self.find_least());
+            for level in flows.numbers().filter(|level| level.value > most) {
+                let title =
+                    format!("a customer of `{}` has {ports} ports, one for each flow", mechanism.value);
+                let label = format!("expected at most {most}");
+                self.refuse(&level, title, &label, "use fewer flows, or more clients", problems);
+            }
+        }
+    }
+
+    fn find_least(&self) -> u32 {
+        let clients = self.factors.setting(Factor::Clients);
+        clients.and_then(|levels| levels.numbers().map(|level| level.value).min()).unwrap_or(1)
     }
 
     fn check_probes(&self, probes: &[ProbeSpec], problems: &mut Problems) {

@@ -9,8 +9,8 @@ use stacklab_model::{Family, Mechanism};
 /// Datagrams in each direction that a connection has before its others are counted, and those others.
 const FIRST: u64 = 20;
 const COUNTED: u64 = 100;
-/// Those that may be lost, or pass the rules: a flowtable is cleared of connections now and then.
-const MAX_OTHER: u64 = COUNTED / 10;
+/// Those that may pass the rules: a flowtable is cleared of connections now and then.
+const MAX_SLOW: u64 = COUNTED / 10;
 
 /// What a router did with datagrams of a connection.
 struct Observation {
@@ -42,10 +42,11 @@ pub(crate) fn check_offload(
 fn judge(observation: &Observation) -> Result<(), String> {
     let Observation { arrived, slow, is_listed } = *observation;
     let sent = 2 * COUNTED;
-    if arrived + MAX_OTHER < sent {
+    // The middle link may lose some; without arrivals nothing is proved.
+    if arrived < COUNTED {
         return Err(format!("{arrived} of {sent} datagrams of a connection arrived"));
     }
-    if slow > MAX_OTHER {
+    if slow > MAX_SLOW {
         return Err(format!(
             "it does not forward: of {sent} datagrams of a known connection, {slow} passed the rules"
         ));

@@ -312,8 +312,8 @@ impl Routed {
 
     /// Whether what crossed the near router was compared with all rules of its firewall.
     fn check_rules(&self) -> Result<(), TestbedError> {
-        let router = &self.network.hosts[ROUTERS[0].1];
         for check in &self.path_checks {
+            let [_, router, ..] = self.path_of(check.customer).hosts;
             if router.inside(|| count_packets(check.family))? == 0 {
                 let error = format!("no {} packet has passed all rules of its firewall", check.family);
                 return Err::<(), _>(error).attempt("check the firewall").at(router.node());
@@ -324,8 +324,8 @@ impl Routed {
 
     /// Whether the near router tracked what crossed it.
     fn check_tracking(&self) -> Result<(), TestbedError> {
-        let router = &self.network.hosts[ROUTERS[0].1];
         for check in &self.path_checks {
+            let [_, router, ..] = self.path_of(check.customer).hosts;
             if router.inside(|| count_connection_packets(check.family))? == 0 {
                 let error = format!("no {} packet has been tracked", check.family);
                 return Err::<(), _>(error).attempt("check connection tracking").at(router.node());

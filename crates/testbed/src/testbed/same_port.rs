@@ -38,11 +38,19 @@ fn exchange(
     family: Family,
 ) -> Result<(), String> {
     let sources = collect_sources(flows, at, all, mechanism, family)?;
-    for (customer, source) in all.iter().zip(&sources) {
-        answer(at, *customer, *source)?;
-    }
-    for (customer, flow) in all.iter().zip(flows) {
-        expect_answer(flow, *customer)?;
+    for ((customer, source), flow) in all.iter().zip(&sources).zip(flows) {
+        let start = Instant::now();
+        // What does not arrive, over links with loss or delay, is sent again.
+        loop {
+            answer(at, *customer, *source)?;
+            match receive_answer(flow, *customer)? {
+                Some(()) => break,
+                None if start.elapsed() > TIMEOUT => {
+                    return Err(format!("customer {} got no answer", customer.number()));
+                }
+                None => {}
+            }
+        }
     }
     Ok(())
 }
@@ -126,12 +134,13 @@ fn answer(at: &UdpSocket, customer: CustomerId, source: SocketAddr) -> Result<()
     sent.map(drop).map_err(|error| format!("customer {} cannot be answered: {error}", customer.number()))
 }
 
-fn expect_answer(flow: &UdpSocket, customer: CustomerId) -> Result<(), String> {
+/// `None` if nothing has come.
+fn receive_answer(flow: &UdpSocket, customer: CustomerId) -> Result<Option<()>, String> {
     let number = customer.number();
     let mut word = [0; 3];
     match flow.recv(&mut word) {
-        Ok(2) if word[0] == number => Ok(()),
+        Ok(2) if word[0] == number => Ok(Some(())),
         Ok(_) => Err(format!("customer {number} got the answer to customer {}", word[0])),
-        Err(error) => Err(format!("customer {number} got no answer: {error}")),
+        Err(_) => Ok(None),
     }
 }

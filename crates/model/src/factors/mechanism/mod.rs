@@ -136,6 +136,15 @@ impl Mechanism {
         matches!(self.definition().method, Method::Forwarding | Method::Nat(_))
     }
 
+    /// The ports of a customer, where they are fewer than all of an address.
+    pub fn count_ports(self) -> Option<u32> {
+        match self.sharing()? {
+            Sharing::AtFarRouter => None,
+            Sharing::AtNearRouter(PortSet::Range) => Some(1024),
+            Sharing::AtNearRouter(PortSet::Psid) => Some(252),
+        }
+    }
+
     /// Whether several customers, each with a near router, can be before one far router.
     pub fn joins_customers(self) -> bool {
         match &self.definition().method {
