@@ -25,11 +25,15 @@ pub(super) fn describe_bounds(cells: &[Cell], probes: &[ProbeSpec], runs: &[RunR
     let mut rows = Vec::new();
     let mut lacking = Vec::new();
     for cell in cells {
+        let mut labels = Vec::new();
         for metric in metrics.iter().filter(|metric| metric.is_of_cell(cell)) {
             match percentiles(cell, *metric, runs) {
                 Some(row) => rows.push(row),
-                None => lacking.push(format!("no run has a figure: {}, {}", metric.label(), cell.label())),
+                None => labels.push(metric.label()),
             }
+        }
+        if !labels.is_empty() {
+            lacking.push(format!("no run of {} has a figure: {}", cell.label(), labels.join(", ")));
         }
     }
     let least = rows.iter().map(|row| row.n).min().unwrap_or(0);
@@ -152,6 +156,7 @@ mod tests {
         assert!(!alone.departures.iter().any(|departure| departure.contains("60 s")));
         assert_eq!(describe_bounds(cells, &[search(None)], &runs), None);
         let none = describe_bounds(cells, &[search(Some(goal(SECOND)))], &[]).unwrap();
-        assert!(none.rows.is_empty() && none.departures[0].starts_with("no run has a figure: lower bound"));
+        assert!(none.rows.is_empty());
+        assert_eq!(none.departures[0], "no run of IPv4 UDP 64 B has a figure: lower bound");
     }
 }
