@@ -191,7 +191,7 @@ pub fn simulate_campaign(
     };
     let questions = [question(metric, MARGIN)];
     let mut ended = campaign(&questions, rule, |_| {
-        // A block without a figure is no pair.
+        // A block without a figure does not count.
         loop {
             world.begin_block(ratio, simulation);
             let loads = search(&mut world, simulation);

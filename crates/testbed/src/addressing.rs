@@ -1,7 +1,6 @@
 //! The addresses of all hosts, the routes of each mechanism's packets, and the translation of addresses. All
 //! addresses are from the networks for benchmarks (RFC 2544, RFC 5180), except 6to4, which has its own prefix.
 
-use crate::path_ends::{ends, path_mtus};
 use crate::{CustomerId, Node};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Remote, Role};
@@ -219,19 +218,6 @@ impl Site {
     /// Its router's addresses on the client's network, IPv4 first; the first customer's of several.
     pub fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
         FAMILIES.map(|family| self.gateway(CustomerId::FIRST, mechanism, family))
-    }
-
-    /// The address that its client uses for the other client, with the path MTU to it for this MTU of the middle
-    /// link: one for each of the sender's families that is carried.
-    pub(crate) fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
-        let paths = Family::ALL.iter().filter_map(|family| {
-            let (ends, [there, back]) = ends(mechanism, *family).zip(path_mtus(mechanism, *family, mtu))?;
-            Some(match self {
-                Site::Near => (ends.destination, there),
-                Site::Far => (ends.source, back),
-            })
-        });
-        paths.collect()
     }
 
     /// 2001:2:0:SITE::/64. If routers derive each other's address from the destination, the prefix that the mechanism

@@ -5,6 +5,7 @@ use crate::mechanism::softwires::choose_ports;
 use crate::path_ends::ends_of;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Customer, Family, MAX_CLIENTS, Mechanism, Uplink};
+use std::net::SocketAddr;
 
 /// A customer by its place, from 0. A testbed with one has the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,6 +114,32 @@ impl CustomerId {
         let ends = ends_of(self, mechanism, family)?;
         let uplink = Uplink { interface: self.uplink().to_owned(), address: ends.sender };
         Some(Customer { uplink, source: ends.source, ports: choose_ports(self, mechanism) })
+    }
+
+    /// Its packets come from its address, and its ports.
+    pub(crate) fn check_source(
+        self,
+        source: SocketAddr,
+        mechanism: Mechanism,
+        family: Family,
+    ) -> Result<(), String> {
+        let expected = self.describe(mechanism, family).expect("the family is carried");
+        let number = self.number();
+        if source.ip() != expected.source {
+            return Err(format!(
+                "packets of customer {number} arrive from {}, not from {}",
+                source.ip(),
+                expected.source
+            ));
+        }
+        if !expected.ports.contain(source.port()) {
+            return Err(format!(
+                "packets of customer {number} arrive from port {}, not from {}",
+                source.port(),
+                expected.ports
+            ));
+        }
+        Ok(())
     }
 }
 

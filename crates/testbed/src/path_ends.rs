@@ -75,6 +75,21 @@ pub(crate) fn embed_address(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::from(words)
 }
 
+impl Site {
+    /// The address that its client uses for the other client, with the path MTU to it for this MTU of the middle
+    /// link: one for each of the sender's families that is carried.
+    pub(crate) fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
+        let paths = Family::ALL.iter().filter_map(|family| {
+            let (ends, [there, back]) = ends(mechanism, *family).zip(path_mtus(mechanism, *family, mtu))?;
+            Some(match self {
+                Site::Near => (ends.destination, there),
+                Site::Far => (ends.source, back),
+            })
+        });
+        paths.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

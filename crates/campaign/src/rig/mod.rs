@@ -10,6 +10,7 @@ mod iperf3_server;
 mod machines;
 mod rigs;
 mod routed;
+mod routed_source;
 mod routed_text;
 mod ssh;
 mod stamp_reflector;

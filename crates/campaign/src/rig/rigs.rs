@@ -2,7 +2,7 @@
 
 use crate::rig::host_pair::Kernels;
 use crate::rig::machines::{Reached, both_families, remote};
-use crate::rig::routed::RoutedSource;
+use crate::rig::routed_source::RoutedSource;
 use crate::rig::{Rig, TrialHosts, Way, direct, routed, wifi};
 use crate::trial::SingleRun;
 use crate::trial::run::{run, run_once};

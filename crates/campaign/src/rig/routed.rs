@@ -3,8 +3,9 @@
 
 use crate::CampaignError;
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
+use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::describe;
-use crate::rig::{BucketLink, CellSet, CpuCover, Rig, RigKind, RigNetwork, find_uncounted_cpu};
+use crate::rig::{BucketLink, CellSet, CpuCover, Rig, RigKind, RigNetwork};
 use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
@@ -14,47 +15,11 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
-use stacklab_testbed::{
-    CustomerId, Host, MIDDLE, Node, PathCheck, Routed, RoutedSpec, RoutedStreams, Streams, Ticks, ends,
-};
+use stacklab_testbed::{CustomerId, Host, MIDDLE, Node, RoutedStreams, Streams, Ticks, ends};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_trial::{NatPath, Path};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// A running testbed of four hosts, on this kernel or inside a guest.
-pub(super) struct RoutedSource {
-    pub plan: RoutedSpec,
-    pub carried: Vec<PathCheck>,
-    /// The guest that holds the testbed, if it is not on this kernel.
-    pub guest: Option<String>,
-    /// The process of that guest, if its kernel does not count its own CPU time.
-    pub process: Option<u32>,
-    /// The testbed, if it is on this kernel; it is removed when this is dropped.
-    pub own: Option<Box<Routed>>,
-}
-
-impl RoutedSource {
-    /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
-    pub(super) fn guests(&self) -> [[Option<String>; 2]; 2] {
-        self.own.as_ref().map_or_else(Default::default, |own| own.guests())
-    }
-
-    /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
-    fn router_ticks(&self) -> [Option<Ticks>; 2] {
-        match (self.process, &self.own) {
-            (Some(process), _) => [Some(Ticks::of(process)); 2],
-            (None, Some(own)) => find_uncounted_cpu(&self.plan.kind.routers, || own.ticks()[1]),
-            (None, None) => [None, None],
-        }
-    }
-
-    fn has_one_clock(&self) -> bool {
-        let kind = &self.plan.kind;
-        self.guest.is_some()
-            || kind.clients.0.iter().chain(&kind.routers.0).all(|system| *system == System::Namespace)
-    }
-}
 
 struct RoutedNetwork {
     source: RoutedSource,
@@ -65,14 +30,38 @@ struct RoutedNetwork {
 }
 
 struct RouterCounts {
-    counters: [Counters; 2],
-    /// Packets that each customer's near router has sent on its middle link.
-    of_customers: Vec<u64>,
+    counters: MiddleCounters,
     /// CPU time of the processes of routers whose kernels do not count it.
     ticks: [Option<Ticks>; 2],
     since: Instant,
     /// How far the clock of each router is ahead of the sender's, nanoseconds.
     ahead_ns: [i64; 2],
+}
+
+/// What the routers have counted on the middle links.
+struct MiddleCounters {
+    /// Of each customer's near router.
+    near: Vec<Counters>,
+    far: Counters,
+}
+
+impl MiddleCounters {
+    /// Of the near routers together, and of the far one.
+    fn sums(&self) -> [Counters; 2] {
+        let mut near = Counters::default();
+        for router in &self.near {
+            near.add(router.clone());
+        }
+        [near, self.far.clone()]
+    }
+
+    /// The place of a customer, one of several, whose near router has sent nothing since.
+    fn find_silent(&self, before: &MiddleCounters) -> Option<usize> {
+        let name = "interface.tx_packets";
+        let mut grown =
+            self.near.iter().zip(&before.near).map(|(after, before)| after.get(name) > before.get(name));
+        if self.near.len() > 1 { grown.position(|has_grown| !has_grown) } else { None }
+    }
 }
 
 /// Sends hello to the agents on these streams.
@@ -126,27 +115,13 @@ fn name_agent(node: Node, system: &System, mechanism: Mechanism) -> String {
 }
 
 impl RoutedNetwork {
-    /// Of the near routers of all customers together, and of the far one.
-    fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
+    fn counters(&mut self) -> Result<MiddleCounters, AgentError> {
         let [near, far] = &mut self.routers;
-        let mut of_near = counters(near, MIDDLE)?;
-        for spoke in &mut self.spokes {
-            of_near.add(counters(spoke, MIDDLE)?);
-        }
-        Ok([of_near, counters(far, MIDDLE)?])
-    }
-
-    /// Packets that the near router of each customer has sent on its middle link; none without several customers.
-    fn count_packets_of_customers(&mut self) -> Result<Vec<u64>, AgentError> {
-        if self.spokes.is_empty() {
-            return Ok(Vec::new());
-        }
-        let [near, _] = &mut self.routers;
-        let mut packets = Vec::new();
+        let mut of_near = Vec::new();
         for router in [near].into_iter().chain(&mut self.spokes) {
-            packets.push(counters(router, MIDDLE)?.get("interface.tx_packets"));
+            of_near.push(counters(router, MIDDLE)?);
         }
-        Ok(packets)
+        Ok(MiddleCounters { near: of_near, far: counters(far, MIDDLE)? })
     }
 }
 
@@ -192,7 +167,7 @@ impl RigNetwork for RoutedNetwork {
         if self.source.plan.kind.queue == RouterQueue::Inline {
             return Ok(0);
         }
-        let counters = self.counters()?;
+        let counters = self.counters()?.sums();
         Ok(counters.iter().map(|router| router.get("interface.tx_dropped")).sum())
     }
 
@@ -229,8 +204,7 @@ impl RigNetwork for RoutedNetwork {
             }
         }
         let ticks = self.source.router_ticks();
-        let of_customers = self.count_packets_of_customers()?;
-        self.before = Some(RouterCounts { counters, of_customers, ticks, since: Instant::now(), ahead_ns });
+        self.before = Some(RouterCounts { counters, ticks, since: Instant::now(), ahead_ns });
         Ok(())
     }
 
@@ -261,10 +235,7 @@ impl RigNetwork for RoutedNetwork {
             };
         }
         let after = self.counters()?;
-        let of_customers = self.count_packets_of_customers()?;
-        if let Some(silent) =
-            of_customers.iter().zip(&before.of_customers).position(|(after, before)| after <= before)
-        {
+        if let Some(silent) = after.find_silent(&before.counters) {
             let reason = format!("nothing of customer {} crossed its middle link", silent + 1);
             evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
         }
@@ -273,7 +244,8 @@ impl RigNetwork for RoutedNetwork {
         }
         if let [only] = evidence {
             let mechanism = self.source.plan.kind.mechanism;
-            only.routers = Some(RouterEvidence { mechanism, before: before.counters, after, busy });
+            only.routers =
+                Some(RouterEvidence { mechanism, before: before.counters.sums(), after: after.sums(), busy });
         }
         Ok(())
     }
@@ -300,4 +272,26 @@ fn kinds(source: &RoutedSource) -> [String; 4] {
         Some(guest) => format!("{}: {guest}, {mechanism}", system.kind()),
         None => format!("namespace{inside}, {mechanism}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count_packets(near: &[u64]) -> MiddleCounters {
+        let mut of_near = Vec::new();
+        for packets in near {
+            of_near.push(Counters([("interface.tx_packets".to_owned(), *packets)].into()));
+        }
+        MiddleCounters { near: of_near, far: Counters::default() }
+    }
+
+    #[test]
+    fn a_customer_that_sends_nothing_is_found() {
+        let before = count_packets(&[5, 7, 0]);
+        assert_eq!(count_packets(&[6, 8, 1]).find_silent(&before), None);
+        assert_eq!(count_packets(&[6, 7, 1]).find_silent(&before), Some(1));
+        assert_eq!(count_packets(&[6, 8, 1]).sums()[0].get("interface.tx_packets"), 15);
+        assert_eq!(count_packets(&[5]).find_silent(&count_packets(&[5])), None, "there is one customer");
+    }
 }

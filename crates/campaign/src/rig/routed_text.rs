@@ -1,6 +1,6 @@
 //! A routed testbed in words: its hosts, links and routers, and what was seen on the middle link.
 
-use crate::rig::routed::RoutedSource;
+use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{
     FlowOffload, LinkConfig, OwnLink, RouterQueue, RuleForm, Rules, Tables, Topology, Tracking, once_each,
 };

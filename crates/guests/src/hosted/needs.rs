@@ -78,8 +78,8 @@ mod tests {
         assert!(!list_kernel_needs(&kind).contains(&FLOWTABLES));
         kind.tables.offload = FlowOffload::On;
         assert_eq!(list_kernel_needs(&kind), [NAT, FLOWTABLES]);
-        let own = System::OwnUml("of which there is no image".to_owned());
+        let own = System::OwnUml("without-an-image".to_owned());
         assert!(lacks_support(&System::Uml, FLOWTABLES) && lacks_support(&own, FLOWTABLES));
-        assert!(!lacks_support(&System::Linux("of which there is no image".to_owned()), FLOWTABLES));
+        assert!(!lacks_support(&System::Linux("without-an-image".to_owned()), FLOWTABLES));
     }
 }

@@ -191,7 +191,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn devices_are_told_what_their_definitions_say() {
+    fn devices_have_what_their_definitions_say() {
         assert_eq!(describe_near(Mechanism::SixInFour), "sit 2:c6120001 4:40 9:29 3:c6120002");
         assert_eq!(describe_near(Mechanism::SixToFour), "sit 2:c6120001 4:40 9:29");
         let prefix = "20010002000000000000000000000000";

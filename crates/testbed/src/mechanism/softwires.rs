@@ -9,9 +9,8 @@ use crate::{CustomerId, Fault, INTERFACE, Router, Site};
 use stacklab_model::{CustomerPorts, Family, Mechanism, Nat, PortSet, Sharing};
 use std::net::Ipv6Addr;
 
-/// The first port of the first customer's range with lw4o6, and how many are in each range.
+/// The first port of the first customer's range with lw4o6.
 const FIRST_PORT: u16 = 1024;
-const RANGE: u16 = 1024;
 /// The first customer's number with MAP, and how many bits of a port are before, and in, such a number. The rest of the
 /// bits counts within it (RFC 7597, appendix A, example 1).
 const PSID: u16 = 0x34;
@@ -44,8 +43,8 @@ fn choose_set(customer: CustomerId, ports: PortSet) -> CustomerPorts {
     let place = u16::from(customer.number()) - 1;
     match ports {
         PortSet::Range => {
-            let first = FIRST_PORT + place * RANGE;
-            CustomerPorts::Range { first, last: first + (RANGE - 1) }
+            let first = FIRST_PORT + place * ports.count();
+            CustomerPorts::Range { first, last: first + (ports.count() - 1) }
         }
         PortSet::Psid => CustomerPorts::Masked { mask: PSID_MASK, bits: (PSID + place) << REST_BITS },
     }
@@ -252,6 +251,17 @@ mod tests {
     #[test]
     fn the_customers_address_has_its_number_twice() {
         assert_eq!(customer_host().to_string(), "2001:2:0:3400:0:c612:4312:34");
+    }
+
+    #[test]
+    fn each_customer_has_as_many_ports_as_its_set() {
+        for ports in [PortSet::Range, PortSet::Psid] {
+            for customer in CustomerId::list(16) {
+                let set = choose_set(customer, ports);
+                let count = (0..=u16::MAX).filter(|port| set.contain(*port)).count();
+                assert_eq!(count, usize::from(ports.count()), "{set}");
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@ use crate::kernel::netlink::{index, packets};
 use crate::kernel::sys::{Capture, bind_at_device, path_mtu, set_discovery};
 use crate::mechanism::layers::are_of;
 use crate::path_ends::{ends_of, path_mtus};
-use crate::testbed::same_port::check_source;
 use crate::{
     Attempt, CustomerId, Fault, Host, INTERFACE, Layer, MIDDLE, Node, PathEnds, TestbedError, layers,
 };
@@ -112,7 +111,7 @@ impl ConnectedSockets {
                 _ => {}
             }
         };
-        check_source(path.customer, source, mechanism, family).map_err(failed)?;
+        path.customer.check_source(source, mechanism, family).map_err(failed)?;
         at.inside(|| connect(&receiver, source))?;
         Ok(ConnectedSockets { mechanism, family, sender, receiver })
     }

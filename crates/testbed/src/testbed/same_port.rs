@@ -90,7 +90,7 @@ fn collect_sources(
         let mut word = [0; 2];
         while let Ok((1, source)) = at.recv_from(&mut word) {
             let Some(place) = all.iter().position(|customer| customer.number() == word[0]) else { continue };
-            check_source(all[place], source, mechanism, family)?;
+            all[place].check_source(source, mechanism, family)?;
             sources[place] = Some(source);
         }
     }
@@ -101,32 +101,6 @@ fn collect_sources(
         }
     }
     Ok(sources)
-}
-
-/// A customer's packets come from its address, and its ports.
-pub(crate) fn check_source(
-    customer: CustomerId,
-    source: SocketAddr,
-    mechanism: Mechanism,
-    family: Family,
-) -> Result<(), String> {
-    let expected = customer.describe(mechanism, family).expect("the family is carried");
-    let number = customer.number();
-    if source.ip() != expected.source {
-        return Err(format!(
-            "packets of customer {number} arrive from {}, not from {}",
-            source.ip(),
-            expected.source
-        ));
-    }
-    if !expected.ports.contain(source.port()) {
-        return Err(format!(
-            "packets of customer {number} arrive from port {}, not from {}",
-            source.port(),
-            expected.ports
-        ));
-    }
-    Ok(())
 }
 
 fn answer(at: &UdpSocket, customer: CustomerId, source: SocketAddr) -> Result<(), String> {

@@ -51,6 +51,17 @@ pub enum PortSet {
     Psid,
 }
 
+impl PortSet {
+    /// How many ports a customer has. With MAP, the testbed's numbers have 8 bits after 6 others; ports below 1024 are
+    /// nobody's.
+    pub const fn count(self) -> u16 {
+        match self {
+            PortSet::Range => 1024,
+            PortSet::Psid => 252,
+        }
+    }
+}
+
 /// What the near router's NAT makes of source addresses. It keeps state: connections begin at the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nat {

@@ -140,8 +140,7 @@ impl Mechanism {
     pub fn count_ports(self) -> Option<u32> {
         match self.sharing()? {
             Sharing::AtFarRouter => None,
-            Sharing::AtNearRouter(PortSet::Range) => Some(1024),
-            Sharing::AtNearRouter(PortSet::Psid) => Some(252),
+            Sharing::AtNearRouter(ports) => Some(ports.count().into()),
         }
     }
 
