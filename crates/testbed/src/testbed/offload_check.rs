@@ -9,6 +9,7 @@ use stacklab_model::{Family, Mechanism};
 /// Datagrams in each direction that a connection has before its others are counted, and those others.
 const FIRST: u64 = 20;
 const COUNTED: u64 = 100;
+const ATTEMPTS: usize = 3;
 /// Those that may pass the rules: a flowtable is cleared of connections now and then.
 const MAX_SLOW: u64 = COUNTED / 10;
 
@@ -30,13 +31,20 @@ pub(crate) fn check_offload(
     let [_, router, ..] = path.hosts;
     let ends = ends_of(path.customer, mechanism, family).expect("the family is carried");
     let flow = ConnectedSockets::open(path, mechanism, family, &ends)?;
-    flow.exchange(FIRST);
-    let before = router.inside(|| count_slow_packets(family))?;
-    let arrived = flow.exchange(COUNTED);
-    let after = router.inside(|| count_slow_packets(family))?;
-    let is_listed = router.inside(|| Ok(has_offloaded_connection(family)))?;
-    let observation = Observation { arrived, slow: after.saturating_sub(before), is_listed };
-    judge(&observation).attempt(format!("check the flowtable for {family}")).at(router.node())
+    let mut verdict = Ok(());
+    // A connection that pauses for long, on a machine that is busy, leaves the table.
+    for _ in 0..ATTEMPTS {
+        flow.exchange(FIRST);
+        let before = router.inside(|| count_slow_packets(family))?;
+        let arrived = flow.exchange(COUNTED);
+        let after = router.inside(|| count_slow_packets(family))?;
+        let is_listed = router.inside(|| Ok(has_offloaded_connection(family)))?;
+        verdict = judge(&Observation { arrived, slow: after.saturating_sub(before), is_listed });
+        if verdict.is_ok() {
+            break;
+        }
+    }
+    verdict.attempt(format!("check the flowtable for {family}")).at(router.node())
 }
 
 fn judge(observation: &Observation) -> Result<(), String> {

@@ -32,7 +32,7 @@ fn count_allocations(spec: &TrialSpec) -> [u64; 2] {
         .map(|_| MessageSocket::connect(spec, address, to, socket::CONNECT_LIMIT).unwrap())
         .collect();
     let receiving: Vec<MessageSocket> = match spec.transport {
-        Transport::Tcp => (0..spec.flows).map(|_| accept(spec, &socket)).collect(),
+        Transport::Tcp => accept_flows(spec, &socket, &sending),
         Transport::Udp => {
             if spec.flows == 1 {
                 socket.connect(&sending[0].socket.local_addr().unwrap()).unwrap();
@@ -49,8 +49,18 @@ fn count_allocations(spec: &TrialSpec) -> [u64; 2] {
     })
 }
 
-fn accept(spec: &TrialSpec, socket: &Socket) -> MessageSocket {
-    MessageSocket::new(spec, sys::accept(socket).unwrap().0).unwrap()
+/// The connections of these senders: any other program of this machine may reach the port, too.
+fn accept_flows(spec: &TrialSpec, listener: &Socket, sending: &[MessageSocket]) -> Vec<MessageSocket> {
+    let senders: Vec<_> =
+        sending.iter().map(|channel| channel.socket.local_addr().unwrap().as_socket()).collect();
+    let mut flows = Vec::new();
+    while flows.len() < senders.len() {
+        let (connection, from) = sys::accept(listener).unwrap();
+        if senders.contains(&from) {
+            flows.push(MessageSocket::new(spec, connection).unwrap());
+        }
+    }
+    flows
 }
 
 fn receiver_asks(spec: &TrialSpec, channels: &[MessageSocket], ended: &AtomicBool) -> u64 {
