@@ -2,7 +2,9 @@
 
 use crate::support;
 
-use stacklab_model::{Cell, Family, LinkConfig, Metric, Pacing, Probe, Rate, RunRecord, SizeOf, Transport};
+use stacklab_model::{
+    Cell, Factor, Family, LinkConfig, Metric, Pacing, Probe, Rate, RunRecord, SizeOf, Transport,
+};
 use std::fs;
 use std::time::Duration;
 use support::iperf3::Hosts;
@@ -101,6 +103,11 @@ fn assert_bounds_and_delays(runs: &[RunRecord]) {
         let streams = runs.iter().filter(|run| run.trial.probe == Probe::Paced);
         let mut of_block = streams.filter(|run| run.trial.block == search.trial.block);
         let stream = of_block.find(|run| run.trial.cell == search.trial.cell).expect("a stream of the arm");
+        if stream.spec.probe.pacing == Pacing::Searched {
+            // The other arm has no bound in this block.
+            assert!(stream.values.iter().all(|(_, value)| value.measured().is_none()), "{}", stream.trial);
+            continue;
+        }
         assert_eq!(stream.spec.probe.pacing, Pacing::Schedule(lower));
         let [least, greatest] = [Metric::IpdvMin, Metric::IpdvMax].map(|metric| figure(stream, metric));
         assert!(least <= 0.0 && (0.0..1000.0).contains(&greatest), "{least} to {greatest}");
@@ -135,6 +142,41 @@ fn measure_searches_a_path_to_an_agent() {
         // What disturbs slices makes some of them bad at a load that the path carries.
         for load in collect_loads(&runs, family, Metric::LoadAtLoss) {
             assert!((0.975 * rate..1.025 * most).contains(&load), "{family}: {load}, not {rate} to {most}");
+        }
+    }
+}
+
+/// The queue of the narrow link at the first router, bytes of frames, and the bucket of the link, bytes of the wire.
+const QUEUE_BYTES: f64 = 204_800.0;
+const BUCKET_BYTES: f64 = 16_384.0;
+
+/// A burst fills the queue of a link whose packets come from one that is ten times as fast. The bucket, and what the
+/// link carries meanwhile, may be added.
+#[test]
+fn bursts_fill_the_queue_of_a_router() {
+    require_root();
+    let program = Program::new();
+    let study = TestStudy::new("The longest burst into a router")
+        .topology("routed")
+        .rate("10 Mbit/s")
+        .set("testbed.sender_link.rate", "100 Mbit/s")
+        .levels(Factor::RouterQueue, ["inline"])
+        .families()
+        .transports(&["udp"])
+        .sizes(&[64])
+        .probe("search", &["back_to_back"])
+        .blocks(2)
+        .compare_families();
+    program.write("study.toml", study.text());
+    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    let runs = runs(&program.work().join("x.stacklab"));
+    for (family, frame) in [(Family::Ipv4, 106.0), (Family::Ipv6, 126.0)] {
+        let queue = QUEUE_BYTES / frame;
+        let most = 1.02 * (queue + BUCKET_BYTES / (frame + 24.0)) / 0.9;
+        let bursts = collect_loads(&runs, family, Metric::BackToBack);
+        println!("note: {family}: from {queue:.0} to {most:.0} messages are possible, found {bursts:.0?}");
+        for burst in bursts {
+            assert!((queue..most).contains(&burst), "{family}: {burst}, not {queue} to {most}");
         }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! | module | |
 //! |---|---|
+//! | [`burst`] | the longest burst of which nothing is lost (RFC 2544, RFC 9004) |
 //! | [`goal`] | what is searched: loss ratio, durations, width; the goals of RFC 2544 and others |
 //! | [`grid`] | the loads that a search may choose |
 //! | [`class`] | whether a load is a lower or an upper bound, from its trials (RFC 9971) |
@@ -12,6 +13,7 @@
 //! | [`lockstep`] | the bounds of several arms, in turns of a trial each |
 //! | [`paired`] | several arms at their own loads, in turns of a slice each |
 
+pub mod burst;
 pub mod class;
 pub mod controller;
 pub mod goal;

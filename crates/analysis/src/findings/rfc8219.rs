@@ -21,6 +21,9 @@ pub(super) fn describe_bounds(cells: &[Cell], probes: &[ProbeSpec], runs: &[RunR
     })?;
     let stream = probes.iter().find(|spec| spec.pacing == Pacing::Searched);
     let mut metrics = vec![Metric::LowerBound];
+    if probes.iter().any(|spec| spec.metrics.contains(&Metric::BackToBack)) {
+        metrics.push(Metric::BackToBack);
+    }
     metrics.extend(stream.into_iter().flat_map(|stream| &stream.metrics));
     let mut rows = Vec::new();
     let mut lacking = Vec::new();

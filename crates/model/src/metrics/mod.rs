@@ -252,6 +252,9 @@ metrics! {
         "least load that does not fulfil the goal (RFC 9971, relevant upper bound)";
     ConditionalThroughput = "conditional_throughput", "conditional throughput", Search, MessagePerSecond, [Higher, UDP],
         "messages per second that arrive at the lower bound in the worst of the trials that have to fulfil the goal (RFC 9971)";
+    BackToBack = "back_to_back", "back-to-back burst", Search, Message, [Higher, UDP],
+        "messages of the longest burst, sent as fast as the sender can, of which none is lost, within a per cent (RFC 2544, \
+         section 26.4, and RFC 9004)";
     Duration = "duration", "duration", Program, Millisecond, [],
         "time from the start of the client to its end";
     InterfaceThroughput = "interface_throughput", "interface throughput", Program, MegabitPerSecond, [Higher],

@@ -8,6 +8,7 @@ named! {
         /// Megabits (10^6) of application payload per second.
         MegabitPerSecond = "Mbit/s",
         MessagePerSecond = "message/s",
+        Message = "message",
         /// A share, 0 to 1.
         Ratio = "ratio",
         Millisecond = "ms",

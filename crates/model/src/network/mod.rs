@@ -147,6 +147,16 @@ impl Topology {
         )
     }
 
+    /// Whether what is sent faster than the path carries it waits at the sender.
+    pub fn queues_at_sender(&self, link_config: &LinkConfig) -> bool {
+        match self {
+            Topology::Routed(_) => {
+                self.bottleneck(link_config, 1).is_some_and(|link| link.starts_with("near"))
+            }
+            Topology::Link | Topology::Wifi(_) => true,
+        }
+    }
+
     /// The link configuration with the rate that all customers of a cell have together: each has a near and a middle
     /// link, and they share the far one.
     pub fn joint_link(&self, link_config: &LinkConfig, cell: &Cell) -> LinkConfig {

@@ -109,7 +109,8 @@ impl fmt::Display for SearchSpec {
 pub struct SearchSlice {
     /// Round of the block, from 1; 0 is the flood before.
     pub round: u32,
-    /// The trial of the arm's goal that the slice is a part of, from 1; `None` before the bounds are searched.
+    /// The trial of the arm's goal that the slice is a part of, or the number of the burst, from 1; `None` before the
+    /// bounds are searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
     /// Messages per second that were to be sent.

@@ -5,8 +5,8 @@ use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{DisplayUnit, decimals, format_decimals};
 use stacklab_model::{Cell, Findings, Metric, Rfc8219, RunPercentiles};
 
-const ABOUT: &str = "median over the runs, 1st and 99th percentile by nearest rank; figures other than bounds are of a stream at \
-     the arm's lower bound of the same block";
+const ABOUT: &str = "median over the runs, 1st and 99th percentile by nearest rank; figures other than bounds and bursts are of a \
+     stream at the arm's lower bound of the same block";
 
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let Some(Rfc8219 { rows, departures }) = &findings.rfc8219 else { return Vec::new() };

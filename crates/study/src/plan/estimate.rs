@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::study::Study;
-use stacklab_model::{ArmSchedule, Cell, Length, Pacing, Probe, ProbeSpec, StopReason, StoppingRule};
+use stacklab_model::{ArmSchedule, Cell, Length, Metric, Pacing, Probe, ProbeSpec, StopReason, StoppingRule};
 
 /// Overhead of a trial, nanoseconds: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
@@ -19,6 +19,9 @@ pub(crate) const ASSUMED_ROUNDS: u64 = 30;
 const SLICE_OVERHEAD_NS: u64 = 50_000_000;
 /// Assumed loads whose class a goal needs to be known.
 const ASSUMED_BOUNDS: u64 = 6;
+/// Assumed bursts until the longest is known, and their length.
+const ASSUMED_BURSTS: u64 = 15;
+const BURST_NS: u64 = 200_000_000;
 
 /// The estimated duration of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +121,9 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         let slice_ns = search.slice_ns(rate);
         let search_ns = slice_ns.saturating_add(SLICE_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS);
         let bounds_ns = search.goal.map_or(0, |goal| goal.sum_ns.saturating_mul(ASSUMED_BOUNDS));
-        return (search_ns.saturating_add(bounds_ns), false);
+        let has_bursts = spec.metrics.contains(&Metric::BackToBack);
+        let bursts_ns = if has_bursts { ASSUMED_BURSTS * (BURST_NS + SLICE_OVERHEAD_NS) } else { 0 };
+        return (search_ns.saturating_add(bounds_ns).saturating_add(bursts_ns), false);
     }
     if spec.probe == Probe::Sockets {
         return (HOLDING_NS, false);

@@ -7,8 +7,8 @@ use crate::read::factors::Factors;
 use crate::read::mechanisms::has_guest;
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics};
 use stacklab_model::{
-    Cell, Direction, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice, SearchGoal,
-    SearchSpec, Systems, Topology, print_duration,
+    Cell, Direction, Factor, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice,
+    SearchGoal, SearchSpec, Systems, Topology, print_duration,
 };
 
 /// The length of a trial whose slices have lengths that each block chooses.
@@ -60,7 +60,7 @@ pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], cells: &[Cell], prob
     let needing = paced.place().filter(|_| needs_load);
     let Some(goal) = goal else {
         for metric in search.get("metrics").list(leaf::any_metric, problems) {
-            if metric.value != Metric::LoadAtLoss {
+            if ![Metric::LoadAtLoss, Metric::BackToBack].contains(&metric.value) {
                 let title = format!("{} needs a goal", metric.value);
                 problems.add(metric.problem(title, "no bounds are searched").help(ADD_GOAL));
             }
@@ -79,6 +79,28 @@ pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], cells: &[Cell], prob
             Problem::at(place, title, "a search is of UDP, sent by stacklab")
                 .help("leave TCP and other generators out, or name a number of messages per second"),
         );
+    }
+}
+
+/// Adds bursts into the sender's own queue, which holds the sender up instead of losing anything.
+pub(super) fn check_bursts(
+    probes: Node,
+    specs: &[ProbeSpec],
+    topology: &Topology,
+    link_config: Option<&LinkConfig>,
+    problems: &mut Problems,
+) {
+    if is_of_path(specs) || link_config.is_none_or(|link_config| !topology.queues_at_sender(link_config)) {
+        return;
+    }
+    let search = probes.get(Probe::Search.name());
+    for metric in search.get("metrics").list(leaf::any_metric, problems) {
+        if metric.value == Metric::BackToBack {
+            let title = "bursts would wait in the queue of the sender's own link";
+            let help =
+                "add topology = \"routed\" to [testbed], and a sender_link that is faster than its rate";
+            problems.add(metric.problem(title, "it holds the sender up, and loses nothing").help(help));
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The highest loads of the arms of a block, searched in turns of a slice each.
 //!
-//! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow.
+//! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow, and then bursts
+//! where they are asked for.
 
 mod balance;
 mod bounds;
+mod bursts;
 mod outcome;
 mod slice;
 
@@ -11,12 +13,13 @@ use crate::CampaignError;
 use crate::rig::Rig;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search::bounds::search_bounds;
+use crate::trial::search::bursts::search_bursts;
 use crate::trial::search::outcome::{ArmOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
 use stacklab_model::{
-    ArmSchedule, LinkBucket, Pacing, RunRecord, SearchOutcome, SearchSlice, SearchSpec, SplitMix64, Trial,
-    TrialSpec,
+    ArmSchedule, LinkBucket, Metric, Pacing, RunRecord, SearchOutcome, SearchSlice, SearchSpec, SplitMix64,
+    Trial, TrialSpec,
 };
 use stacklab_search::paired::PairedSearch;
 use stacklab_study::Study;
@@ -72,7 +75,7 @@ struct Turn {
     load: f64,
     slice_ns: u64,
     round: u32,
-    /// The trial of the arm's goal that it is a part of.
+    /// The trial of the arm's goal that it is a part of, or the burst.
     trial: Option<u32>,
 }
 
@@ -96,7 +99,8 @@ pub(super) fn run(
     let Pacing::Search(search) = arms[0].prepared.spec.probe.pacing else {
         unreachable!("a study's search has the pacing of a search")
     };
-    let loads: Option<Vec<f64>> = arms.iter().map(first_load).collect();
+    let loads: Option<Vec<f64>> =
+        if searches_loads(&arms[0].prepared.spec) { arms.iter().map(first_load).collect() } else { None };
     let mut slice_ns = search.slice_ns.unwrap_or(0);
     let mut paired = None;
     if let Some(loads) = loads {
@@ -112,11 +116,11 @@ pub(super) fn run(
     if let (Some(goal), Some(loads)) = (search.goal, &located) {
         bounds = search_bounds(rigs, &mut arms, &search, goal, loads)?;
     }
+    let bursts = search_bursts(rigs, &mut arms)?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
     let mut runs = Vec::new();
-    for ((place, arm), (searched, bounds)) in
-        arms.into_iter().enumerate().zip(searched.into_iter().zip(bounds))
-    {
+    let found = searched.into_iter().zip(bounds).zip(bursts);
+    for ((place, arm), ((searched, bounds), back_to_back)) in arms.into_iter().enumerate().zip(found) {
         let outcome = ArmOutcome {
             searched,
             load: located.as_ref().map(|loads| loads[place]),
@@ -124,6 +128,7 @@ pub(super) fn run(
             was_given_up,
             slice_ns,
             bounds,
+            back_to_back,
         };
         runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
     }
@@ -132,6 +137,12 @@ pub(super) fn run(
         rigs.iter_mut().try_for_each(|rig| rig.ends.ensure_alive())?;
     }
     Ok(runs)
+}
+
+/// Whether more is asked for than bursts.
+fn searches_loads(spec: &TrialSpec) -> bool {
+    let has_goal = matches!(spec.probe.pacing, Pacing::Search(SearchSpec { goal: Some(_), .. }));
+    has_goal || spec.probe.metrics.iter().any(|metric| *metric != Metric::BackToBack)
 }
 
 fn begin<'a>(rig: &mut Rig, study: &Study, seed: u64, trial: &'a Trial) -> Result<Arm<'a>, CampaignError> {

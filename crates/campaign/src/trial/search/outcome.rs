@@ -1,7 +1,7 @@
 //! The run of an arm of a search: its figure or the reason for its absence, and its slices.
 
 use crate::trial::search::bounds::Bounds;
-use crate::trial::search::{Arm, SearchedArm};
+use crate::trial::search::{Arm, SearchedArm, searches_loads};
 use stacklab_model::{
     Direction, Drops, HostReport, Length, LinkBucket, Metric, Pacing, RunRecord, RunStatus, SearchOutcome,
     SearchSlice, SearchSpec, Value, Values, Warning, count,
@@ -26,6 +26,8 @@ pub(super) struct ArmOutcome {
     pub slice_ns: u64,
     /// Of its goal, or why there are none.
     pub bounds: Result<Bounds, String>,
+    /// The longest burst, if it is asked for.
+    pub back_to_back: Option<Value>,
 }
 
 /// Makes the run. Its reports are those of the flood, which show that the path is the planned one; the sender's has the
@@ -41,12 +43,16 @@ pub(super) fn make_run(
     let mut spec = arm.prepared.spec.clone();
     spec.probe.length = Length::Time(outcome.slice_ns.max(1));
     spec.probe.pacing = Pacing::Search(*search);
-    let mut values = Values::from_iter([(Metric::LoadAtLoss, find_value(&arm, search, &outcome))]);
+    let mut values = Values::default();
+    if searches_loads(&spec) {
+        values.insert(Metric::LoadAtLoss, find_value(&arm, search, &outcome));
+    }
     if search.goal.is_some() {
         for (metric, value) in list_bounds(&outcome.bounds, arm.bucket) {
             values.insert(metric, value);
         }
     }
+    values.extend(outcome.back_to_back.map(|frames| (Metric::BackToBack, frames)));
     let warnings = warn_of_slices(&arm.slices);
     let direction = Direction::of(&trial.cell);
     let flood = arm.flood;

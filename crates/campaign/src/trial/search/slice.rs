@@ -17,7 +17,7 @@ const FLOOD_NS: u64 = 100_000_000;
 
 /// Sends as fast as it can, once. It counts for no figure.
 pub(super) fn flood(rig: &mut Rig, arm: &Prepared<'_>) -> Result<(TrialSpec, Collected), CampaignError> {
-    let spec = slice_spec(arm, Pacing::Flood, FLOOD_NS, 0);
+    let spec = slice_spec(arm, Pacing::Flood, Length::Time(FLOOD_NS), 0);
     let collected = send(rig, arm, &spec)?;
     Ok((spec, collected))
 }
@@ -44,24 +44,13 @@ pub(super) fn measure(
     length_ns: u64,
     number: u32,
 ) -> Result<Result<SearchSlice, String>, CampaignError> {
-    let spec = slice_spec(arm, Pacing::Shifted(load), length_ns, number);
-    let drops_before = rig.network.count_ring_drops()?;
+    let spec = slice_spec(arm, Pacing::Shifted(load), Length::Time(length_ns), number);
     let times_before = sum_times(rig.network.router_threads());
-    let collected = send(rig, arm, &spec)?;
-    let times = sum_times(rig.network.router_threads());
-    let drops = rig.network.count_ring_drops()?.saturating_sub(drops_before);
-    let ends = match collected.reports {
-        Ok(reports) => reports.into_iter().next().ok_or("no host reported the slice".to_owned()),
-        Err(reason) => Err(reason),
-    };
-    let ends = match ends {
-        Ok(ends) => ends,
+    let ReportedSlice { ends, drops } = match send_and_count(rig, arm, &spec)? {
+        Ok(reported) => reported,
         Err(reason) => return Ok(Err(reason)),
     };
-    let from = Direction::of(&arm.trial.cell).senders()[0];
-    if let Some(reason) = numbers(&spec, &collected.limits, from, ends.as_ref()).into_iter().next() {
-        return Ok(Err(reason));
-    }
+    let times = sum_times(rig.network.router_threads());
     let mut slice = count(&ends, load, length_ns, drops);
     if let (Some(before), Some(after)) = (times_before, times) {
         slice.routers_waited_ns = Some(after.waited_ns.saturating_sub(before.waited_ns));
@@ -74,21 +63,55 @@ pub(super) fn measure(
     Ok(Ok(slice))
 }
 
+/// What the hosts report of a slice, and the messages that the routers' rings had no room for meanwhile.
+pub(super) struct ReportedSlice {
+    pub ends: Ends<HostReport>,
+    pub drops: u64,
+}
+
+/// Sends what a specification says. The inner result is the reason if an agent failed, or reports what cannot be.
+pub(super) fn send_and_count(
+    rig: &mut Rig,
+    arm: &Prepared<'_>,
+    spec: &TrialSpec,
+) -> Result<Result<ReportedSlice, String>, CampaignError> {
+    let drops_before = rig.network.count_ring_drops()?;
+    let collected = send(rig, arm, spec)?;
+    let drops = rig.network.count_ring_drops()?.saturating_sub(drops_before);
+    let reports = match collected.reports {
+        Ok(reports) => reports,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let Some(ends) = reports.into_iter().next() else {
+        return Ok(Err("no host reported the slice".to_owned()));
+    };
+    let from = Direction::of(&arm.trial.cell).senders()[0];
+    Ok(match numbers(spec, &collected.limits, from, ends.as_ref()).into_iter().next() {
+        Some(reason) => Err(reason),
+        None => Ok(ReportedSlice { ends, drops }),
+    })
+}
+
 fn send(rig: &mut Rig, arm: &Prepared<'_>, spec: &TrialSpec) -> Result<Collected, CampaignError> {
     let [sender, receiver] = rig.ends.agents();
     Ok(collect(sender, receiver, &arm.path, spec, Direction::of(&arm.trial.cell))?)
 }
 
-fn slice_spec(arm: &Prepared<'_>, pacing: Pacing, length_ns: u64, number: u32) -> TrialSpec {
+pub(super) fn slice_spec(arm: &Prepared<'_>, pacing: Pacing, length: Length, number: u32) -> TrialSpec {
     let mut spec = arm.spec.clone();
     spec.token ^= number.wrapping_mul(0x9e37_79b1);
     spec.probe.pacing = pacing;
-    spec.probe.length = Length::Time(length_ns);
+    spec.probe.length = length;
     spec
 }
 
 /// Adds both hosts' counts. Markers after the slice may be lost too, so the rings' count is of at most what is missing.
-fn count(ends: &Ends<HostReport>, load: f64, length_ns: u64, drops_at_routers: u64) -> SearchSlice {
+pub(super) fn count(
+    ends: &Ends<HostReport>,
+    load: f64,
+    length_ns: u64,
+    drops_at_routers: u64,
+) -> SearchSlice {
     let Ends { sender, receiver } = ends;
     let offered = sender.sent.measured;
     let received = receiver.received.measured;

@@ -112,6 +112,24 @@ fn names_what_a_goal_cannot_be() {
 }
 
 #[test]
+fn bursts_need_a_queue_that_is_not_the_senders() {
+    let bursts = searching("", "").replace("[\"load_at_loss\"]", "[\"back_to_back\"]");
+    let rate = "topology = \"routed\"\nrate = \"10 Mbit/s\"";
+    let narrow = bursts.replace("topology = \"routed\"", rate);
+    let wider = narrow.replace(rate, &format!("{rate}\nsender_link = {{ rate = \"100 Mbit/s\" }}"));
+    for accepted in [&bursts, &wider] {
+        assert!(study(accepted).probe(Probe::Search).is_some());
+    }
+    let link = narrow.replace("topology = \"routed\"\n", "").replace("router_queue", "io");
+    for refused in [narrow, link] {
+        assert_mistakes(&[(
+            refused,
+            &["bursts would wait in the queue of the sender's own link", "and a sender_link that is faster"],
+        )]);
+    }
+}
+
+#[test]
 fn device_may_be_the_path_between_machines() {
     let link = searching("", "device = \"path\"").replace("topology = \"routed\"", "mtu = 1500");
     let Pacing::Search(search) = study(&link).probe(Probe::Search).unwrap().pacing else { panic!("{link}") };
