@@ -32,6 +32,7 @@ pub mod kernel {
     pub mod processes;
     pub mod router_thread;
     pub(crate) mod rule;
+    pub(crate) mod steering;
     pub mod sys;
     pub mod sysctl;
     /// Queueing disciplines at an end of a link.
@@ -53,6 +54,7 @@ mod testbed {
     pub(crate) mod path_check;
     pub(crate) mod routed;
     pub(crate) mod routed_spec;
+    pub(crate) mod router_queue;
     pub(crate) mod same_port;
     pub(crate) mod spokes;
 }

@@ -73,6 +73,23 @@ fn routers_forward_by_kernel_threads() {
 }
 
 #[test]
+fn packets_are_steered_into_routers() {
+    let mut spec = RoutedSpec::of_namespaces(Mechanism::Native, &PLAIN);
+    spec.kind.queue = RouterQueue::Rps;
+    let before = count_interrupts();
+    let routed = Routed::build(&spec, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(routed.path_checks.len(), 2, "both families are carried");
+    assert!(count_interrupts() > before);
+}
+
+/// Interrupts for packets that one processor of this machine has put into the backlog of another.
+fn count_interrupts() -> u64 {
+    let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
+    let columns = text.lines().map(|line| line.split_whitespace().nth(9).unwrap());
+    columns.map(|count| u64::from_str_radix(count, 16).unwrap()).sum()
+}
+
+#[test]
 fn a_router_has_as_many_routes_as_asked() {
     let mut spec = RoutedSpec::of_namespaces(Mechanism::Native, &PLAIN);
     spec.kind.tables.routes = 100_000;

@@ -258,10 +258,11 @@ impl RoutedPlacement {
         needs.watches_memory = system.is_none()
             && needs.guests().is_empty()
             && study.measures(|metric| metric.table().is_some());
-        if let (Some(system), true) = (&system, needs.rows.iter().any(|row| row.queue != RouterQueue::Inline))
-        {
+        let queued = needs.rows.iter().find(|row| row.queue != RouterQueue::Inline);
+        if let (Some(system), Some(row)) = (&system, queued) {
+            let queue = row.queue;
             return Err(CampaignError::Usage(format!(
-                "router_queue \"thread\" is for routers on this kernel, and the study's testbeds would be in {system}: set \
+                "router_queue \"{queue}\" is for routers on this kernel, and the study's testbeds would be in {system}: set \
                  factors.router_queue = [\"inline\"], or add the missing modules to this kernel (see: stacklab doctor)"
             )));
         }

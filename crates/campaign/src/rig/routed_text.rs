@@ -23,6 +23,9 @@ pub(super) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> Strin
     let queue = match plan.kind.queue {
         RouterQueue::Inline => "",
         RouterQueue::Thread => ", a kernel thread at each ingress of the routers",
+        RouterQueue::Rps => {
+            ", packets steered to the receiver's processors at each ingress of the routers (RPS)"
+        }
     };
     let seen = carried.iter().map(|carried| {
         let whose = match carried.customer {

@@ -9,6 +9,9 @@ named! {
         Inline = "inline",
         /// A kernel thread of each ingress takes packets from a ring, which drops what it has no room for.
         Thread = "thread",
+        /// The backlog of the receiver's processors, into which the sender's thread puts packets (receive packet
+        /// steering).
+        Rps = "rps",
     }
 }
 

@@ -255,7 +255,7 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "router_queue",
         Kind::List(&Kind::Name { set: "router queue", names: RouterQueue::NAMES }),
-        "What takes packets into routers that are namespaces (testbed.topology \"routed\"). inline: nothing, the thread that sends a packet also forwards it, and no router drops any (the default). thread: a kernel thread of each ingress (threaded NAPI) with a ring of 256 packets, which makes a router a device with a capacity; pinned to the receiver's CPUs with root.",
+        "What takes packets into routers that are namespaces (testbed.topology \"routed\"). inline: nothing, the thread that sends a packet also forwards it, and no router drops any (the default). thread: a kernel thread of each ingress (threaded NAPI) with a ring of 256 packets, which makes a router a device with a capacity; pinned to the receiver's CPUs with root. rps: the backlog of the receiver's CPUs, which forward in a softirq (receive packet steering); needs root.",
     ),
     optional(
         "clients",

@@ -100,17 +100,18 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
 
 /// Adds a thread of routers that are guests, or whose packets segmentation offload would carry past it.
 fn check_router_queue(testbed: Node, factors: &Factors, problems: &mut Problems) {
-    let mut levels = factors.setting_levels(Factor::RouterQueue).iter();
-    let Some(level) = levels.find(|level| level.value == RouterQueue::Thread.name()) else { return };
+    let levels = factors.setting_levels(Factor::RouterQueue);
+    let Some(level) = levels.iter().find(|level| level.value != RouterQueue::Inline.name()) else { return };
     if let Some(guest) = factors.setting_levels(Factor::RouterOs).iter().find(|level| has_guest(level)) {
         problems.add(
             level
-                .problem("only routers that are namespaces have such a thread", "needs namespaces")
+                .problem("only routers that are namespaces have such a queue", "needs namespaces")
                 .with_related_place(&guest.place, "a guest is a device with a queue of its kernel")
                 .help("leave factors.router_queue out, or factors.router_os"),
         );
     }
     let offloads = testbed.get("offloads");
+    let Some(level) = levels.iter().find(|level| level.value == RouterQueue::Thread.name()) else { return };
     if let (Some(true), Some(place)) = (offloads.value(leaf::boolean, problems), offloads.place()) {
         problems.add(
             level

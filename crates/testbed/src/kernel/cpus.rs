@@ -6,8 +6,7 @@
 //! With RPS, each packet interrupts the receiver's processor instead. In a virtual machine this takes longer than the
 //! work itself. Use RPS to fill a link, not to measure round-trip times.
 
-use crate::kernel::namespace::mount_own_sysfs;
-use crate::{Attempt, Fault, INTERFACE};
+use crate::{Attempt, Fault};
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -114,7 +113,7 @@ pub(crate) fn print(processors: &[usize]) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
-/// The RPS setting of one end of the link. It stays usable after the thread that opened it has changed namespaces.
+/// The RPS setting of an interface. It stays usable after the thread that opened it has changed namespaces.
 #[derive(Debug)]
 pub(crate) struct Rps {
     file: File,
@@ -122,12 +121,10 @@ pub(crate) struct Rps {
 }
 
 impl Rps {
-    /// Opens the RPS setting of this end in the calling thread's namespace. The calling thread gets a private mount
-    /// namespace, which shows that namespace's /sys, and should end soon.
+    /// Opens the RPS setting of an interface in the calling thread's namespace, whose /sys the thread sees.
     /// The kernel requires CAP_NET_ADMIN in the initial user namespace.
-    pub(crate) fn open(processors: &[usize]) -> Result<Self, Fault> {
-        mount_own_sysfs()?;
-        let path = format!("/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus");
+    pub(crate) fn open(interface: &str, processors: &[usize]) -> Result<Self, Fault> {
+        let path = format!("/sys/class/net/{interface}/queues/rx-0/rps_cpus");
         let file = File::options().write(true).open(&path).attempt(format!("open {path}"))?;
         let rps = Rps { file, own: mask(processors) };
         // A successful open does not show whether writing is allowed.

@@ -2,6 +2,7 @@
 
 use crate::host::namespaces_only;
 use crate::kernel::cpus::{self, Rps};
+use crate::kernel::namespace::mount_own_sysfs;
 use crate::kernel::netlink::{change, raise};
 use crate::kernel::tc::queue::Queue;
 use crate::kernel::tc::tbf::Bucket;
@@ -9,7 +10,7 @@ use crate::link::{MTU_LIMITS, configure_end};
 use crate::services::{ServiceEnds, Serving};
 use crate::testbed::network::{HostChain, Link};
 use crate::{
-    AtHost, Attachment, Attempt, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses,
+    AtHost, Attachment, Attempt, Fault, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses,
 };
 use stacklab_model::{LinkConfig, Role, Services, System, Systems};
 use std::ffi::OsStr;
@@ -218,9 +219,15 @@ const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 /// Both ends' settings, if there are processors to divide and this process may change them.
 fn open_rps(network: &HostChain<2>) -> Option<[Rps; 2]> {
     let [near, far] = network.processors.as_ref()?;
-    let sender = network.hosts[0].inside(|| Rps::open(near)).ok()?;
-    let receiver = network.hosts[1].inside(|| Rps::open(far)).ok()?;
+    let sender = network.hosts[0].inside(|| open_rps_of_end(near)).ok()?;
+    let receiver = network.hosts[1].inside(|| open_rps_of_end(far)).ok()?;
     Some([sender, receiver])
+}
+
+/// The setting of this end. The calling thread gets a private mount namespace, and should end soon.
+fn open_rps_of_end(processors: &[usize]) -> Result<Rps, Fault> {
+    mount_own_sysfs()?;
+    Rps::open(INTERFACE, processors)
 }
 
 fn guest_role(place: usize, link_config: &LinkConfig) -> PathRole {

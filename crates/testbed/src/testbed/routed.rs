@@ -2,7 +2,7 @@
 
 use crate::host::namespaces_only;
 use crate::kernel::memory::MemoryWatch;
-use crate::kernel::router_thread::{RouterThread, start_threads};
+use crate::kernel::router_thread::RouterThread;
 use crate::link::{configure_client, configure_router, fix_path_mtus};
 use crate::mechanism::conntrack::count_connection_packets;
 use crate::mechanism::rules::count_packets;
@@ -13,11 +13,12 @@ use crate::testbed::network::{HostChain, Link};
 use crate::testbed::offload_check::check_offload;
 use crate::testbed::path_check::{CheckedPath, check_path, refresh_path_mtus, refuse_family};
 use crate::testbed::routed_spec::RoutedSpec;
+use crate::testbed::router_queue::{check_steering, start_queues};
 use crate::testbed::same_port::check_customers;
 use crate::testbed::spokes::Spoke;
 use crate::{
-    AtHost, Attachment, Attempt, CustomerId, Guest, Host, INTERFACE, MIDDLE, Node, PathCheck, PathRole,
-    Prepare, Router, Site, Streams, TestbedError, Ticks, Workdir, last_words,
+    AtHost, Attachment, Attempt, CustomerId, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site,
+    Streams, TestbedError, Ticks, Workdir, last_words,
 };
 use stacklab_model::{EntryMemory, Family, FlowOffload, Mechanism, RouterQueue, Tracking};
 use std::ffi::OsStr;
@@ -120,11 +121,12 @@ impl Routed {
         };
         routed.configure_clients()?;
         routed.set_up_routers(&routers, spec, program)?;
-        if kind.queue == RouterQueue::Thread {
-            routed.start_threads()?;
-        }
+        routed.threads = start_queues(kind.queue, &routed.network, &routed.spokes)?;
         routed.wait_until_quiet()?;
         routed.check_forwarding(spec, inside)?;
+        if let (RouterQueue::Rps, Some(carried)) = (kind.queue, routed.path_checks.first()) {
+            check_steering(&routed.network, mechanism, carried)?;
+        }
         if clients.iter().any(Option::is_some) {
             routed.start_clients(&clients, spec, program)?;
         }
@@ -186,24 +188,6 @@ impl Routed {
             Some(mut command) => host.start_companion(&mut command),
             None => Ok(()),
         }
-    }
-
-    /// Gives each ingress of the routers a kernel thread. They share the receiver's processors: the sender's thread
-    /// needs its own.
-    fn start_threads(&mut self) -> Result<(), TestbedError> {
-        let processors = self.network.processors_of(CLIENTS[1].1).to_vec();
-        for (_, place) in ROUTERS {
-            let host = &self.network.hosts[place];
-            let mut interfaces = vec![INTERFACE, MIDDLE];
-            if host.node() == Node::Router2 {
-                interfaces.extend(self.spokes.iter().map(|spoke| spoke.customer.middle()));
-            }
-            self.threads.extend(host.inside(|| start_threads(&interfaces, &processors))?);
-        }
-        for spoke in &self.spokes {
-            self.threads.extend(spoke.start_threads(&processors)?);
-        }
-        Ok(())
     }
 
     fn wait_until_quiet(&self) -> Result<(), TestbedError> {

@@ -3,7 +3,6 @@
 use crate::addressing::{INTERFACE, MIDDLE, Site, customer_hardware_address};
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::netlink::wait_until_quiet;
-use crate::kernel::router_thread::{RouterThread, start_threads};
 use crate::link::{ClientNetwork, configure_router};
 use crate::testbed::network::{HostChain, Link, prepare_host};
 use crate::{CustomerId, Host, Node, RoutedSpec, Router, Streams, TestbedError};
@@ -61,10 +60,6 @@ impl Spoke {
         let Router { site, customer, mechanism, .. } = router;
         sender.inside(|| ClientNetwork { site, customer, mechanism }.configure_client())?;
         self.router.inside(|| configure_router(&router, &mut MemoryWatch::default()))
-    }
-
-    pub(crate) fn start_threads(&self, processors: &[usize]) -> Result<Vec<RouterThread>, TestbedError> {
-        self.router.inside(|| start_threads(&[INTERFACE, MIDDLE], processors))
     }
 
     pub(crate) fn wait_until_quiet(&self, sender: &Host) -> Result<(), TestbedError> {

@@ -167,7 +167,7 @@ fn names_routers_that_have_no_threads() {
     assert_mistakes(&[
         (
             write_routed_study(&format!("{thread}\nrouter_os = [\"uml\"]")),
-            &["only routers that are namespaces have such a thread"],
+            &["only routers that are namespaces have such a queue"],
         ),
         (
             write_routed_study(thread)
