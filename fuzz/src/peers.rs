@@ -31,13 +31,12 @@ pub fn agent_request(data: &[u8]) {
     let limits = Limits {
         peers: Peers { addresses: vec![COORDINATOR.into()], networks: Vec::new() },
         own: vec![AGENT.into()],
-        data_ports: Default::default(),
         tuning: false,
         longest: Duration::from_secs(60),
         most_bits_per_second: Some(1e9),
         idle: Duration::from_secs(60),
     };
-    let permissions = [Permission::default(), Permission { limits: Some(limits) }];
+    let permissions = [Permission::default(), Permission { limits: Some(limits), ..Permission::default() }];
     for line in Lines::new(data, MAX_REQUEST_LENGTH).map_while(Result::ok) {
         let request = match Numbered::<Request>::read(&line) {
             Ok(request) => request,

@@ -134,13 +134,15 @@ impl AgentOptions {
         let limits = Limits {
             peers: Peers { addresses: self.peer.clone(), networks: self.allow_target.clone() },
             own: self.own.clone(),
-            data_ports: self.data_port.clone().unwrap_or_default(),
             tuning: self.allow.iter().any(|what| what == "tuning"),
             longest: Duration::from_secs(self.max_duration.into()),
             most_bits_per_second: self.max_rate.map(|rate| rate * 1e6),
             idle: Duration::from_secs(self.idle_timeout.into()),
         };
-        Permission { limits: (!self.peer.is_empty()).then_some(limits) }
+        Permission {
+            limits: (!self.peer.is_empty()).then_some(limits),
+            data_ports: self.data_port.clone().unwrap_or_default(),
+        }
     }
 
     /// The options of a coordinator's process that say what it may do.

@@ -4,7 +4,7 @@ use super::{Agent, MAX_RECEIVERS, RequestWork};
 use crate::EngineError;
 use crate::engine::arms;
 use crate::engine::opening::{self, WaitingSender};
-use crate::engine::peers::{DataPorts, Peers};
+use crate::engine::peers::Peers;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
 use crate::engine::turns::Turn;
@@ -40,8 +40,9 @@ impl Agent {
                 Err(format!("refused to listen: at most {MAX_RECEIVERS} receivers"))
             }
             Request::Listen { spec, address } => {
-                let (peers, ports) = self.doors();
-                Ok(self.keep_receiver(id, Receiver::listen_to(*spec, address, peers, &ports)?))
+                let peers = self.peers();
+                let ports = &self.permission.data_ports;
+                Ok(self.keep_receiver(id, Receiver::listen_to(*spec, address, peers, ports)?))
             }
             Request::Open { spec, address, to } => {
                 let receiver = opening::receiver(*spec, &address, to, self.allowance.clone())?;
@@ -62,10 +63,9 @@ impl Agent {
         Ok(RequestWork::Done(Answer::Watching))
     }
 
-    /// The peers and ports that the permission names, if it has limits.
-    fn doors(&self) -> (Option<Peers>, DataPorts) {
-        let limits = self.permission.limits.as_ref();
-        limits.map_or_else(Default::default, |limits| (Some(limits.peers.clone()), limits.data_ports.clone()))
+    /// The peers that the permission names, if it has limits.
+    fn peers(&self) -> Option<Peers> {
+        self.permission.limits.as_ref().map(|limits| limits.peers.clone())
     }
 
     /// Keeps a receiver until it is collected.
@@ -81,8 +81,8 @@ impl Agent {
         spec: TrialSpec,
         address: &ScopedAddr,
     ) -> Result<RequestWork, String> {
-        let (peers, ports) = self.doors();
-        let waiting = WaitingSender::listen(spec, address, peers, &ports)?;
+        let peers = self.peers();
+        let waiting = WaitingSender::listen(spec, address, peers, &self.permission.data_ports)?;
         let address = waiting.address;
         self.waiting.insert(id, waiting);
         Ok(RequestWork::Listening(Answer::Listening { address }))

@@ -27,6 +27,8 @@ const MAX_BUFFER: u32 = 16 << 20;
 pub struct Permission {
     /// The limits of an agent that listens; `None`: whatever can be done.
     pub limits: Option<Limits>,
+    /// The ports at which it receives.
+    pub data_ports: DataPorts,
 }
 
 /// The limits of an agent that listens.
@@ -38,8 +40,6 @@ pub struct Limits {
     /// The agent's own addresses, on which it may receive: those at which the coordinator reached it, as the kernel
     /// says them.
     pub own: Vec<ScopedAddr>,
-    /// The ports at which it receives.
-    pub data_ports: DataPorts,
     /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits,
     /// busy polling, any congestion control.
     pub tuning: bool,

@@ -12,7 +12,6 @@ fn limited() -> Limits {
     Limits {
         peers: Peers { addresses: vec![ip("10.9.0.2"), ip("2001:db8::2")], networks: Vec::new() },
         own: vec![ip("10.9.0.1"), ip("2001:db8::1")],
-        data_ports: DataPorts::default(),
         tuning: false,
         longest: Duration::from_secs(60),
         most_bits_per_second: None,
@@ -59,7 +58,7 @@ fn timetable() -> Timetable {
 }
 
 fn explain_refusal(limits: Limits, request: &Request) -> Option<String> {
-    Permission { limits: Some(limits) }.check(request, 0.0).err()
+    Permission { limits: Some(limits), ..Permission::default() }.check(request, 0.0).err()
 }
 
 #[test]
@@ -93,7 +92,7 @@ fn link_local_address_is_of_the_coordinators_zone() {
     let peers =
         Peers { addresses: vec![ip("fe80::2%3"), ip("10.9.0.2")], networks: vec!["::/0".parse().unwrap()] };
     let limits = Limits { own, peers, ..limited() };
-    let permission = Permission { limits: Some(limits) };
+    let permission = Permission { limits: Some(limits), ..Permission::default() };
     let whole = listen_at("fe80::1%3");
     assert_eq!(admit(&permission, listen_at("fe80::1")), Ok(whole.clone()));
     assert_eq!(admit(&permission, whole.clone()), Ok(whole));
@@ -181,7 +180,7 @@ fn all_streams_together_keep_to_the_rate() {
 }
 
 fn refuse_beside_others(request: &Request) -> Option<String> {
-    let permission = Permission { limits: Some(bounded()) };
+    let permission = Permission { limits: Some(bounded()), ..Permission::default() };
     permission.check(request, takes(&send_at_rate(600.0))).err()
 }
 
@@ -352,7 +351,7 @@ fn agent_behind_a_translator_uses_its_own_address() {
         let [own, named, seen, itself] = [own, named, seen, itself].map(ip);
         let peers = Peers { addresses: vec![ip("fe80::2%3"), seen.clone()], networks: Vec::new() };
         let limits = Limits { own: vec![ip("fe80::1%3"), own.clone()], peers, ..limited() };
-        let permission = Permission { limits: Some(limits) };
+        let permission = Permission { limits: Some(limits), ..Permission::default() };
         let unnamed: ScopedAddr = Family::of(named.ip()).unspecified_address().into();
         let refused = admit(&permission, listen(&named, &named)).unwrap_err();
         assert!(refused.contains("refused to listen"));
