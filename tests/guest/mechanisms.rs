@@ -162,7 +162,7 @@ fn tunnels_in_user_mode_linux_fit_the_header_model() {
 fn is_tunnel(mechanism: Mechanism) -> bool {
     mechanism.tunnel().is_none_or(|tunnel| tunnel.device.in_debian_uml)
         && !mechanism.translates()
-        && !mechanism.changes_source()
+        && !mechanism.begins_at_sender()
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
 
 /// Overlays and NAT are tried on this kernel and in another guest.
 fn is_for_built_uml(mechanism: Mechanism) -> bool {
-    !mechanism.changes_source()
+    !mechanism.begins_at_sender()
         && mechanism.tunnel().is_none_or(|tunnel| {
             !tunnel.carries_frames()
                 && ![Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp].contains(&tunnel.device.setup)

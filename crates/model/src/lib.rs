@@ -30,8 +30,8 @@ pub use factors::Factor;
 pub use factors::cell::Cell;
 pub use factors::family::{Family, Probe, SizeOf, Transport};
 pub use factors::mechanism::{
-    Device, Header, Mechanism, MechanismDef, Method, Nat, PortSet, Remote, Setup, Sharing, Translation,
-    Translator, Tunnel,
+    Device, Header, Mechanism, MechanismDef, Method, Nat, PortSet, Publisher, Remote, Setup, Sharing,
+    Translation, Translator, Tunnel,
 };
 pub use factors::programs::{Generator, GeneratorDef, NoServices, SERVICES, Service, Services};
 pub use factors::router_queue::RouterQueue;

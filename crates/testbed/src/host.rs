@@ -2,6 +2,7 @@
 //! takes the namespace's end of the link.
 
 use crate::error::hint;
+use crate::kernel::processes::count_written;
 use crate::kernel::sys::{NetworkNamespace, die_with_parent};
 use crate::{
     AtHost, Attempt, Fault, Node, PathRole, Process, TestbedError, Ticks, Workdir, in_namespace,
@@ -30,7 +31,7 @@ pub struct Host {
     pub kept_settings: Vec<String>,
     // The drop order: the guest and the companions use the namespace, which vanishes with the process.
     guest: Option<(Box<dyn RunningGuest>, String)>,
-    companions: Vec<Process>,
+    companions: Vec<Companion>,
     process: Process,
 }
 
@@ -116,16 +117,35 @@ impl Host {
         Some(self.guest.as_ref()?.0.ticks())
     }
 
-    /// Starts another program in the namespace. It is killed together with the host.
-    pub(crate) fn start_companion(&mut self, command: &mut Command) -> Result<(), TestbedError> {
+    /// Starts another program in the namespace, which messages call so. It is killed together with the host.
+    pub(crate) fn start_companion(
+        &mut self,
+        called: &'static str,
+        command: &mut Command,
+    ) -> Result<(), TestbedError> {
         let process = spawn_in_namespace(self.pid(), command, &[]).at(self.node)?;
-        self.companions.push(process);
+        self.companions.push(Companion { called, process });
         Ok(())
     }
 
     pub(crate) fn lost_companion(&mut self) -> Option<String> {
-        let ended = self.companions.iter_mut().find_map(|process| process.status().ok().flatten())?;
-        Some(format!("the translator on {} has exited ({ended})", self.node))
+        for Companion { called, process } in &mut self.companions {
+            if let Ok(Some(ended)) = process.status() {
+                return Some(format!("{called} on {} has exited ({ended})", self.node));
+            }
+        }
+        None
+    }
+
+    /// The bytes that its other programs have written so far, as the kernel counts them for each process. What a
+    /// program sends by calls for sockets alone, or moves between them, is not in them.
+    pub(crate) fn companions_wrote(&self) -> Result<u64, TestbedError> {
+        let mut bytes = 0;
+        for Companion { called, process } in &self.companions {
+            let wrote = count_written(process.id()).attempt(format!("read what {called} has written"));
+            bytes += wrote.at(self.node)?;
+        }
+        Ok(bytes)
     }
 
     /// Runs one step of building the testbed in the host's namespace.
@@ -133,6 +153,14 @@ impl Host {
         let entered = in_namespace(self.pid(), step).attempt("enter the network namespace");
         entered.and_then(|done| done).at(self.node)
     }
+}
+
+/// Another program in a host's namespace.
+#[derive(Debug)]
+struct Companion {
+    /// What messages call it.
+    called: &'static str,
+    process: Process,
 }
 
 /// How a guest is attached to the end of its link.

@@ -17,6 +17,7 @@ pub mod fuzzing;
 pub mod host;
 /// Access to the kernel: namespaces, netlink, sysctl, processors, queueing disciplines.
 pub mod kernel {
+    pub(crate) mod acknowledged;
     pub(crate) mod batch;
     pub mod capability;
     pub mod cpus;
@@ -49,9 +50,11 @@ mod path_ends;
 pub mod services;
 mod testbed {
     pub(crate) mod direct;
+    pub(crate) mod forwarding_check;
     pub(crate) mod network;
     pub(crate) mod offload_check;
     pub(crate) mod path_check;
+    pub(crate) mod publishing;
     pub(crate) mod routed;
     pub(crate) mod routed_spec;
     pub(crate) mod router_queue;

@@ -20,6 +20,7 @@ pub(crate) mod layers;
 pub mod nat;
 pub mod offload;
 pub(crate) mod prefixes;
+pub(crate) mod publish;
 pub(crate) mod routes;
 pub mod rules;
 pub(crate) mod segments;
@@ -40,6 +41,10 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
         Method::Nat(nat) => {
             forward(router)?;
             nat::build(router, *nat)
+        }
+        Method::Publishing(publisher) => {
+            forward(router)?;
+            publish::build(router, *publisher)
         }
         Method::Softwire(tunnel, sharing) => {
             build_tunnels(router, tunnel)?;
@@ -203,7 +208,7 @@ pub fn list_router_interfaces(router: &Router) -> Vec<RouterInterface> {
 
 fn has_tunnel_device(mechanism: Mechanism, translator: Translator, site: Site) -> bool {
     match &mechanism.definition().method {
-        Method::Forwarding | Method::Nat(_) => false,
+        Method::Forwarding | Method::Nat(_) | Method::Publishing(_) => false,
         Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
             !matches!(tunnel.device.setup, Setup::Segments | Setup::Esp)
         }

@@ -2,7 +2,7 @@
 
 use crate::addressing::{NPT_HOST, POOL_HOST, SHARED, TRANSLATED};
 use crate::{CustomerId, Site};
-use stacklab_model::{Family, Mechanism, Nat, Sharing, Translation};
+use stacklab_model::{Family, Mechanism, Nat, Publisher, Sharing, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses of a trial's two ends, as each end has them and as the other end sees them.
@@ -37,7 +37,10 @@ pub(crate) fn ends_of(customer: CustomerId, mechanism: Mechanism, family: Family
         Some(Translation::Far) => (v4, embed_v4(v4), pool),
         Some(Translation::Near) => (v6, pool, embed_v4(sender)),
         Some(Translation::Both) => (v4, v4, change_source(customer, mechanism, family).unwrap_or(pool)),
-        None => (same, same, change_source(customer, mechanism, family).unwrap_or(sender)),
+        None => {
+            let destination = change_destination(customer, mechanism, family).unwrap_or(same);
+            (same, destination, change_source(customer, mechanism, family).unwrap_or(sender))
+        }
     };
     Some(PathEnds { sender, receiver, destination, source })
 }
@@ -49,8 +52,17 @@ fn embed_v4(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The sender's address behind a router's NAT, if the mechanism has one.
+/// The address of a container's host, if the receiver is a container.
+fn change_destination(customer: CustomerId, mechanism: Mechanism, family: Family) -> Option<IpAddr> {
+    mechanism.publisher().map(|_| Site::Far.outer(customer, family))
+}
+
+/// The sender's address behind a router's NAT, or the container's host whose program has its own connections, if the
+/// mechanism has one.
 fn change_source(customer: CustomerId, mechanism: Mechanism, family: Family) -> Option<IpAddr> {
+    if mechanism.publisher() == Some(Publisher::DockerProxy) {
+        return Some(Site::Far.gateway(customer, mechanism, family));
+    }
     match (mechanism.nat(), mechanism.sharing()) {
         (Some(Nat::Masquerade), _) => Some(Site::Near.outer(customer, family)),
         (Some(Nat::Prefix), _) => Some(NPT_HOST.into()),
@@ -105,7 +117,7 @@ mod tests {
                 assert_eq!(Family::of(ends.sender), Family::of(ends.destination));
                 assert_eq!(Family::of(ends.receiver), Family::of(ends.source));
                 let changed = ends.destination != ends.receiver || ends.source != ends.sender;
-                assert_eq!(changed, mechanism.translates() || mechanism.changes_source(), "{mechanism}");
+                assert_eq!(changed, mechanism.translates() || mechanism.begins_at_sender(), "{mechanism}");
             }
         }
     }

@@ -4,6 +4,7 @@ pub(crate) mod adapter;
 mod addresses;
 pub(crate) mod affinity;
 mod agent;
+mod container;
 mod direct;
 pub(crate) mod host_pair;
 mod iperf3_server;

@@ -2,6 +2,7 @@
 //! CPU time in its measured window.
 
 use crate::CampaignError;
+use crate::rig::container::check_way;
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
 use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::describe;
@@ -31,6 +32,8 @@ struct RoutedNetwork {
 
 struct RouterCounts {
     counters: MiddleCounters,
+    /// The bytes that the container's host has carried to it, if the receiver is one.
+    published: Option<u64>,
     /// CPU time of the processes of routers whose kernels do not count it.
     ticks: [Option<Ticks>; 2],
     since: Instant,
@@ -197,6 +200,7 @@ impl RigNetwork for RoutedNetwork {
             }
         }
         let counters = self.counters()?;
+        let published = self.source.own.as_ref().map(|own| own.published_bytes()).transpose()?.flatten();
         for router in &mut self.routers {
             match router.ask(Request::WatchCpu, "read its processor times", COUNT_LIMIT)? {
                 (_, Answer::Watching) => {}
@@ -204,7 +208,7 @@ impl RigNetwork for RoutedNetwork {
             }
         }
         let ticks = self.source.router_ticks();
-        self.before = Some(RouterCounts { counters, ticks, since: Instant::now(), ahead_ns });
+        self.before = Some(RouterCounts { counters, published, ticks, since: Instant::now(), ahead_ns });
         Ok(())
     }
 
@@ -238,6 +242,9 @@ impl RigNetwork for RoutedNetwork {
         if let Some(silent) = after.find_silent(&before.counters) {
             let reason = format!("nothing of customer {} crossed its middle link", silent + 1);
             evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
+        }
+        if let (Some(own), Some(carried_before)) = (&self.source.own, before.published) {
+            check_way(own, self.source.plan.kind.mechanism, carried_before, evidence)?;
         }
         if let Some(own) = &self.source.own {
             evidence.iter_mut().for_each(|arm| arm.entry_memory.clone_from(&own.entry_memory));

@@ -2,7 +2,8 @@
 
 use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{
-    FlowOffload, LinkConfig, OwnLink, RouterQueue, RuleForm, Rules, Tables, Topology, Tracking, once_each,
+    FlowOffload, LinkConfig, OwnLink, Publisher, RouterQueue, RuleForm, Rules, Tables, Topology, Tracking,
+    once_each,
 };
 use stacklab_testbed::{CustomerId, RoutedSpec};
 
@@ -61,7 +62,7 @@ pub(super) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> Strin
 pub(crate) fn translators(plan: &RoutedSpec) -> String {
     let mut names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "stateful" } else { "stateless" };
-    if plan.kind.mechanism.changes_source() {
+    if plan.kind.mechanism.changes_source() || plan.kind.mechanism.publisher() == Some(Publisher::Dnat) {
         names.push("nftables".to_owned());
     }
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }

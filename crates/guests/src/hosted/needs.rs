@@ -1,7 +1,7 @@
 //! What routers need of their kernel, and which guests' kernels lack it.
 
 use crate::Image;
-use stacklab_model::{FlowOffload, Mechanism, Method, RoutedKind, System, Tracking, Translator};
+use stacklab_model::{FlowOffload, Mechanism, Method, Publisher, RoutedKind, System, Tracking, Translator};
 use stacklab_testbed::mechanism::{nat, offload};
 use stacklab_testbed::{FLOWTABLES, NAT};
 
@@ -17,6 +17,9 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
             Some(Translator::Tayga) | None => "tun",
         }],
         Method::Nat(_) => vec![NAT],
+        Method::Publishing(Publisher::Dnat) => vec![NAT, TRACKING],
+        Method::Publishing(Publisher::DockerProxy) => Vec::new(),
+        Method::Publishing(Publisher::Pasta) => vec!["tun"],
     };
     if kind.filters() && !needs.contains(&NAT) {
         needs.push(NAT);

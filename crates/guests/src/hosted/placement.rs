@@ -61,6 +61,15 @@ impl FromStr for Placement {
 /// missing here, which mechanism needs it, and how to get it.
 pub fn find_placement(needs: &Requirements, placement: &Placement) -> Result<Option<System>, TestbedError> {
     let place = place(needs, placement)?;
+    let containers = needs.rows.iter().find(|row| row.mechanism.publisher().is_some());
+    if let (Some(guest), Some(row)) = (&place, containers) {
+        return Err(TestbedError(format!(
+            "{} needs a testbed on this kernel, where its host's own count proves each run, and this one would be in \
+             {guest}: leave --in-vm out, or take out of the study what this kernel lacks{}",
+            row.mechanism,
+            needs.list_missing()
+        )));
+    }
     for spec in needs.specs(place.as_ref()) {
         spec.programs()?;
     }
@@ -204,6 +213,12 @@ impl Requirements {
     pub(crate) fn missing_here(&self) -> Vec<Ability> {
         let needs = self.of_kernel();
         abilities().into_iter().filter(|a| needs.contains(&a.name) && a.result.is_err()).collect()
+    }
+
+    /// What this kernel lacks, for the end of a sentence; empty if that is nothing.
+    fn list_missing(&self) -> String {
+        let missing = self.describe_all_missing();
+        if missing.is_empty() { missing } else { format!(" ({missing})") }
     }
 
     /// Describes everything that this kernel lacks.

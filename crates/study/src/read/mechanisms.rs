@@ -3,7 +3,7 @@
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::read::factors::Factors;
-use crate::read::{At, Node, nanoseconds, whole, wifi};
+use crate::read::{At, Node, containers, nanoseconds, whole, wifi};
 use stacklab_model::{
     Direction, Factor, Family, FlowOffload, Links, Mechanism, OwnLink, RouterQueue, System, Systems,
     Topology, Translator,
@@ -193,7 +193,7 @@ fn check_nat(factors: &Factors, problems: &mut Problems) {
     let directions = factors.setting_levels(Factor::Direction);
     let Some(back) = directions.iter().find(|level| level.value != forward) else { return };
     for level in factors.setting_levels(Factor::Mechanism) {
-        if level.value.parse::<Mechanism>().is_ok_and(Mechanism::changes_source) {
+        if level.value.parse::<Mechanism>().is_ok_and(Mechanism::begins_at_sender) {
             let title = format!("`{}` is stateful: only the sender can open connections", level.value);
             problems.add(
                 back.problem(title, "begins at the receiver")
@@ -267,6 +267,7 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
         check_translators(factors, problems);
         check_nat(factors, problems);
         check_flow_offload(factors, problems);
+        containers::check(testbed, factors, problems);
     }
     check_of_one_link(topology, all, problems);
     check_families(factors, problems);

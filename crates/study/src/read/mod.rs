@@ -6,6 +6,7 @@
 mod blocks;
 mod clients;
 mod comparisons;
+mod containers;
 mod factors;
 mod generators;
 mod hosts;
@@ -115,6 +116,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }
     clients::check(&all, &probes, problems);
+    containers::check_probes(&all, &probes, problems);
     generators::check(probe, topology.as_ref(), &all, &probes, problems);
     let programs = programs::read(key("program"), probe, topology.as_ref(), &all, problems);
     let rule = blocks::rule(blocks, problems);

@@ -115,6 +115,14 @@ impl NamespaceCpu {
     }
 }
 
+/// The bytes of a process's calls that write (wchar of /proc/PID/io, proc_pid_io(5)).
+pub(crate) fn count_written(pid: u32) -> io::Result<u64> {
+    let path = format!("/proc/{pid}/io");
+    let text = fs::read_to_string(&path)?;
+    let count = text.lines().find_map(|line| line.strip_prefix("wchar: ")?.trim().parse().ok());
+    count.ok_or_else(|| io::Error::other(format!("{path} has no wchar (CONFIG_TASK_XACCT)")))
+}
+
 fn ticks_per_second() -> io::Result<u64> {
     let ticks = sysconf(SysconfVar::CLK_TCK)?.and_then(|ticks| u64::try_from(ticks).ok());
     ticks.filter(|ticks| *ticks > 0).ok_or_else(|| io::Error::other("the system has no clock ticks"))

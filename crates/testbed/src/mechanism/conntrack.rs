@@ -64,7 +64,7 @@ pub(crate) fn build(tracking: Tracking, memory: &mut MemoryWatch) -> Result<(), 
 
 /// The number of forwarded packets of a family in this namespace that were tracked.
 pub(crate) fn count_connection_packets(family: Family) -> Result<u64, Fault> {
-    read_counter(name_family(family), TABLE, COUNTER)
+    Ok(read_counter(name_family(family), TABLE, COUNTER)?.packets)
 }
 
 /// A rule that counts what belongs to a connection. It turns tracking on.

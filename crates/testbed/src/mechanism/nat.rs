@@ -84,15 +84,28 @@ pub fn add_rules(rules: &str) -> Result<(), Fault> {
         .attempt("add nftables rules (a guest's image has their modules if it is new: stacklab image get)")
 }
 
-/// The packets of a counter of nftables in this namespace, in a table of a kind: `ip`.
-pub(super) fn read_counter(kind: &str, table: &str, counter: &str) -> Result<u64, Fault> {
+/// What a counter of nftables has counted.
+pub(super) struct RuleCount {
+    pub packets: u64,
+    /// Of IP packets with their headers.
+    pub bytes: u64,
+}
+
+/// A counter of nftables in this namespace, in a table of a kind: `ip`.
+pub(super) fn read_counter(kind: &str, table: &str, counter: &str) -> Result<RuleCount, Fault> {
     let what = format!("read the counter {counter} of nftables");
     let program = nft_program().attempt("find the program for nftables")?;
     let done = Command::new(program).args(["list", "counter", kind, table, counter]).output();
     let said = String::from_utf8_lossy(&done.attempt(&*what)?.stdout).into_owned();
-    let mut words = said.split_whitespace().skip_while(|word| *word != "packets").skip(1);
-    let packets = words.next().and_then(|word| word.parse().ok());
-    packets.ok_or(said).attempt(what)
+    match (find_number(&said, "packets"), find_number(&said, "bytes")) {
+        (Some(packets), Some(bytes)) => Ok(RuleCount { packets, bytes }),
+        _ => Err(said).attempt(what),
+    }
+}
+
+/// The number behind a word: 7 in `packets 7 bytes 700`.
+fn find_number(text: &str, before: &str) -> Option<u64> {
+    text.split_whitespace().skip_while(|word| *word != before).nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

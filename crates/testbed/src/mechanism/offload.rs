@@ -53,7 +53,7 @@ fn write_table(devices: &[&str]) -> String {
 
 /// The number of forwarded packets of a family in this namespace that passed its rules.
 pub(crate) fn count_slow_packets(family: Family) -> Result<u64, Fault> {
-    read_counter(KIND, TABLE, family.name())
+    Ok(read_counter(KIND, TABLE, family.name())?.packets)
 }
 
 /// Whether the kernel's list of connections has one of a family that is offloaded. `None` without such a list.

@@ -24,7 +24,7 @@ pub(crate) fn build(rules: Rules, memory: &mut MemoryWatch) -> Result<(), Fault>
 
 /// The number of forwarded packets of a family in this namespace that no rule dropped.
 pub(crate) fn count_packets(family: Family) -> Result<u64, Fault> {
-    read_counter(name_family(family), TABLE, COUNTER)
+    Ok(read_counter(name_family(family), TABLE, COUNTER)?.packets)
 }
 
 /// The rules, or entries of their set or map, with these numbers: with the table before the first, and with the rule

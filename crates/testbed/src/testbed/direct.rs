@@ -8,7 +8,7 @@ use crate::kernel::tc::queue::Queue;
 use crate::kernel::tc::tbf::Bucket;
 use crate::link::{MTU_LIMITS, configure_end};
 use crate::services::{ServiceEnds, Serving};
-use crate::testbed::network::{HostChain, Link};
+use crate::testbed::network::{ChainNode, HostChain, Link};
 use crate::{
     AtHost, Attachment, Attempt, Fault, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses,
 };
@@ -76,7 +76,7 @@ impl Testbed {
             None => Ok(None),
         });
         let guests = [sender?, receiver?];
-        let nodes = ROLES.map(|role| (role.into(), addresses(role)));
+        let nodes = ROLES.map(|role| ChainNode::new(role.into(), addresses(role)));
         let mut network = HostChain::build(nodes, vec![link], link_config.offloads, program, args)?;
         // RPS needs privileges, and does not apply to guests. The testbed works without it.
         let rps = if plain { open_rps(&network) } else { None };

@@ -96,6 +96,26 @@ pub(crate) fn prepare_host(host: &mut Host, is_routed: bool) -> Result<bool, Tes
     host.inside(|| Ok(sysctl::keep_path_mtus()))
 }
 
+/// A host of a chain before it is started.
+#[derive(Debug)]
+pub(crate) struct ChainNode {
+    node: Node,
+    /// The addresses of its interface, IPv4 first.
+    addresses: [IpAddr; 2],
+    /// Words that its agent gets behind those of all.
+    options: Vec<String>,
+}
+
+impl ChainNode {
+    pub(crate) fn new(node: Node, addresses: [IpAddr; 2]) -> Self {
+        ChainNode { node, addresses, options: Vec::new() }
+    }
+
+    pub(crate) fn with_options(self, options: Vec<String>) -> Self {
+        ChainNode { options, ..self }
+    }
+}
+
 /// Running hosts, connected by links. Dropping it kills their processes and removes everything.
 #[derive(Debug)]
 pub(crate) struct HostChain<const N: usize> {
@@ -114,7 +134,7 @@ impl<const N: usize> HostChain<N> {
     /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
     /// are silent, shaped, not up, and without addresses. Hosts are in path order.
     pub(crate) fn build(
-        nodes: [(Node, [IpAddr; 2]); N],
+        nodes: [ChainNode; N],
         links: Vec<Link>,
         offloads: bool,
         program: &Path,
@@ -123,10 +143,12 @@ impl<const N: usize> HostChain<N> {
         let processors = cpus::halves();
         // A host kills its process when dropped, so an early return from here on leaves nothing behind.
         let mut hosts = Vec::with_capacity(N);
-        for (place, (node, addresses)) in nodes.into_iter().enumerate() {
+        for (place, ChainNode { node, addresses, options }) in nodes.into_iter().enumerate() {
+            let words = args.iter().map(AsRef::as_ref).chain(options.iter().map(OsStr::new));
+            let words: Vec<&OsStr> = words.collect();
             // Neighbours on the path share processors: each half of the path has its own.
             let own = processors.as_ref().map_or(&[][..], |halves| &halves[half_of::<N>(place)]);
-            hosts.push(Host::start(node, addresses, program, args, own)?);
+            hosts.push(Host::start(node, addresses, program, &words, own)?);
         }
         let Ok(mut hosts) = <[Host; N]>::try_from(hosts) else { unreachable!("one host for each node") };
         // A step needs the neighbours to have finished the previous one.

@@ -4,6 +4,7 @@
 use crate::kernel::netlink::{index, packets};
 use crate::kernel::sys::{Capture, bind_at_device, path_mtu, set_discovery};
 use crate::mechanism::layers::are_of;
+use crate::mechanism::publish::PORTS;
 use crate::path_ends::{ends_of, path_mtus};
 use crate::{
     Attempt, CustomerId, Fault, Host, INTERFACE, Layer, MIDDLE, Node, PathEnds, TestbedError, layers,
@@ -38,6 +39,14 @@ pub(crate) const AGAIN: Duration = Duration::from_millis(50);
 /// The payload of the check's datagrams, and their destination port.
 const WORD: &[u8] = b"stacklab: is this carried?";
 pub(crate) const PORT: u16 = 47808;
+
+/// The destination port of a mechanism's datagrams: programs carry those to their own ports alone.
+fn choose_port(mechanism: Mechanism) -> u16 {
+    match mechanism.publisher() {
+        Some(publisher) if publisher.is_program() => *PORTS.start(),
+        _ => PORT,
+    }
+}
 
 pub(crate) fn refuse_family(mechanism: Mechanism, family: Family, reason: String) -> TestbedError {
     TestbedError(format!("{mechanism} does not carry {family}: {reason}"))
@@ -90,8 +99,9 @@ impl ConnectedSockets {
         let failed = |reason: String| refuse_family(mechanism, family, reason);
         let [from, _, _, at] = path.hosts;
         let sender = from.inside(|| socket(ends.sender, 0, Some(path.customer.uplink())))?;
-        let receiver = at.inside(|| socket(ends.receiver, PORT, None))?;
-        let destination = SocketAddr::new(ends.destination, PORT);
+        let port = choose_port(mechanism);
+        let receiver = at.inside(|| socket(ends.receiver, port, None))?;
+        let destination = SocketAddr::new(ends.destination, port);
         from.inside(|| connect(&sender, destination))?;
         let before = count(path)?;
         let start = Instant::now();

@@ -4,23 +4,19 @@ use crate::host::namespaces_only;
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::router_thread::RouterThread;
 use crate::link::{configure_client, configure_router, fix_path_mtus};
-use crate::mechanism::conntrack::count_connection_packets;
-use crate::mechanism::rules::count_packets;
 use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
-use crate::path_ends::ends_of;
-use crate::testbed::network::{HostChain, Link};
-use crate::testbed::offload_check::check_offload;
-use crate::testbed::path_check::{CheckedPath, check_path, refresh_path_mtus, refuse_family};
+use crate::testbed::network::{ChainNode, HostChain, Link};
+use crate::testbed::path_check::{CheckedPath, refresh_path_mtus, refuse_family};
+use crate::testbed::publishing::{Publishing, list_agent_options, replaces_link};
 use crate::testbed::routed_spec::RoutedSpec;
 use crate::testbed::router_queue::{check_steering, start_queues};
-use crate::testbed::same_port::check_customers;
 use crate::testbed::spokes::Spoke;
 use crate::{
-    AtHost, Attachment, Attempt, CustomerId, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site,
-    Streams, TestbedError, Ticks, Workdir, last_words,
+    AtHost, Attachment, CustomerId, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams,
+    TestbedError, Ticks, Workdir, last_words,
 };
-use stacklab_model::{EntryMemory, Family, FlowOffload, Mechanism, RouterQueue, Tracking};
+use stacklab_model::{EntryMemory, Family, Mechanism, RouterQueue};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -49,9 +45,11 @@ pub struct RoutedStreams {
 pub struct Routed {
     /// The mechanism on the middle link.
     pub mechanism: Mechanism,
-    network: HostChain<4>,
+    pub(super) network: HostChain<4>,
+    /// What runs on the container's host, if the receiver is one.
+    pub(super) publishing: Option<Publishing>,
     /// The customers after the first.
-    spokes: Vec<Spoke>,
+    pub(super) spokes: Vec<Spoke>,
     /// The results of the path checks when the testbed was built, one for each carried family and customer.
     pub path_checks: Vec<PathCheck>,
     /// What the further entries of the near router's tables took of the kernel's memory, where that was watched.
@@ -60,7 +58,7 @@ pub struct Routed {
     /// The MTUs of the clients' links, bytes; the sender's first.
     mtus: [u32; 2],
     /// When the path MTUs were discovered, and whether they stay valid as long as the testbed exists.
-    discovered: Instant,
+    pub(super) discovered: Instant,
     lasting: bool,
     threads: Vec<RouterThread>,
 }
@@ -97,10 +95,11 @@ impl Routed {
         let [near, far] = &kind.routers.0;
         let routers = [prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?];
         let nodes = [
-            (Node::Sender, Site::Near.client_addresses(mechanism)),
-            (Node::Router1, Site::Near.gateways(mechanism)),
-            (Node::Router2, Site::Far.gateways(mechanism)),
-            (Node::Receiver, Site::Far.client_addresses(mechanism)),
+            ChainNode::new(Node::Sender, Site::Near.client_addresses(mechanism)),
+            ChainNode::new(Node::Router1, Site::Near.gateways(mechanism)),
+            ChainNode::new(Node::Router2, Site::Far.gateways(mechanism)),
+            ChainNode::new(Node::Receiver, Site::Far.client_addresses(mechanism))
+                .with_options(list_agent_options(mechanism)),
         ];
         let chain = Link::list_routed_links(links, link_config)?;
         let network = HostChain::build(nodes, chain, link_config.offloads, program, args)?;
@@ -110,6 +109,7 @@ impl Routed {
         let mut routed = Routed {
             mechanism,
             network,
+            publishing: None,
             spokes,
             path_checks: Vec::new(),
             entry_memory: Vec::new(),
@@ -121,6 +121,8 @@ impl Routed {
         };
         routed.configure_clients()?;
         routed.set_up_routers(&routers, spec, program)?;
+        let far = routed.far_router(spec);
+        routed.publishing = Publishing::start(&mut routed.network, &far, routed.mtus[1], &routed.workdir)?;
         routed.threads = start_queues(kind.queue, &routed.network, &routed.spokes)?;
         routed.wait_until_quiet()?;
         routed.check_forwarding(spec, inside)?;
@@ -135,10 +137,16 @@ impl Routed {
 
     fn configure_clients(&self) -> Result<(), TestbedError> {
         for (site, place) in CLIENTS {
-            let host = &self.network.hosts[place];
-            host.inside(|| configure_client(site, self.mechanism))?;
+            let is_later = site == Site::Far && replaces_link(self.mechanism);
+            if !is_later {
+                self.network.hosts[place].inside(|| configure_client(site, self.mechanism))?;
+            }
         }
         Ok(())
+    }
+
+    fn far_router(&self, spec: &RoutedSpec) -> Router {
+        Router::of_chain(Site::Far, self.mechanism, spec.link_config.mtu, spec.translates[1].by)
     }
 
     fn set_up_routers(
@@ -185,7 +193,7 @@ impl Routed {
         })?);
         let translator = tayga_command(router, self.workdir.path());
         match translator.at(host.node())? {
-            Some(mut command) => host.start_companion(&mut command),
+            Some(mut command) => host.start_companion("the translator", &mut command),
             None => Ok(()),
         }
     }
@@ -196,7 +204,7 @@ impl Routed {
     }
 
     /// The path of a customer.
-    fn path_of(&self, customer: CustomerId) -> CheckedPath<'_> {
+    pub(super) fn path_of(&self, customer: CustomerId) -> CheckedPath<'_> {
         let [sender, router1, router2, receiver] = &self.network.hosts;
         let spoke = self.spokes.iter().find(|spoke| spoke.customer == customer);
         let router1 = spoke.map_or(router1, |spoke| &spoke.router);
@@ -209,7 +217,7 @@ impl Routed {
     }
 
     /// Gives both clients the path MTU, which then lasts.
-    fn fix_path_mtus(&mut self, middle_mtu: u32) -> Result<(), TestbedError> {
+    pub(super) fn fix_path_mtus(&mut self, middle_mtu: u32) -> Result<(), TestbedError> {
         for (site, place) in CLIENTS {
             let host = &self.network.hosts[place];
             host.inside(|| fix_path_mtus(site, self.mechanism, middle_mtu))?;
@@ -255,69 +263,6 @@ impl Routed {
         self.network.start_guest(place, guest, role, program, &self.workdir)
     }
 
-    /// Checks what the routers do with packets. `inside`: they are guests, whose nftables only they see.
-    fn check_forwarding(&mut self, spec: &RoutedSpec, inside: bool) -> Result<(), TestbedError> {
-        let mtu = spec.link_config.mtu;
-        if !self.mechanism.reports_path_mtu() {
-            self.fix_path_mtus(mtu)?;
-        }
-        self.check_paths(mtu)?;
-        if spec.kind.rules.count > 0 && !inside {
-            self.check_rules()?;
-        }
-        if spec.kind.tables.tracking != Tracking::Off && !inside {
-            self.check_tracking()?;
-        }
-        if spec.kind.tables.offload == FlowOffload::On && !inside {
-            for check in &self.path_checks {
-                check_offload(&self.path_of(check.customer), self.mechanism, check.family)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_paths(&mut self, mtu: u32) -> Result<(), TestbedError> {
-        let customers = self.spokes.len() as u32 + 1;
-        for family in Family::ALL {
-            for customer in CustomerId::list(customers) {
-                let Some(ends) = ends_of(customer, self.mechanism, *family) else { continue };
-                let check = check_path(&self.path_of(customer), self.mechanism, *family, &ends, mtu);
-                let check = check.map_err(|error| self.cause_of(error, *family))?;
-                self.path_checks.push(check);
-            }
-            if customers > 1 {
-                let [sender, _, _, receiver] = &self.network.hosts;
-                check_customers([sender, receiver], self.mechanism, *family, customers)?;
-            }
-        }
-        self.discovered = Instant::now();
-        Ok(())
-    }
-
-    /// Whether what crossed the near router was compared with all rules of its firewall.
-    fn check_rules(&self) -> Result<(), TestbedError> {
-        for check in &self.path_checks {
-            let [_, router, ..] = self.path_of(check.customer).hosts;
-            if router.inside(|| count_packets(check.family))? == 0 {
-                let error = format!("no {} packet has passed all rules of its firewall", check.family);
-                return Err::<(), _>(error).attempt("check the firewall").at(router.node());
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the near router tracked what crossed it.
-    fn check_tracking(&self) -> Result<(), TestbedError> {
-        for check in &self.path_checks {
-            let [_, router, ..] = self.path_of(check.customer).hosts;
-            if router.inside(|| count_connection_packets(check.family))? == 0 {
-                let error = format!("no {} packet has been tracked", check.family);
-                return Err::<(), _>(error).attempt("check connection tracking").at(router.node());
-            }
-        }
-        Ok(())
-    }
-
     /// Discovers the path MTUs at both ends again before the kernel forgets them. Does nothing if they do not expire;
     /// changing their expiry needs root. Call it between trials.
     pub fn keep_path_mtus(&mut self) -> Result<(), TestbedError> {
@@ -360,6 +305,23 @@ impl Routed {
         hosts.iter().all(|host| host.guest_version().is_none()).then_some(hosts)
     }
 
+    /// The bytes that what runs on the container's host has carried to the container so far, if the receiver is one.
+    pub fn published_bytes(&self) -> Result<Option<u64>, TestbedError> {
+        let publishing = self.publishing.as_ref();
+        publishing.map(|publishing| publishing.count_bytes(self.container_host())).transpose()
+    }
+
+    /// The bytes that it has carried since it had carried `before`, once they are as many as expected, or after a
+    /// while. `None` if the receiver is not a container.
+    pub fn published_since(&self, before: u64, expected: u64) -> Result<Option<u64>, TestbedError> {
+        let Some(publishing) = &self.publishing else { return Ok(None) };
+        publishing.wait_for_bytes(self.container_host(), before, expected).map(Some)
+    }
+
+    fn container_host(&self) -> &Host {
+        &self.network.hosts[ROUTERS[1].1]
+    }
+
     /// The streams of the hosts' agents. Waits until guests have booted. Call it once.
     pub fn meet(&mut self) -> Result<RoutedStreams, TestbedError> {
         let [sender, router1, router2, receiver] = self.network.hosts.each_mut().map(Host::meet);
@@ -369,7 +331,7 @@ impl Routed {
     }
 
     /// Returns the given error, or, if a translator has ended and so caused it, an error that says so.
-    fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
+    pub(super) fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
         let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
         let said = last_words(&tayga_console(self.workdir.path()));
         refuse_family(self.mechanism, family, format!("{lost}{said}"))

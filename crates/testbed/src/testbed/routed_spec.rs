@@ -2,10 +2,11 @@
 
 use crate::mechanism::esp::ip_program;
 use crate::mechanism::nat::nft_program;
+use crate::mechanism::publish::publisher_program;
 use crate::mechanism::translate::tayga_program;
 use crate::mechanism::translates_at;
 use crate::{Site, TestbedError, Translates};
-use stacklab_model::{Header, LinkConfig, Links, Mechanism, RoutedKind, Translator};
+use stacklab_model::{Header, LinkConfig, Links, Mechanism, Publisher, RoutedKind, Translator};
 use std::path::PathBuf;
 
 /// The specification of a routed testbed to build.
@@ -48,12 +49,18 @@ impl RoutedSpec {
     /// Whether a router keeps connection state: connections start at the sender only, and their ports may change.
     pub fn keeps_state(&self) -> bool {
         let mechanism = self.kind.mechanism;
-        mechanism.changes_source() || self.translates[1].by.keeps_state(mechanism)
+        mechanism.begins_at_sender() || self.translates[1].by.keeps_state(mechanism)
     }
 
     /// Whether a router translates with tayga.
     pub fn runs_tayga(&self) -> bool {
         self.translators().iter().any(|translates| translates.by == Translator::Tayga)
+    }
+
+    /// Whether a router has rules of nftables.
+    fn uses_nftables(&self) -> bool {
+        let mechanism = self.kind.mechanism;
+        mechanism.changes_source() || mechanism.publisher() == Some(Publisher::Dnat) || self.kind.filters()
     }
 
     /// The programs that its routers run beside this one. The error names the one that is missing.
@@ -62,7 +69,10 @@ impl RoutedSpec {
         if self.runs_tayga() {
             programs.push(tayga_program()?);
         }
-        if self.kind.mechanism.changes_source() || self.kind.filters() {
+        if let Some(publisher) = self.kind.mechanism.publisher() {
+            programs.extend(publisher_program(publisher)?);
+        }
+        if self.uses_nftables() {
             programs.push(nft_program()?);
         }
         if self.kind.mechanism.tunnel().is_some_and(|tunnel| tunnel.headers.contains(&Header::Esp)) {
@@ -86,6 +96,7 @@ mod tests {
             (Mechanism::Nat64, 0, "tayga", false, true),
             (Mechanism::Siit, 0, "Jool 4.1.13", false, false),
             (Mechanism::Xlat464, 1, "tayga, Jool 4.1.13", true, true),
+            (Mechanism::Dnat, 1, "", true, false),
             (Mechanism::Xlat464, 0, "Jool 4.1.13, tayga", false, true),
         ] {
             let mut spec = RoutedSpec::of_namespaces(mechanism, &link_config);

@@ -30,6 +30,26 @@ pub enum Method {
     Softwire(Tunnel, Sharing),
     /// IPv4 translated to IPv6 and back, after the near router's NAT has given it these ports of a shared address.
     Mapping(PortSet),
+    /// The receiver is a container and the far router its host: the sender uses the host's own address.
+    Publishing(Publisher),
+}
+
+/// What a host has that brings what comes to its own address to a container. Connections begin at the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publisher {
+    /// A rule of nftables changes the destination address, and the host forwards.
+    Dnat,
+    /// Docker's program ends connections and datagrams, and sends their bytes on by its own.
+    DockerProxy,
+    /// The program of passt ends them too, and writes packets to the container's device.
+    Pasta,
+}
+
+impl Publisher {
+    /// Whether a program does it, for the ports that it was given.
+    pub const fn is_program(self) -> bool {
+        !matches!(self, Publisher::Dnat)
+    }
 }
 
 /// Where customers are given an address that they share.

@@ -5,7 +5,8 @@ mod definition;
 mod translator;
 
 pub use definition::{
-    Device, Header, MechanismDef, Method, Nat, PortSet, Remote, Setup, Sharing, Translation, Tunnel,
+    Device, Header, MechanismDef, Method, Nat, PortSet, Publisher, Remote, Setup, Sharing, Translation,
+    Tunnel,
 };
 pub use translator::Translator;
 
@@ -67,6 +68,9 @@ mechanisms! {
     Esp4 = esp4,
     Esp6 = esp6,
     Gre4Esp = gre4_esp,
+    Dnat = dnat,
+    DockerProxy = docker_proxy,
+    Pasta = pasta,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -99,7 +103,11 @@ impl Mechanism {
     pub fn tunnel(self) -> Option<&'static Tunnel> {
         match &self.definition().method {
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => Some(tunnel),
-            Method::Forwarding | Method::Translation(_) | Method::Nat(_) | Method::Mapping(_) => None,
+            Method::Forwarding
+            | Method::Translation(_)
+            | Method::Nat(_)
+            | Method::Mapping(_)
+            | Method::Publishing(_) => None,
         }
     }
 
@@ -116,6 +124,12 @@ impl Mechanism {
         Some(nat)
     }
 
+    /// What brings packets for the host to its container, if the receiver is one.
+    pub fn publisher(self) -> Option<Publisher> {
+        let Method::Publishing(publisher) = self.definition().method else { return None };
+        Some(publisher)
+    }
+
     pub fn sharing(self) -> Option<Sharing> {
         match self.definition().method {
             Method::Softwire(_, sharing) => Some(sharing),
@@ -128,6 +142,11 @@ impl Mechanism {
     /// begin at the sender.
     pub fn changes_source(self) -> bool {
         self.nat().is_some() || self.sharing().is_some()
+    }
+
+    /// Whether connections begin at the sender alone: a router keeps state of them.
+    pub fn begins_at_sender(self) -> bool {
+        self.changes_source() || self.publisher().is_some()
     }
 
     /// Whether packets of a known connection leave a router by the other of its two links, unchanged but for their
@@ -148,7 +167,10 @@ impl Mechanism {
     pub fn joins_customers(self) -> bool {
         match &self.definition().method {
             Method::Forwarding | Method::Nat(Nat::Masquerade) => true,
-            Method::Nat(Nat::Prefix) | Method::Translation(_) | Method::Mapping(_) => false,
+            Method::Nat(Nat::Prefix)
+            | Method::Translation(_)
+            | Method::Mapping(_)
+            | Method::Publishing(_) => false,
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
                 let is_plain = matches!(tunnel.device.setup, Setup::IpTunnel | Setup::Gre);
                 is_plain && tunnel.remote == Remote::Configured
@@ -203,7 +225,7 @@ impl Mechanism {
     /// How packets of a family change on the link; `None` if the mechanism does not carry it.
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         let carriage = match &self.definition().method {
-            Method::Forwarding | Method::Nat(_) => Carriage::Plain(family),
+            Method::Forwarding | Method::Nat(_) | Method::Publishing(_) => Carriage::Plain(family),
             Method::Tunnel(tunnel) if tunnel.headers.contains(&Header::Esp) => {
                 Carriage::Sealed(tunnel.added_bytes())
             }
@@ -219,7 +241,9 @@ impl Mechanism {
     /// The readable headers of a UDP datagram on the link, outside first; `None` if the mechanism does not carry it.
     pub fn datagram_headers(self, family: Family) -> Option<Vec<Header>> {
         let headers = match &self.definition().method {
-            Method::Forwarding | Method::Nat(_) => vec![Header::ip(family), Header::Udp],
+            Method::Forwarding | Method::Nat(_) | Method::Publishing(_) => {
+                vec![Header::ip(family), Header::Udp]
+            }
             Method::Tunnel(tunnel) if tunnel.encrypts() => tunnel.list_readable_headers().to_vec(),
             Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
                 [tunnel.headers, &[Header::ip(family), Header::Udp]].concat()
@@ -242,7 +266,7 @@ impl Mechanism {
 
     pub fn link_families(self) -> &'static [Family] {
         match &self.definition().method {
-            Method::Forwarding => Family::ALL,
+            Method::Forwarding | Method::Publishing(_) => Family::ALL,
             Method::Nat(_) => self.definition().carries,
             Method::Tunnel(tunnel) if tunnel.outer() == Family::Ipv4 => &[Family::Ipv4],
             Method::Tunnel(_) | Method::Softwire(..) | Method::Translation(_) | Method::Mapping(_) => {

@@ -142,6 +142,20 @@ fn flow_offload_is_of_two_links() {
     assert_eq!(study(&write_routed_study(&off)).rows().len(), 2, "off forbids nothing");
 }
 
+#[test]
+fn a_container_is_a_namespace_that_is_sent_to() {
+    for (more, error) in [
+        ("direction = [\"reverse\"]", "`docker-proxy` is stateful: only the sender can open connections"),
+        ("router_os = [\"linux-6.1\"]", "`docker-proxy` needs namespaces"),
+        ("[probe.connect]\nmetrics = [\"connect_time\"]", "`pasta` brings no connection without data"),
+        ("generator = [\"iperf3\"]", "`docker-proxy` carries the traffic of stacklab alone"),
+    ] {
+        let text = write_routed_study(&format!("mechanism = [\"docker-proxy\", \"pasta\"]\n{more}"));
+        let found = errors(&text).to_string();
+        assert!(found.contains(error), "{more}: {found}");
+    }
+}
+
 fn translate_back(mechanisms: &str, translator: &str) -> String {
     write_routed_study(&format!(
         "mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"

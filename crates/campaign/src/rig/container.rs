@@ -1,0 +1,57 @@
+//! A receiver that is a container: what its host has carried to it, by its own count, proves which path a run took.
+
+use crate::CampaignError;
+use crate::trial::Evidence;
+use stacklab_model::{HostReport, Mechanism, Role};
+use stacklab_testbed::Routed;
+
+/// Makes runs invalid of which the host has carried less than the container got. `before` is what it had carried.
+pub(super) fn check_way(
+    own: &Routed,
+    mechanism: Mechanism,
+    before: u64,
+    evidence: &mut [Evidence],
+) -> Result<(), CampaignError> {
+    let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
+    let received = count_arrivals(reports);
+    let Some(carried) = own.published_since(before, received)? else { return Ok(()) };
+    if let Some(reason) = find_other_path(mechanism, received, carried) {
+        evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
+    }
+    Ok(())
+}
+
+/// The bytes that receivers counted in their windows, and a byte for each connection.
+fn count_arrivals<'a>(reports: impl Iterator<Item = &'a HostReport>) -> u64 {
+    let receivers = reports.filter(|report| report.role == Role::Receiver);
+    receivers.map(|report| report.received.all_bytes().max(report.received.measured)).sum()
+}
+
+/// Why the container must have been reached on another path, if it was.
+fn find_other_path(mechanism: Mechanism, received: u64, carried: u64) -> Option<String> {
+    (carried < received).then(|| {
+        format!(
+            "the container got {received} bytes, and {mechanism} on its host has carried {carried}: they took \
+             another path"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures::make_receiver_report;
+
+    #[test]
+    fn runs_past_the_host_are_invalid() {
+        let mut report = make_receiver_report(0, 0.0);
+        (report.received.bytes, report.received.measured) = (5000, 10);
+        let received = count_arrivals([&report].into_iter());
+        assert_eq!(received, 5000);
+        assert_eq!(find_other_path(Mechanism::DockerProxy, received, 5000), None);
+        let reason = find_other_path(Mechanism::DockerProxy, received, 4999).unwrap();
+        assert!(reason.starts_with("the container got 5000 bytes, and docker-proxy on its host"), "{reason}");
+        report.received.bytes = 0;
+        assert_eq!(count_arrivals([&report].into_iter()), 10, "connections without a message");
+    }
+}
