@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 20] = [
+pub const PRESETS: [(&str, &str); 21] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("stacks", include_str!("../studies/stacks.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
     ("nat", include_str!("../studies/nat.toml")),
     ("overlays", include_str!("../studies/overlays.toml")),
+    ("containers", include_str!("../studies/containers.toml")),
     ("firewall", include_str!("../studies/firewall.toml")),
     ("tables", include_str!("../studies/tables.toml")),
     ("memory", include_str!("../studies/memory.toml")),
