@@ -1,5 +1,6 @@
 //! Tests that boot kernels: they run beside others, two at a time.
 
+mod containers;
 mod customers;
 mod exact;
 mod mechanisms;

@@ -1,0 +1,64 @@
+//! Ways to a container on real testbeds: what a way counts, and what passes it. The tests need root, nft, docker-proxy
+//! and pasta. They fail if one is missing.
+
+use stacklab_model::{Family, LinkConfig, Mechanism};
+use stacklab_testbed::{Node, Routed, RoutedSpec, ends, in_namespace};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+
+const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
+const SENT: usize = 300_000;
+const PORT: u16 = 5202;
+
+fn build(mechanism: Mechanism) -> Routed {
+    let spec = RoutedSpec::of_namespaces(mechanism, &PLAIN);
+    // Options of agents follow, which it ignores.
+    Routed::build(&spec, Path::new("sh"), &["-c", "cat"]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Sends bytes to the container, and returns those that its host has counted since.
+fn send_to_container(routed: &Routed, family: Family) -> u64 {
+    let ends = ends(routed.mechanism, family).unwrap();
+    let before = routed.published_bytes().unwrap().expect("the receiver is a container");
+    let own = SocketAddr::new(ends.receiver, PORT);
+    let listener = in_namespace(routed.pid(Node::Receiver), || TcpListener::bind(own).unwrap()).unwrap();
+    let to = SocketAddr::new(ends.destination, PORT);
+    let mut stream = in_namespace(routed.pid(Node::Sender), || TcpStream::connect(to).unwrap()).unwrap();
+    let sending = std::thread::spawn(move || stream.write_all(&vec![7; SENT]).unwrap());
+    let (mut accepted, source) = listener.accept().unwrap();
+    accepted.read_exact(&mut vec![0; SENT]).unwrap();
+    assert_eq!(source.ip(), ends.source);
+    sending.join().unwrap();
+    drop((accepted, listener));
+    routed.published_since(before, SENT as u64).unwrap().unwrap()
+}
+
+#[test]
+fn bytes_to_a_container_are_counted_on_its_host() {
+    for mechanism in [Mechanism::Dnat, Mechanism::DockerProxy, Mechanism::Pasta] {
+        let routed = build(mechanism);
+        assert_eq!(routed.path_checks.len(), 2, "both families are carried");
+        for family in Family::ALL {
+            let counted = send_to_container(&routed, *family);
+            // Beside the bytes themselves, headers, and what is sent again, count at most.
+            assert!((SENT as u64..2 * SENT as u64).contains(&counted), "{mechanism} {family}: {counted}");
+        }
+    }
+}
+
+/// What benchmarks measure unawares: the rules of an engine take packets before its proxy gets them.
+#[test]
+fn what_passes_a_proxy_is_not_counted() {
+    let routed = build(Mechanism::DockerProxy);
+    let host = routed.pid(Node::Router2).to_string();
+    let rules = "add table ip engine; add chain ip engine in { type nat hook prerouting priority dstnat; }; \
+                 add rule ip engine in ip daddr 198.18.0.2 tcp dport 5202 dnat to 198.18.2.1; \
+                 add chain ip engine out { type nat hook postrouting priority srcnat; }; \
+                 add rule ip engine out oifname st0 masquerade";
+    let added = Command::new("nsenter").args(["-t", &host, "-n", "nft", rules]).status().unwrap();
+    assert!(added.success());
+    assert_eq!(send_to_container(&routed, Family::Ipv4), 0);
+    assert!(send_to_container(&routed, Family::Ipv6) >= SENT as u64, "it has no such rule");
+}
