@@ -4,10 +4,10 @@ use crate::support;
 
 use stacklab_model::{Family, HEADER_BYTES, HostReport, Probe, Role, RunRecord, Transport};
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
+use std::fs::File;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
-use support::capture::{Capture, Packet};
+use std::time::Duration;
+use support::capture::{Capture, Packet, find_host};
 use support::program::{Program, children, code, require_root};
 use support::records::{runs, side};
 use support::studies::TestStudy;
@@ -51,7 +51,11 @@ fn captured_families_sizes_and_counts_are_as_recorded() {
     program.write("study.toml", study().text());
     let mut running = program.start(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
 
-    let sender = sender_of(running.pid(), || assert!(running.is_running(), "{}", running.stderr()));
+    // The sender has the address that ends in 1, independently of the start order of the processes.
+    let pid = running.pid();
+    let sender = find_host(pid, "20010002000000010000000000000001", || {
+        assert!(running.is_running(), "{}", running.stderr());
+    });
     // The namespaces stay as long as they are open here. The capture therefore ends normally, before its interface is
     // removed.
     let _namespaces: Vec<File> = children(running.pid())
@@ -76,29 +80,6 @@ fn captured_families_sizes_and_counts_are_as_recorded() {
         }
     }
     assert_eq!(seen.len(), 16, "not every cell was measured while tcpdump listened: {seen:?}");
-}
-
-/// The process of the sending host, after its interface exists.
-fn sender_of(program: u32, still_running: impl FnMut()) -> u32 {
-    let start = Instant::now();
-    let mut still_running = still_running;
-    loop {
-        // The sender has the address that ends in 1, independently of the start order of the processes.
-        for pid in children(program) {
-            if lists(pid, "net/dev", "st0:") && lists(pid, "net/if_inet6", "20010002000000010000000000000001")
-            {
-                return pid;
-            }
-        }
-        still_running();
-        assert!(start.elapsed() < Duration::from_secs(30), "no host of {program} has the sender's address");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Whether a file of a process in /proc contains a text.
-fn lists(pid: u32, file: &str, text: &str) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/{file}")).is_ok_and(|listed| listed.contains(text))
 }
 
 /// Compares a run's record with the packets of its flow, both ways.

@@ -1,13 +1,17 @@
-//! Large tables of a router: both families are carried with them, and nothing of them is left. The test needs root and
-//! nft.
+//! Large tables of a router: both families are carried with them, also to many destinations, and nothing of them is
+//! left. The tests need root, nft and tcpdump.
 
+use crate::support::capture::{Capture, find_host};
 use crate::support::program::{Program, code, require_root, require_tool};
-use crate::support::records::{figure, runs};
+use crate::support::records::{figure, runs, side};
 use crate::support::studies::TestStudy;
-use stacklab_model::{Factor, Family, Metric, RunRecord};
+use stacklab_model::{Factor, Family, Metric, Role, RunRecord, list_destinations};
 use stacklab_store::Record;
 use stacklab_study::builder::level;
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::IpAddr;
+use std::time::Duration;
 
 fn study() -> TestStudy {
     TestStudy::new("Large tables of a router")
@@ -54,6 +58,65 @@ fn packets_pass_a_router_with_large_tables() {
         assert!(description.contains(part), "{description}");
     }
     assert_eq!(read_own_tables(), own_tables, "this machine's own tables are as before");
+}
+
+/// As many as routes: nothing arrives without them.
+const DESTINATIONS: u32 = 100;
+
+/// So many that each destination is drawn.
+const MESSAGES: u32 = 2000;
+
+fn spread_study() -> TestStudy {
+    TestStudy::new("A stream to many destinations")
+        .topology("routed")
+        .set("testbed.rebuild", false)
+        .levels(Factor::Routes, [DESTINATIONS])
+        .levels(Factor::Destinations, [DESTINATIONS])
+        .families()
+        .transports(&["udp"])
+        .sizes(&[128])
+        .stream(&["throughput", "loss"])
+        .packets(MESSAGES)
+        .set_of_probe("message_rate", 5000)
+        .warmup("0s")
+        .schedule("sequential")
+        .blocks(4)
+}
+
+#[test]
+fn a_stream_takes_all_routes_to_its_destinations() {
+    require_root();
+    let program = Program::new();
+    program.write("spread.toml", spread_study().text());
+    let mut running = program.start(&["run", "spread.toml", "--out", "r.stacklab"]);
+    let pid = running.pid();
+    let receiver = find_host(pid, "20010002000000020000000000000001", || {
+        assert!(running.is_running(), "{}", running.stderr());
+    });
+    // The namespace stays as long as it is open here.
+    let _namespace = File::open(format!("/proc/{receiver}/ns/net")).unwrap();
+    let capture = Capture::start(receiver, "st0", &program.tmp());
+    running.end(Duration::from_secs(120)).expect(code::DONE);
+    let packets = capture.stop();
+    let all = runs(&program.work().join("r.stacklab"));
+    for family in Family::ALL {
+        let expected: BTreeSet<IpAddr> = list_destinations(*family, DESTINATIONS).into_iter().collect();
+        let of_family = all.iter().filter(|run| run.trial.cell.family == *family);
+        let last = of_family.max_by_key(|run| run.started_unix_ns).unwrap();
+        let receiver = side(last, Role::Receiver);
+        let mut found = BTreeSet::new();
+        for packet in &packets {
+            let is_stream = packet.destination.port() == receiver.endpoint.local.port();
+            if is_stream
+                && packet.family == *family
+                && packet.destination.ip() != receiver.endpoint.local.ip()
+            {
+                found.insert(packet.destination.ip());
+            }
+        }
+        assert_eq!(found, expected, "{family}");
+        assert_eq!(receiver.received.measured, u64::from(MESSAGES), "{family}");
+    }
 }
 
 /// A route of IPv6 takes several times what one of IPv4 does: about 770 and 150 bytes on Linux 6.18.

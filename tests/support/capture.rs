@@ -1,6 +1,6 @@
 //! Packets captured by tcpdump on a host's interface: an independent check that shares no code with the program.
 
-use super::program::{require_tool, signal};
+use super::program::{children, require_tool, signal};
 use stacklab_model::{Family, Transport};
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -61,6 +61,26 @@ impl Capture {
         let packets = parse(&fs::read(&self.file).unwrap());
         packets.unwrap_or_else(|| panic!("{} is not a whole capture of Ethernet", self.file.display()))
     }
+}
+
+/// The process of the host with this IPv6 address, as /proc writes it, after its interface exists.
+pub(crate) fn find_host(program: u32, address: &str, mut still_running: impl FnMut()) -> u32 {
+    let start = Instant::now();
+    loop {
+        for pid in children(program) {
+            if lists(pid, "net/dev", "st0:") && lists(pid, "net/if_inet6", address) {
+                return pid;
+            }
+        }
+        still_running();
+        assert!(start.elapsed() < Duration::from_secs(30), "no host of {program} has {address}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether a file of a process in /proc contains a text.
+fn lists(pid: u32, file: &str, text: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/{file}")).is_ok_and(|listed| listed.contains(text))
 }
 
 impl Drop for Capture {

@@ -38,7 +38,9 @@ pub use factors::router_queue::RouterQueue;
 pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SMOLTCP, SYSTEMS, System, Systems};
-pub use factors::tables::{EntryMemory, FlowOffload, MAX_CONNECTIONS, MAX_ROUTES, Table, Tables, Tracking};
+pub use factors::tables::{
+    EntryMemory, FlowOffload, MAX_CONNECTIONS, MAX_ROUTES, Table, Tables, Tracking, count_destinations,
+};
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,
@@ -74,6 +76,7 @@ pub use names::{
 pub use network::address::{ScopedAddr, network_of};
 pub use network::customers::{Customer, CustomerPorts, MAX_CLIENTS, Uplink, count_customers};
 pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
+pub use network::prefixes::{Prefix, list_destinations, list_prefixes};
 pub use network::wire_cost::{LinkBucket, WireCost};
 pub use network::{LinkConfig, Links, OwnLink, RoutedKind, Topology};
 pub use random::SplitMix64;

@@ -1,6 +1,6 @@
 //! Limits on what others wrote: whole numbers, text, and the trials that a coordinator requests.
 
-use crate::{HEADER_BYTES, Length, MAX_CLIENTS, Metric, Pacing, Probe, Transport, TrialSpec};
+use crate::{HEADER_BYTES, Length, MAX_CLIENTS, MAX_ROUTES, Metric, Pacing, Probe, Transport, TrialSpec};
 
 const MAX_MESSAGE_LENGTH: u32 = 16 << 20;
 /// Longest datagram, bytes: what the length fields of UDP and IP leave.
@@ -30,6 +30,7 @@ impl TrialSpec {
             clock_offset_ns,
             schedule,
             ref uplinks,
+            destinations,
             ref probe,
             ..
         } = *self;
@@ -40,6 +41,7 @@ impl TrialSpec {
         bounds("flows", u64::from(flows), 1..=u64::from(MAX_FLOWS))?;
         bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MAX_FLOW_BYTES)?;
         bounds("uplinks", uplinks.len() as u64, 0..=u64::from(MAX_CLIENTS.min(flows)))?;
+        bounds("destinations", destinations.into(), 1..=u64::from(MAX_ROUTES))?;
         bounds("poll_ns", poll_ns, 0..=MAX_POLL_NS)?;
         bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MAX_OFFSET_NS)?;
         bounds("warmup_ns", probe.warmup_ns, 0..=MAX_WARMUP_NS)?;

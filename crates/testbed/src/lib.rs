@@ -49,6 +49,7 @@ pub mod mechanism;
 mod path_ends;
 pub mod services;
 mod testbed {
+    pub(crate) mod destination_check;
     pub(crate) mod direct;
     pub(crate) mod forwarding_check;
     pub(crate) mod network;

@@ -13,13 +13,13 @@ use std::net::IpAddr;
 
 mod command;
 pub(crate) mod conntrack;
+pub(crate) mod destinations;
 pub(crate) mod devices;
 pub mod esp;
 pub(crate) mod fou;
 pub(crate) mod layers;
 pub mod nat;
 pub mod offload;
-pub(crate) mod prefixes;
 pub(crate) mod publish;
 pub(crate) mod routes;
 pub mod rules;
@@ -69,7 +69,7 @@ fn forward(router: &Router) -> Result<(), Fault> {
             Route { to: link.other_network(*family), device: link.middle(), via, mtu: None }.add()?;
         }
     }
-    Ok(())
+    destinations::route(router)
 }
 
 /// A router on which a mechanism is built.

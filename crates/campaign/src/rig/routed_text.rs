@@ -84,6 +84,10 @@ fn describe_tables(tables: Tables) -> String {
         0 => String::new(),
         routes => format!(", {routes} more routes of each family on router1"),
     };
+    let destinations = match tables.destinations {
+        1 => String::new(),
+        several => format!(", packets to {several} destinations"),
+    };
     let connections = match tables.tracking {
         Tracking::Off => String::new(),
         Tracking::On(0) => ", connections tracked on router1".to_owned(),
@@ -93,7 +97,7 @@ fn describe_tables(tables: Tables) -> String {
         FlowOffload::Off => "",
         FlowOffload::On => ", known connections by a flowtable on router1",
     };
-    routes + &connections + flowtable
+    routes + &destinations + &connections + flowtable
 }
 
 /// Two parts of the sentence: the hosts, and whether packets were captured while the clients were namespaces.

@@ -1,6 +1,7 @@
 //! The parts of a packet (address family, transport, meaning of sizes) and the probes that send it.
 
 use crate::names::named;
+use crate::{Cell, count_destinations};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 named! {
@@ -124,6 +125,16 @@ impl Probe {
     /// Whether the probe has a stream: the measured stream, or the background stream of an echo.
     pub fn streams(self) -> bool {
         matches!(self, Probe::Stream | Probe::Paced | Probe::EchoUnderLoad | Probe::Search)
+    }
+
+    /// Whether its datagrams can go to several destinations: nothing comes back.
+    pub fn spreads(self) -> bool {
+        matches!(self, Probe::Stream | Probe::Paced | Probe::Search)
+    }
+
+    /// Whether the probe measures a cell: over its transport, and to as many destinations.
+    pub fn measures(self, cell: &Cell) -> bool {
+        self.supports(cell.transport) && (count_destinations(cell) == 1 || self.spreads())
     }
 
     /// Whether the probe can be an arm of an interleaved trial.

@@ -77,6 +77,8 @@ factors! {
         RuleForm = "rule_form" => rule_form,
         /// Further routes on the near router.
         Routes = "routes" => routes,
+        /// Addresses to which a stream's datagrams go.
+        Destinations = "destinations" => destinations,
         /// Connection tracking on the near router.
         Conntrack = "conntrack" => conntrack,
         /// A flowtable on the near router.
@@ -144,6 +146,7 @@ impl Factor {
                 | Rules
                 | RuleForm
                 | Routes
+                | Destinations
                 | Conntrack
                 | FlowOffload
         )

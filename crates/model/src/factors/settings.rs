@@ -25,6 +25,7 @@ pub struct CellSettings {
     pub rules: Option<u32>,
     pub rule_form: Option<RuleForm>,
     pub routes: Option<u32>,
+    pub destinations: Option<u32>,
     pub conntrack: Option<Tracking>,
     pub flow_offload: Option<FlowOffload>,
     pub router_queue: Option<RouterQueue>,
@@ -120,7 +121,7 @@ mod tests {
     use crate::{Io, Service, SocketKind, System};
 
     /// A level of each setting before those of Wi-Fi, and of each after them.
-    const BEFORE: [(&str, &str); 28] = [
+    const BEFORE: [(&str, &str); 29] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -129,6 +130,7 @@ mod tests {
         ("rules", "1000"),
         ("rule_form", "set"),
         ("routes", "100000"),
+        ("destinations", "1000"),
         ("conntrack", "off"),
         ("flow_offload", "on"),
         ("router_queue", "thread"),

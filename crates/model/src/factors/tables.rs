@@ -12,21 +12,37 @@ pub const MAX_ROUTES: u32 = 1_000_000;
 /// The most tracked connections of each family that a study can ask for.
 pub const MAX_CONNECTIONS: u32 = 1_000_000;
 
-/// The near router's tables. No packet of a study uses one of their further entries, which are for each family.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The near router's tables, and what is looked up in them. Their further entries are for each family. No packet of a
+/// study uses one, but for the routes of several destinations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tables {
     /// Routes.
     pub routes: u32,
+    /// The addresses to which the datagrams of a stream go. With one, that is the receiver's own.
+    pub destinations: u32,
     /// Connection tracking, with its further connections.
     pub tracking: Tracking,
     /// A table of the connections that it forwards.
     pub offload: FlowOffload,
 }
 
+impl Default for Tables {
+    fn default() -> Self {
+        let tracking = Tracking::default();
+        Tables { routes: 0, destinations: 1, tracking, offload: FlowOffload::default() }
+    }
+}
+
+/// The addresses to which a cell's datagrams go.
+pub fn count_destinations(cell: &Cell) -> u32 {
+    cell.settings.destinations.unwrap_or(1)
+}
+
 impl Tables {
     pub fn of(cell: &Cell) -> Self {
         Tables {
             routes: cell.settings.routes.unwrap_or_default(),
+            destinations: count_destinations(cell),
             tracking: cell.settings.conntrack.unwrap_or_default(),
             offload: cell.settings.flow_offload.unwrap_or_default(),
         }

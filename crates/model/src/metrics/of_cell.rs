@@ -19,7 +19,9 @@ impl Metric {
 
     /// Whether it can have a figure in a cell, which has the transport and the entries that it measures.
     pub fn is_of_cell(self, cell: &Cell) -> bool {
-        self.applies_to(cell.transport) && self.table().is_none_or(|table| table.count_entries(cell) > 0)
+        self.applies_to(cell.transport)
+            && self.probe().measures(cell)
+            && self.table().is_none_or(|table| table.count_entries(cell) > 0)
     }
 }
 
@@ -40,6 +42,7 @@ mod tests {
     fn memory_of_entries_is_of_cells_that_have_some() {
         let plain = cell_with(CellSettings::default());
         let routes = cell_with(CellSettings { routes: Some(1000), ..CellSettings::default() });
+        let spread = cell_with(CellSettings { destinations: Some(2), ..CellSettings::default() });
         for (metric, cell, expected) in [
             (Metric::MemoryPerRoute, &plain, false),
             (Metric::MemoryPerRoute, &routes, true),
@@ -48,6 +51,8 @@ mod tests {
             (Metric::MemoryPerConnection, &track(5), true),
             (Metric::Throughput, &plain, true),
             (Metric::TcpSrtt, &routes, false),
+            (Metric::Throughput, &spread, true),
+            (Metric::Rtt, &spread, false),
         ] {
             assert_eq!(metric.is_of_cell(cell), expected, "{metric} in {cell:?}");
         }

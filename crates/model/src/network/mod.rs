@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod customers;
 pub(crate) mod headers;
+pub(crate) mod prefixes;
 pub(crate) mod wire_cost;
 
 use crate::wifi::WifiConfig;

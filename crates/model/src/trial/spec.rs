@@ -4,7 +4,7 @@ use crate::count;
 use crate::names::named;
 use crate::{
     Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, Shared, SizeOf, Transport,
-    Tuning, Uplink, count_customers, print_duration,
+    Tuning, Uplink, count_customers, count_destinations, print_duration,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -197,6 +197,9 @@ pub struct TrialSpec {
     /// The sender's links if there are several customers: a flow takes the one of its number, and so on in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uplinks: Vec<Uplink>,
+    /// The addresses to which datagrams go, one drawn for each; 1 is the receiver's own.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub destinations: u32,
     pub probe: Shared<ProbeSpec>,
 }
 
@@ -207,6 +210,10 @@ fn one_call_per_message() -> Io {
 
 fn one() -> u32 {
     1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// The flows of a stream: by default one of each customer.
@@ -234,6 +241,7 @@ impl TrialSpec {
             schedule: ArmSchedule::Alone,
             bucket: None,
             uplinks: Vec::new(),
+            destinations: if probe.probe.spreads() { count_destinations(cell) } else { 1 },
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe }.into(),
         }
     }

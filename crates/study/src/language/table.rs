@@ -240,7 +240,12 @@ pub(crate) const LEVELS: &[KeyDef] = &[
     optional(
         "routes",
         Kind::List(&Kind::Integer { least: 0, most: MAX_ROUTES as i64 }),
-        "Further routes of each family on the sender's router (testbed.topology \"routed\"), with prefix lengths as in the Internet's table and to networks that no packet of the study has: what passes is looked up among them. 0, the default: only the routes that the testbed needs.",
+        "Further routes of each family on the sender's router (testbed.topology \"routed\"), with prefix lengths as in the Internet's table and to networks that no packet of the study has, unless it has several destinations: what passes is looked up among them. 0, the default: only the routes that the testbed needs.",
+    ),
+    optional(
+        "destinations",
+        Kind::List(&Kind::Integer { least: 1, most: MAX_ROUTES as i64 }),
+        "Addresses to which the datagrams of a stream go, one drawn for each (testbed.topology \"routed\", mechanism native, UDP, one flow forward): the sender's router looks up another route for each, where its table has as many. Other probes than streams measure the cells with one. 1, the default: the receiver's own address.",
     ),
     optional(
         "conntrack",

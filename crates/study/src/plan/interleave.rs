@@ -99,7 +99,7 @@ pub(super) fn groups(study: &Study) -> Vec<CellGroup> {
 
 /// Whether a probe measures a cell: over its transport, and by its generator.
 pub(crate) fn measures(probe: Probe, cell: &Cell) -> bool {
-    probe.supports(cell.transport) && Generator::of(cell).definition().probes.contains(&probe)
+    probe.measures(cell) && Generator::of(cell).definition().probes.contains(&probe)
 }
 
 /// One cell of each transport and probe as two arms, which by a sound method differ by chance alone. None in a study

@@ -7,6 +7,7 @@ mod blocks;
 mod clients;
 mod comparisons;
 mod containers;
+mod destinations;
 mod factors;
 mod generators;
 mod hosts;
@@ -117,6 +118,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     }
     clients::check(&all, &probes, problems);
     containers::check_probes(&all, &probes, problems);
+    destinations::check(&all, &probes, problems);
     generators::check(probe, topology.as_ref(), &all, &probes, problems);
     let programs = programs::read(key("program"), probe, topology.as_ref(), &all, problems);
     let rule = blocks::rule(blocks, problems);

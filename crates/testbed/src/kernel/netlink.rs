@@ -9,8 +9,8 @@ use rtnetlink::packet_route::link::{
 };
 use rtnetlink::packet_route::neighbour::NeighbourFlags;
 use rtnetlink::packet_route::route::{
-    RouteAttribute, RouteLwEnCapType, RouteLwTunnelEncap, RouteMetric, RouteSeg6IpTunnel,
-    RouteSeg6LocalTunnel, Seg6Header, Seg6LocalAction, Seg6Mode,
+    RouteAttribute, RouteLwEnCapType, RouteLwTunnelEncap, RouteMetric, RouteScope, RouteSeg6IpTunnel,
+    RouteSeg6LocalTunnel, RouteType, Seg6Header, Seg6LocalAction, Seg6Mode,
 };
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, RouteMessageBuilder};
 use std::net::{IpAddr, Ipv6Addr};
@@ -152,10 +152,20 @@ impl Route<'_> {
         self.add_message(encapsulation.attributes().into())
     }
 
+    /// Makes all addresses of the network the host's own.
+    pub(crate) fn add_local(&self) -> Result<(), Fault> {
+        let route = RouteMessageBuilder::<IpAddr>::new().kind(RouteType::Local).scope(RouteScope::Host);
+        self.add_to(route, Vec::new())
+    }
+
     fn add_message(&self, more: Vec<RouteAttribute>) -> Result<(), Fault> {
+        self.add_to(RouteMessageBuilder::<IpAddr>::new(), more)
+    }
+
+    fn add_to(&self, route: RouteMessageBuilder<IpAddr>, more: Vec<RouteAttribute>) -> Result<(), Fault> {
         let (network, prefix) = self.to;
         let what = format!("route {network}/{prefix} to {}", self.device);
-        let route = RouteMessageBuilder::<IpAddr>::new().output_interface(index(self.device)?);
+        let route = route.output_interface(index(self.device)?);
         let route = route.destination_prefix(network, prefix).and_then(|route| match self.via {
             Some(via) => route.gateway(via),
             None => Ok(route),

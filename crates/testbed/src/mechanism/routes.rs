@@ -1,14 +1,15 @@
-//! Further routes on a router, whose networks no packet of a study has: what passes is looked up among them. The
+//! Further routes on a router: what passes is looked up among them. No packet of a study has one of their networks, but
+//! for those to several destinations. The
 //! kernel's own count proves that they are there.
 
 use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::{attribute, number};
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::netlink::index;
-use crate::mechanism::prefixes::list_prefixes;
-use crate::{Attempt, Fault, INTERFACE, Router};
+use crate::mechanism::destinations::find_next_hop;
+use crate::{Attempt, Fault, INTERFACE, MIDDLE, Router};
 use nix::sys::socket::SockProtocol;
-use stacklab_model::{Family, Table, available_memory};
+use stacklab_model::{Family, Prefix, Table, available_memory, list_prefixes};
 use std::fs;
 use std::net::IpAddr;
 
@@ -26,8 +27,8 @@ const KIND: [u8; 6] = [0, 0, 254, 4, 0, 1];
 /// Routes that the kernel may add meanwhile, to addresses and groups of an interface whose link it finds to be up.
 const MAX_OWN_ROUTES: u64 = 16;
 
-/// Adds the router's further routes, to its client. None may be there already, and each family's count must rise by
-/// as many.
+/// Adds the router's further routes: to its client, or, for several destinations, to the other router. None may be
+/// there already, and each family's count must rise by as many.
 pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     let routes = router.tables.routes;
     if routes == 0 {
@@ -39,10 +40,14 @@ pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fau
         before.push(count_routes(*family)?);
     }
     memory.add_to_both(Table::Routes, routes, |family, numbers| {
-        let client = router.site.client_address(router.customer, router.mechanism, family);
+        let device = if router.tables.destinations > 1 { MIDDLE } else { INTERFACE };
+        let via = match device {
+            MIDDLE => find_next_hop(router, family),
+            _ => router.site.client_address(router.customer, router.mechanism, family),
+        };
         let prefixes = list_prefixes(family, routes);
         let numbers = numbers.start as usize..numbers.end as usize;
-        add_routes(&prefixes[numbers], client).attempt(format!("add {routes} {family} routes"))
+        add_routes(&prefixes[numbers], device, via).attempt(format!("add {routes} {family} routes"))
     })?;
     for (family, before) in Family::ALL.iter().zip(before) {
         let added = check_count(before, count_routes(*family)?, routes);
@@ -60,10 +65,10 @@ fn check_count(before: u64, after: u64, asked: u32) -> Result<(), String> {
     Err(format!("the kernel counts {added} of them"))
 }
 
-fn add_routes(prefixes: &[(IpAddr, u8)], via: IpAddr) -> Result<(), Fault> {
-    let device = index(INTERFACE)?;
+fn add_routes(prefixes: &[Prefix], device: &str, via: IpAddr) -> Result<(), Fault> {
+    let device = index(device)?;
     let mut batch = RequestBatch::open(SockProtocol::NetlinkRoute).attempt("open a netlink socket")?;
-    for (address, length) in prefixes {
+    for Prefix { address, length } in prefixes {
         let route = write_route(*address, *length, via, device);
         batch.create(NEW_ROUTE, &route).attempt(format!("add a route before {address}/{length}"))?;
     }
@@ -141,6 +146,9 @@ fn read_number(text: &str, word: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CustomerId, Site, ends};
+    use stacklab_model::{MAX_ROUTES, Mechanism};
+    use std::collections::HashSet;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
@@ -162,6 +170,45 @@ mod tests {
         assert_eq!(body, [&head[..], rest].concat(), "on a little-endian machine");
         let via = Ipv6Addr::LOCALHOST.into();
         assert_eq!(write_route(Ipv6Addr::UNSPECIFIED.into(), 48, via, 7).len(), 12 + 20 + 20 + 8);
+    }
+
+    #[test]
+    fn no_route_has_an_address_of_a_testbed() {
+        for family in Family::ALL {
+            let all: HashSet<Prefix> = list_prefixes(*family, MAX_ROUTES).into_iter().collect();
+            for address in list_addresses(*family) {
+                for length in 1..=48 {
+                    let address = cut(address, length);
+                    assert!(!all.contains(&Prefix { address, length }), "{address}/{length}");
+                }
+            }
+        }
+    }
+
+    /// The addresses that packets of a family have in any testbed with one destination.
+    fn list_addresses(family: Family) -> Vec<IpAddr> {
+        let mut all = Vec::new();
+        for mechanism in Mechanism::ALL {
+            for site in [Site::Near, Site::Far] {
+                let customer = CustomerId::FIRST;
+                all.extend([site.outer(customer, family), site.gateway(customer, *mechanism, family)]);
+            }
+            for ends in Family::ALL.iter().filter_map(|family| ends(*mechanism, *family)) {
+                let ends = [ends.sender, ends.receiver, ends.destination, ends.source];
+                all.extend(ends.into_iter().filter(|address| Family::of(*address) == family));
+            }
+        }
+        all
+    }
+
+    /// The first bits of an address.
+    fn cut(address: IpAddr, length: u8) -> IpAddr {
+        match address {
+            IpAddr::V4(address) => {
+                Ipv4Addr::from(u32::from(address) & !u32::MAX.unbounded_shr(length.into())).into()
+            }
+            IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) & !(u128::MAX >> length)).into(),
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::mechanism::conntrack::count_connection_packets;
 use crate::mechanism::rules::count_packets;
 use crate::path_ends::ends_of;
+use crate::testbed::destination_check::check_destinations;
 use crate::testbed::offload_check::check_offload;
 use crate::testbed::path_check::check_path;
 use crate::testbed::same_port::check_customers;
@@ -21,6 +22,12 @@ impl Routed {
         self.check_publishing()?;
         if spec.kind.rules.count > 0 && !inside {
             self.check_rules()?;
+        }
+        if spec.kind.tables.destinations > 1 {
+            for check in &self.path_checks {
+                let path = self.path_of(check.customer);
+                check_destinations(&path, self.mechanism, check.family, spec.kind.tables.destinations)?;
+            }
         }
         if spec.kind.tables.tracking != Tracking::Off && !inside {
             self.check_tracking()?;

@@ -4,6 +4,7 @@ use crate::host::namespaces_only;
 use crate::kernel::memory::MemoryWatch;
 use crate::kernel::router_thread::RouterThread;
 use crate::link::{configure_client, configure_router, fix_path_mtus};
+use crate::mechanism::destinations::take_all_addresses;
 use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{ChainNode, HostChain, Link};
@@ -120,6 +121,9 @@ impl Routed {
             threads: Vec::new(),
         };
         routed.configure_clients()?;
+        if kind.tables.destinations > 1 {
+            routed.network.hosts[CLIENTS[1].1].inside(|| take_all_addresses(mechanism))?;
+        }
         routed.set_up_routers(&routers, spec, program)?;
         let far = routed.far_router(spec);
         routed.publishing = Publishing::start(&mut routed.network, &far, routed.mtus[1], &routed.workdir)?;
@@ -162,6 +166,7 @@ impl Routed {
             let mut router = Router::of_chain(site, self.mechanism, mtu, translator);
             router.customers = spec.kind.customers;
             router.keys = keys[number];
+            router.tables.destinations = spec.kind.tables.destinations;
             if site == Site::Near {
                 router.rules = spec.kind.rules;
                 router.tables = spec.kind.tables;

@@ -188,6 +188,12 @@ impl Permission {
     fn check_trial(&self, spec: &TrialSpec) -> Result<(), String> {
         spec.check()?;
         let Some(limits) = &self.limits else { return Ok(()) };
+        if spec.destinations > 1 {
+            return Err(format!(
+                "refused a stream to {} addresses: this agent sends to one, and so to none that is not asked for",
+                spec.destinations
+            ));
+        }
         // If it is not known, a trial that lasts longer ends the agent's process.
         let lasts_ns = announced_ns(spec).unwrap_or(0);
         let longest = limits.longest;

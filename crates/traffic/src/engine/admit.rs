@@ -66,7 +66,7 @@ impl Listener<'_> {
             if seen.is_some_and(|seen| Header::read(&seen, spec.token).is_some()) {
                 let socket = socket.try_clone()?;
                 let from = from.ok_or_else(|| io::Error::other("the sender has no IP address"))?;
-                if spec.flows == 1 {
+                if spec.flows == 1 && spec.destinations == 1 {
                     socket.connect(&socket_options::destination(&socket, spec, from)?)?;
                 }
                 return Ok((Some(socket), strays));

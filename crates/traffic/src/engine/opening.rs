@@ -9,7 +9,7 @@ use crate::engine::header::{Header, Phase};
 use crate::engine::mapped;
 use crate::engine::own_socket;
 use crate::engine::peers::{DataPorts, Peers};
-use crate::engine::receiver::{Receiver, take};
+use crate::engine::receiver::{OpenFlows, Receiver, take};
 use crate::engine::socket::MessageSocket;
 use crate::engine::socket_options;
 use crate::engine::stamps::StampClock;
@@ -190,7 +190,7 @@ pub(crate) fn receiver(
             Transport::Udp => until_answer(&spec, &channels, ended, allowance.as_deref())
                 .attempt(|| format!("open flows from {own} to {to}"))?,
         };
-        take(&spec, channels, strays, memory, &before, clock, ended)
+        take(&spec, OpenFlows { channels, own, strays }, memory, &before, clock, ended)
     }))
 }
 

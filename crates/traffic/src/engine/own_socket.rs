@@ -92,16 +92,21 @@ pub(crate) fn listen(
 
 fn listen_at(spec: &TrialSpec, mut address: SocketAddr, port: u16) -> io::Result<(Socket, SocketAddr)> {
     address.set_port(port);
+    let mut bound = address;
+    if spec.destinations > 1 {
+        // Datagrams arrive with addresses that lie behind this one.
+        bound.set_ip(spec.family.unspecified_address());
+    }
     // Connections of the trial before may still be closing at a fixed port.
     let shared = cfg!(unix) && port != 0 && spec.transport == Transport::Tcp;
-    let socket = bind(spec, address, shared)?;
+    let socket = bind(spec, bound, shared)?;
     sys::set_timeouts(&socket)?;
     if spec.transport == Transport::Tcp {
         socket_options::set_listening(&socket, spec)?;
         socket.listen(BACKLOG)?;
     }
-    let listening = local_addr(&socket)?;
-    Ok((socket, listening))
+    address.set_port(local_addr(&socket)?.port());
+    Ok((socket, address))
 }
 
 pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
@@ -157,7 +162,17 @@ pub(crate) fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
 
 /// Reads the socket's state from the kernel. `peer` is the source of its messages if it is not connected.
 pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, EngineError> {
-    let (transport, local) = identify(socket).attempt(|| "look at the trial's own socket".to_owned())?;
+    let own = local_addr(socket).attempt(attempt_to_look)?;
+    observe_at(socket, own, peer)
+}
+
+/// The same of a socket that receives at other addresses besides its own one.
+pub(crate) fn observe_at(
+    socket: &Socket,
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+) -> Result<Endpoint, EngineError> {
+    let transport = identify_transport(socket).attempt(attempt_to_look)?;
     let family = Family::of(local.ip());
     let connected = socket.peer_addr().ok().and_then(|address| mapped::from_socket(&address));
     let nobody = SocketAddr::new(family.unspecified_address(), 0);
@@ -177,12 +192,14 @@ pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpo
     })
 }
 
-/// The transport of a socket, and its own address.
-fn identify(socket: &Socket) -> io::Result<(Transport, SocketAddr)> {
-    let transport = match socket.protocol()? {
-        Some(Protocol::TCP) => Transport::Tcp,
-        Some(Protocol::UDP) => Transport::Udp,
-        other => return Err(io::Error::other(format!("a socket of protocol {other:?}"))),
-    };
-    Ok((transport, local_addr(socket)?))
+fn attempt_to_look() -> String {
+    "look at the trial's own socket".to_owned()
+}
+
+fn identify_transport(socket: &Socket) -> io::Result<Transport> {
+    match socket.protocol()? {
+        Some(Protocol::TCP) => Ok(Transport::Tcp),
+        Some(Protocol::UDP) => Ok(Transport::Udp),
+        other => Err(io::Error::other(format!("a socket of protocol {other:?}"))),
+    }
 }

@@ -5,6 +5,7 @@ mod in_turns;
 pub use in_turns::{MIN_MESSAGES, MIN_ROUND_TRIPS};
 
 use crate::engine::allowance::{Allowance, MAX_OVERHEAD, overhead_bytes};
+use crate::engine::destinations::Destinations;
 use crate::engine::header::{Header, Phase, end_markers};
 use crate::engine::pacer::PacingError;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
@@ -80,6 +81,15 @@ pub(crate) struct Sending<'a> {
     min_round_trips: u64,
 }
 
+/// The destinations of a flow's datagrams, if they are several.
+fn choose_destinations(spec: &TrialSpec, channel: &MessageSocket) -> io::Result<Option<Destinations>> {
+    if spec.destinations == 1 {
+        return Ok(None);
+    }
+    let peer = channel.socket.peer_addr()?.as_socket();
+    Ok(peer.map(|peer| Destinations::of(spec, peer.port())))
+}
+
 impl<'a> Sending<'a> {
     /// For a group of the flows, which the calling thread sends.
     pub(crate) fn new(
@@ -107,7 +117,8 @@ impl<'a> Sending<'a> {
             offset_ns,
             warmup: share_length(count_paced_messages(spec, Length::Time(spec.probe.warmup_ns)), &group, all),
             length: share_length(count_paced_messages(spec, spec.probe.length), &group, all),
-            tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
+            tx: TxBatch::new(&channels[group.clone()], group.start as u16)?
+                .spread_over(choose_destinations(spec, &channels[0])?),
             done: Finished {
                 sent: Sent::default(),
                 pacing_error: None,

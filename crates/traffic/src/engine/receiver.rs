@@ -88,35 +88,45 @@ impl Receiver {
 
 /// The channels stay open until the trial is collected, so that a late end marker does not meet a closed port.
 fn attend(listener: Listener<'_>, before: &Counters, clock: StampClock) -> Attended {
-    let Listener { spec, socket, ended, .. } = listener;
+    let Listener { spec, socket, address, ended, .. } = listener;
     sys::precise_timers();
     if spec.probe.probe == Probe::Connect {
         return Ok((connect::accept_connections(listener, before)?, Vec::new()));
     }
-    let unmet = own_socket::observe(socket, None)?;
+    let unmet = own_socket::observe_at(socket, address, None)?;
     let memory = SocketMemory::watch(spec);
     let (channels, strays) = listener.admit()?;
     if channels.is_empty() {
         return Ok((side(unmet, before, &[socket]), Vec::new()));
     }
-    take(spec, channels, strays, memory, before, clock, ended)
+    let flows = OpenFlows { channels, own: address, strays };
+    take(spec, flows, memory, before, clock, ended)
+}
+
+/// The flows of a trial at the receiver.
+pub(super) struct OpenFlows {
+    pub channels: Vec<MessageSocket>,
+    /// The receiver's own address.
+    pub own: SocketAddr,
+    /// What came while they were opened, and was of none of them.
+    pub strays: u64,
 }
 
 /// Receives the trial on its flows. Datagrams of several flows from a sender that opened them share one socket.
 pub(super) fn take(
     spec: &TrialSpec,
-    channels: Vec<MessageSocket>,
-    strays: u64,
+    flows: OpenFlows,
     memory: SocketMemory,
     before: &Counters,
     clock: StampClock,
     ended: &AtomicBool,
 ) -> Attended {
+    let OpenFlows { channels, own, strays } = flows;
     let first = &channels[0];
-    let share_socket = channels.len() < spec.flows as usize;
-    let peeked = if share_socket { sys::peek_sender(&first.socket).ok() } else { None };
+    let is_unconnected = channels.len() < spec.flows as usize || spec.destinations > 1;
+    let peeked = if is_unconnected { sys::peek_sender(&first.socket).ok() } else { None };
     let peer = peeked.and_then(|peer| mapped::from_socket(&peer));
-    let endpoint = own_socket::observe(&first.socket, peer)?;
+    let endpoint = own_socket::observe_at(&first.socket, own, peer)?;
     let listening = endpoint.local;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);

@@ -168,7 +168,7 @@ impl<'a> RxBatch<'a> {
     /// Keeps where messages come from.
     pub(crate) fn keep_sources(&mut self) {
         if let Arrivals::Datagrams(datagrams) = &mut self.arrivals {
-            datagrams.batch.keep_sources();
+            datagrams.batch.keep_addresses();
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct MessageSocket {
     shares_segments: bool,
     /// Whether one call sends several messages as one piece, because sendmmsg would skip bytes.
     joins: bool,
+    /// Whether each message has its own destination.
+    spreads: bool,
     pub gro: bool,
     /// Flags of sends; end markers use plain or MSG_EOR flags.
     pub flags: c_int,
@@ -86,6 +88,7 @@ impl MessageSocket {
             coalesces: false,
             shares_segments: false,
             joins: false,
+            spreads: spec.destinations > 1,
             gro: false,
             flags: sys::SEND_PLAIN,
             poll_ns: spec.poll_ns,
@@ -110,6 +113,10 @@ impl MessageSocket {
             if spec.size_of == SizeOf::Payload {
                 self.flags = sys::SEND_EOR;
             }
+        }
+        if self.spreads && self.io == Io::Gso {
+            // A GSO batch goes to one address.
+            self.io = Io::Sendmmsg;
         }
         // Scheduled messages and closed-loop messages are sent one per call.
         if spec.probe.pacing == Pacing::Flood && spec.io != Io::Send && sys::BATCHED_CALLS {
@@ -231,7 +238,7 @@ impl MessageSocket {
 
     /// Sends the first `count` messages of a batch, as far as there is room for them until this time.
     pub(crate) fn send_all(&self, room: &mut Batch, count: usize, until: Nanos) -> io::Result<Taken> {
-        if count == 1 || self.is_gso_batch(count) {
+        if count == 1 && !self.spreads || self.is_gso_batch(count) {
             // A GSO batch is taken as a whole.
             let taken = self.send_until(room.slots(0, count), self.flags, until)?;
             return Ok(Taken { messages: taken.messages * count, ..taken });

@@ -1,9 +1,11 @@
 //! Send buffers: messages to the kernel, over one or several flows.
 
 use crate::engine::allowance::{Allowance, Burst};
+use crate::engine::destinations::Destinations;
 use crate::engine::header::Header;
 use crate::engine::socket::{MessageSocket, Taken};
-use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, Socket};
+use crate::engine::zerocopy::Zerocopy;
+use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready};
 use stacklab_model::{Io, Pacing};
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -24,6 +26,8 @@ pub(crate) struct TxBatch<'a> {
     ready: Option<Ready>,
     zerocopy: Option<Zerocopy>,
     writer: Option<HeaderWriter<'a>>,
+    /// Where each datagram goes, if not all go to the receiver's own address.
+    destinations: Option<Destinations>,
     /// What all senders of the agent together may send, if that has a limit.
     allowance: Option<&'a Allowance>,
     until_ns: Nanos,
@@ -71,6 +75,7 @@ impl<'a> TxBatch<'a> {
             ready: (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Writable)).transpose()?,
             zerocopy: (channel.io == Io::Zerocopy).then(|| Zerocopy::new(count)),
             writer: None,
+            destinations: None,
             allowance: None,
             until_ns: Nanos::MAX,
             has_rests: false,
@@ -81,6 +86,14 @@ impl<'a> TxBatch<'a> {
     /// The same for whole datagrams with another protocol's header, without end markers.
     pub(crate) fn with_header(self, writer: HeaderWriter<'a>) -> Self {
         TxBatch { writer: Some(writer), ..self }
+    }
+
+    /// The same for datagrams of one flow to these destinations. End markers go to the receiver's own address.
+    pub(crate) fn spread_over(mut self, destinations: Option<Destinations>) -> Self {
+        if destinations.is_some() {
+            self.rooms.iter_mut().for_each(Batch::keep_addresses);
+        }
+        TxBatch { destinations, ..self }
     }
 
     /// The same, which sends no more than this allows.
@@ -134,6 +147,9 @@ impl<'a> TxBatch<'a> {
     /// Writes the header of message number `place` after a flow's next message into its buffer.
     pub(crate) fn write(&mut self, flow: usize, place: usize, header: Header) {
         let header = self.number_header(flow, place, header);
+        if let Some(destinations) = &mut self.destinations {
+            self.rooms[self.room].set_destination(place, destinations.draw());
+        }
         let message = self.rooms[self.room].slot(place);
         match self.writer {
             Some(write) => write(&header, message),
@@ -337,63 +353,5 @@ impl TxFlow<'_> {
             self.rest = Some((Header { sequence, ..header }, message_bytes - bytes));
         }
         Ok((taken, messages == count && self.rest.is_none()))
-    }
-}
-
-/// How long a completion is waited for, and how often it is looked whether there is time for that.
-const LIMIT: Duration = Duration::from_secs(20);
-const COMPLETION_POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
-pub(crate) struct Zerocopy {
-    sent: u64,
-    /// Completed sends, and how many of them were copied anyway.
-    done: u64,
-    copied: u64,
-    /// For each buffer, how many sends must be complete before it may be written to.
-    needed: Vec<u64>,
-}
-
-impl Zerocopy {
-    pub(crate) fn new(rooms: usize) -> Self {
-        Zerocopy { sent: 0, done: 0, copied: 0, needed: vec![0; rooms] }
-    }
-
-    pub(crate) fn note_sends(&mut self, room: usize, sends: usize) {
-        self.sent += sends as u64;
-        self.needed[room] = self.sent;
-    }
-
-    /// Waits until a buffer may be written to. TCP completes sends in order.
-    pub(crate) fn await_room(&mut self, socket: &Socket, room: usize) -> io::Result<()> {
-        if self.done >= self.needed[room] {
-            return Ok(());
-        }
-        let until = sys::now_ns() + LIMIT.as_nanos() as sys::Nanos;
-        if self.await_done(socket, self.needed[room], until)? {
-            return Ok(());
-        }
-        let text = format!("no zerocopy completion after {} s", LIMIT.as_secs());
-        Err(io::Error::new(io::ErrorKind::TimedOut, text))
-    }
-
-    /// Waits for completions until this time; a slow path discards the rest with the socket. Returns sends and copies.
-    pub(crate) fn finish(mut self, socket: &Socket, until: sys::Nanos) -> io::Result<(u64, u64)> {
-        self.await_done(socket, self.sent, until)?;
-        Ok((self.sent, self.copied))
-    }
-
-    fn await_done(&mut self, socket: &Socket, count: u64, until: sys::Nanos) -> io::Result<bool> {
-        while self.done < count {
-            match sys::zerocopy_completion(socket, COMPLETION_POLL_INTERVAL)? {
-                Some(done) => {
-                    self.done += done.sends;
-                    self.copied += if done.copied { done.sends } else { 0 };
-                }
-                None if sys::now_ns() > until => return Ok(false),
-                None => {}
-            }
-        }
-        Ok(true)
     }
 }

@@ -76,9 +76,12 @@ impl Batch {
         self.lengths[place]
     }
 
-    /// Several customers are on Linux only.
+    /// Several customers and destinations are on Linux only.
     #[cfg(windows)]
-    pub(crate) fn keep_sources(&mut self) {}
+    pub(crate) fn keep_addresses(&mut self) {}
+
+    #[cfg(windows)]
+    pub(crate) fn set_destination(&mut self, _place: usize, _to: SocketAddr) {}
 
     #[cfg(windows)]
     pub(crate) fn source(&self, _place: usize) -> Option<SocketAddr> {

@@ -78,6 +78,42 @@ fn refuses_what_several_clients_cannot_have() {
     assert_eq!(counts, [1, 1, 4, 4]);
 }
 
+fn write_destinations(factors: &str) -> String {
+    write_routed_study(&format!("destinations = [1, 1000]\n{factors}"))
+        .replace("transport = [\"tcp\", \"udp\"]", "transport = [\"udp\"]")
+}
+
+#[test]
+fn refuses_what_several_destinations_cannot_have() {
+    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"200ms\" }\n[blocks]";
+    assert_mistakes(&[
+        (
+            write_destinations("").replace("[1, 1000]", "[1000]").replace("[blocks]", echo),
+            &["probe `echo` has one destination"],
+        ),
+        (
+            write_destinations("").replace("[\"udp\"]", "[\"tcp\"]"),
+            &["`destinations` are those of datagrams"],
+        ),
+        (
+            write_destinations("mechanism = [\"native\", \"6in4\"]"),
+            &["`destinations` are reached by routes alone"],
+        ),
+        (write_destinations("clients = [2]"), &["`destinations` are behind one router"]),
+        (write_destinations("router_os = [\"uml\"]"), &["`destinations` need namespaces"]),
+        (write_destinations("direction = [\"both\"]"), &["`destinations` are behind the receiver"]),
+        (write_destinations("flows = [4]"), &["`destinations` are those of one flow"]),
+        (write_destinations("io = [\"gso\"]"), &["`destinations` are one for each datagram"]),
+        (write_destinations("flow_label = [7]"), &["`destinations` have no flow label"]),
+        (
+            write_destinations("").replace("topology = \"routed\"", "mtu = 1500"),
+            &["`factors.destinations` needs two routers"],
+        ),
+        (write_routed_study("destinations = [0]"), &["0"]),
+    ]);
+    study(&write_destinations("").replace("[blocks]", echo));
+}
+
 fn list_translators(factors: &str) -> Vec<Option<Translator>> {
     study(&write_routed_study(factors)).rows().iter().map(|row| row.translator).collect()
 }

@@ -87,6 +87,13 @@ fn agent_sends_only_to_its_coordinator_or_as_allowed() {
 }
 
 #[test]
+fn agent_spreads_no_stream_over_other_addresses() {
+    let spread = send("10.9.0.2", |spec| spec.destinations = 1000);
+    assert!(explain_refusal(limited(), &spread).unwrap().contains("1000 addresses"));
+    assert_eq!(Permission::default().check(&spread, 0.0), Ok(()));
+}
+
+#[test]
 fn link_local_address_is_of_the_coordinators_zone() {
     let own = vec![ip("fe80::1%3"), ip("10.9.0.1")];
     let peers =

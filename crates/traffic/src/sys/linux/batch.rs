@@ -47,8 +47,8 @@ pub(crate) struct Batch {
     // The headers point into these.
     vectors: Box<[libc::iovec]>,
     controls: Box<[[u64; CONTROL_WORDS]]>,
-    /// Where each message came from, if that is kept; empty otherwise.
-    sources: Box<[libc::sockaddr_storage]>,
+    /// Where each message came from, or goes to, if that is kept; empty otherwise.
+    addresses: Box<[libc::sockaddr_storage]>,
     /// Whether the first message is received by a separate call, because the stack does not support MSG_WAITFORONE.
     waits_singly: bool,
 }
@@ -70,23 +70,36 @@ impl Batch {
             header
         });
         let headers = headers.collect();
-        let sources = Box::default();
-        Batch { headers, room, each, vectors, controls, sources, waits_singly: false }
+        let addresses = Box::default();
+        Batch { headers, room, each, vectors, controls, addresses, waits_singly: false }
     }
 
-    /// Keeps the address from which each message comes.
-    pub(crate) fn keep_sources(&mut self) {
+    /// Keeps the address from which each message comes, or to which it goes.
+    pub(crate) fn keep_addresses(&mut self) {
         // SAFETY: `sockaddr_storage` is plain data, for which all zeros is valid.
         let nowhere: libc::sockaddr_storage = unsafe { MaybeUninit::zeroed().assume_init() };
-        self.sources = vec![nowhere; self.headers.len()].into();
-        for (header, source) in self.headers.iter_mut().zip(&mut self.sources) {
-            header.msg_hdr.msg_name = (&raw mut *source).cast();
+        self.addresses = vec![nowhere; self.headers.len()].into();
+        for (header, address) in self.headers.iter_mut().zip(&mut self.addresses) {
+            header.msg_hdr.msg_name = (&raw mut *address).cast();
         }
+    }
+
+    /// Has the message in this place go to an address, though the socket be connected to another one. Addresses are
+    /// kept.
+    pub(crate) fn set_destination(&mut self, place: usize, to: SocketAddr) {
+        let to = SockaddrStorage::from(to);
+        let length = to.len();
+        // SAFETY: both are as long as the largest address, and do not overlap.
+        unsafe {
+            let storage = (&raw mut self.addresses[place]).cast::<u8>();
+            storage.copy_from_nonoverlapping(to.as_ptr().cast(), length as usize);
+        }
+        self.headers[place].msg_hdr.msg_namelen = length;
     }
 
     /// Where a received message came from, if that is kept.
     pub(crate) fn source(&self, place: usize) -> Option<SocketAddr> {
-        let source = self.sources.get(place)?;
+        let source = self.addresses.get(place)?;
         let length = self.headers[place].msg_hdr.msg_namelen;
         let source = &raw const *source;
         // SAFETY: the kernel wrote an address of this length, or none, to the storage, which was zeroed before.
@@ -147,7 +160,7 @@ impl Batch {
         };
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
-            if !self.sources.is_empty() {
+            if !self.addresses.is_empty() {
                 header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as _;
             }
         }
@@ -297,6 +310,28 @@ mod tests {
             lengths.extend((0..count).map(|place| back.length(place)));
         }
         assert_eq!(lengths, [100; 5]);
+    }
+
+    #[test]
+    fn messages_of_one_call_have_their_own_destinations() {
+        let (sender, receiver) = pair();
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut out = Batch::new(3, 100);
+        out.keep_addresses();
+        for place in 0..3 {
+            out.slot(place).fill(place as u8);
+            out.set_destination(place, other.local_addr().unwrap());
+        }
+        let connected = sender.peer_addr().unwrap().as_socket().unwrap();
+        out.set_destination(1, connected);
+        assert_eq!(out.send(&sender, 0, 3, sys::SEND_PLAIN).unwrap(), (3, 100));
+        let mut room = [0; 200];
+        for expected in [0, 2] {
+            assert_eq!((other.recv(&mut room).unwrap(), room[0]), (100, expected));
+        }
+        let mut back = Batch::new(8, 100);
+        assert_eq!((back.receive(&receiver, true).unwrap(), back.slot(0)[0]), (1, 1));
     }
 
     #[test]
