@@ -129,6 +129,26 @@ fn exact_counts_grow_equally_with_each_nftables_rule() {
 }
 
 #[test]
+fn a_routers_tables_take_instructions_of_each_packet() {
+    require_root();
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    require_tool("nft", "nftables");
+    let program = Program::new();
+    with_image(&program);
+    for (factor, levels, family, function, least) in [
+        ("routes", "0,20000", "ipv4", "fib_table_lookup", 20.0),
+        ("conntrack", "off,1000", "ipv6", "nf_conntrack_in", 50.0),
+    ] {
+        let cell = counted(&program, &["udp", "--factor", factor, "--levels", levels, "--family", family]);
+        let [before, after] = added_up(&cell);
+        assert!(after > before, "{factor}: {after} instructions against {before}");
+        let [before, after] = per_message(&cell, "functions", function);
+        println!("note: {family}, {factor} {levels}: {function} takes {before} and {after}");
+        assert!(after > before + least, "{factor}: {function} grows: {before} to {after}");
+    }
+}
+
+#[test]
 fn exact_counts_are_the_same_for_root_and_other_users() {
     require_root();
     require_tool("qemu-system-x86_64", "qemu-system-x86");

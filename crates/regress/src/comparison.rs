@@ -243,7 +243,7 @@ fn words(text: &str) -> Vec<(usize, String)> {
 pub(crate) mod tests {
     use super::*;
     use stacklab_model::{
-        ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family, SocketKind,
+        ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family, SocketKind, Tracking,
     };
 
     /// A kernel whose UDP and TCP cells have a function of each family with such counts, for 10 messages.
@@ -269,7 +269,15 @@ pub(crate) mod tests {
     }
 
     fn make_arm(family: Family) -> ExactArm {
-        ExactArm { family, path: ExactPath::Loopback, size: 128, rules: 0, socket: SocketKind::Native }
+        ExactArm {
+            family,
+            path: ExactPath::Loopback,
+            size: 128,
+            rules: 0,
+            routes: 0,
+            conntrack: Tracking::Off,
+            socket: SocketKind::Native,
+        }
     }
 
     fn make_row(name: &str, instructions: [u64; 2]) -> ExactRow {

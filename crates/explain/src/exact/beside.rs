@@ -9,7 +9,7 @@ use stacklab_campaign::CampaignError;
 use stacklab_guests::kernel::{Kernel, build_kernel, built_in, check_source};
 use stacklab_model::{
     Cell, ExactArm, ExactCounts, ExactPath, ExactProbe, Explanation, Factor, Links, Mechanism, Probe, SizeOf,
-    System, Topology, Translator, Transport,
+    System, Topology, Translator, Transport, count_destinations,
 };
 use stacklab_study::Study;
 use std::fmt;
@@ -66,13 +66,23 @@ fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair
         Topology::Routed(links) if *links == Links::default() => true,
         _ => return refuse("over such a network: name a link, or routers with equal links".to_owned()),
     };
-    let known = [Factor::Mechanism, Factor::Translator, Factor::Socket];
+    let known = [
+        Factor::Mechanism,
+        Factor::Translator,
+        Factor::Socket,
+        Factor::Routes,
+        Factor::Conntrack,
+        Factor::Destinations,
+    ];
     for cell in cells {
         if let Some((factor, level)) = cell.settings.levels().find(|(factor, _)| !known.contains(factor)) {
             return refuse(format!("with {factor} {level}"));
         }
         if cell.settings.translator.is_some_and(|translator| translator != Translator::Tayga) {
             return refuse("with another translator than tayga".to_owned());
+        }
+        if count_destinations(cell) > 1 {
+            return refuse("to several destinations".to_owned());
         }
         if cell.size_of == SizeOf::Write {
             return refuse("of messages that the kernel may join (size_of write)".to_owned());
@@ -86,6 +96,8 @@ fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair
         },
         size: cell.payload_bytes(),
         rules: 0,
+        routes: cell.settings.routes.unwrap_or_default(),
+        conntrack: cell.settings.conntrack.unwrap_or_default(),
         socket: cell.settings.tuning.socket.unwrap_or_default(),
     });
     Ok(ExactPair { probe: counted, arms })

@@ -5,7 +5,7 @@ use crate::exact::plan::{ExactPlan, ROUNDS};
 use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
 use stacklab_guests::inside::{is_first, prepare_testbeds};
-use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind};
+use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind, Tables};
 use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{
     AGENT, Node, PathEnds, Routed, RoutedSpec, RoutedStreams, Testbed, addresses, ends, in_namespace,
@@ -194,8 +194,8 @@ enum Built {
     ),
 }
 
-/// All networks of a plan, one for each path and number of rules.
-struct Networks(Vec<((ExactPath, u32), Built)>);
+/// All networks of a plan, each with one of the arms that are in it.
+struct Networks(Vec<(ExactArm, Built)>);
 
 /// Where an arm's sockets are: the process whose namespace holds the sender, the same of the receiver, and their
 /// addresses. `None`: this process.
@@ -214,8 +214,7 @@ impl Networks {
             prepare_testbeds();
         }
         for arm in plan.arms() {
-            let key = (arm.path, arm.rules);
-            if all.0.iter().any(|(known, _)| *known == key) {
+            if all.0.iter().any(|(known, _)| share_network(known, arm)) {
                 continue;
             }
             let program = Path::new(PROGRAM);
@@ -225,7 +224,8 @@ impl Networks {
                     Testbed::build(&LINK, program, &AGENT).map(|testbed| Built::Link(Box::new(testbed)))
                 }
                 ExactPath::Routed(mechanism) => {
-                    let spec = RoutedSpec::of_namespaces(mechanism, &LINK);
+                    let mut spec = RoutedSpec::of_namespaces(mechanism, &LINK);
+                    spec.kind.tables = find_tables(arm);
                     Routed::build(&spec, program, &AGENT).and_then(|mut routed| {
                         let streams = routed.meet()?;
                         Ok(Built::Routed(Box::new(routed), streams))
@@ -237,7 +237,7 @@ impl Networks {
             if let (1.., [_, Some(receiver)]) = (arm.rules, built.pids()) {
                 add_rules(receiver, arm.rules)?;
             }
-            all.0.push((key, built));
+            all.0.push((*arm, built));
         }
         if has_testbeds {
             std::thread::sleep(SETTLED);
@@ -247,7 +247,7 @@ impl Networks {
 
     fn place(&self, arm: &ExactArm) -> ArmPlacement {
         const CARRIED: &str = "the plan has carried families only";
-        let built = self.0.iter().find(|(key, _)| *key == (arm.path, arm.rules));
+        let built = self.0.iter().find(|(known, _)| share_network(known, arm));
         let (_, built) = built.expect("each arm's network was built");
         let [sender, receiver] = built.pids();
         let ends = match arm.path {
@@ -262,6 +262,16 @@ impl Networks {
         let ends = if arm.socket == SocketKind::Ipv4Mapped { map_ends(ends) } else { ends };
         ArmPlacement { sender, receiver, ends }
     }
+}
+
+/// Whether two arms differ in nothing of their network.
+fn share_network(one: &ExactArm, other: &ExactArm) -> bool {
+    one.path == other.path && one.rules == other.rules && find_tables(one) == find_tables(other)
+}
+
+/// The tables of the near router.
+pub(super) fn find_tables(arm: &ExactArm) -> Tables {
+    Tables { routes: arm.routes, tracking: arm.conntrack, ..Tables::default() }
 }
 
 fn find_address(addresses: [IpAddr; 2], family: Family) -> Option<IpAddr> {

@@ -20,7 +20,7 @@ mod sys;
 
 use crate::ExplainError;
 use crate::exact::counts::{count_phases, read_counts};
-use crate::exact::inside::LINK;
+use crate::exact::inside::{LINK, find_tables};
 use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
 use stacklab_guests::kernel::Kernel;
@@ -161,7 +161,8 @@ fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
     let mut all = Vec::new();
     for arm in plan.arms() {
         if let ExactPath::Routed(mechanism) = arm.path {
-            let spec = RoutedSpec::of_namespaces(mechanism, &LINK);
+            let mut spec = RoutedSpec::of_namespaces(mechanism, &LINK);
+            spec.kind.tables = find_tables(arm);
             all.extend(spec.programs().map_err(CampaignError::from)?);
         }
         if arm.rules > 0 {

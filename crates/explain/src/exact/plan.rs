@@ -1,6 +1,6 @@
 //! The traffic that is counted, and how the options of `explain --exact` choose it.
 
-use stacklab_model::{ExactArm, ExactPath, ExactProbe, Factor, Family, Mechanism, SocketKind};
+use stacklab_model::{ExactArm, ExactPath, ExactProbe, Factor, Family, Mechanism, SocketKind, Tracking};
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +9,8 @@ pub(super) const ROUNDS: usize = 5;
 /// Largest message, bytes: one thread sends and receives, so a message has to fit the sockets' buffers.
 const MAX_MESSAGE: u32 = 16_384;
 const MAX_RULES: u32 = 10_000;
+/// The most entries of each family in a table of the guest's router, which has a gigabyte of memory.
+const MAX_ENTRIES: u32 = 200_000;
 /// Most characters of a plan, which is an argument of the guest's kernel: that takes 2047 in all.
 const MAX_LENGTH: usize = 1_800;
 
@@ -37,7 +39,9 @@ impl ExactPlan {
     /// The pairs, if they can be counted.
     pub(crate) fn new(pairs: Vec<ExactPair>) -> Result<Self, String> {
         for ExactPair { probe, arms } in &pairs {
-            for ExactArm { family, path, size, rules, socket } in arms {
+            for arm in arms {
+                check_tables(arm)?;
+                let ExactArm { family, path, size, rules, socket, .. } = arm;
                 if *probe != ExactProbe::Connect && !(1..=MAX_MESSAGE).contains(size) {
                     return Err(format!(
                         "--size {size} cannot be counted: messages have 1 to {MAX_MESSAGE} bytes, because one thread sends and receives"
@@ -116,9 +120,37 @@ impl fmt::Display for ExactPlan {
     }
 }
 
-fn arm_text(ExactArm { family, path, size, rules, socket }: &ExactArm) -> String {
-    let arm = format!("{family}@{path}/{size}*{rules}");
-    if *socket == SocketKind::Native { arm } else { format!("{arm}:{socket}") }
+/// What a router's tables can have in the guest.
+fn check_tables(arm: &ExactArm) -> Result<(), String> {
+    let connections = match arm.conntrack {
+        Tracking::Off => 0,
+        Tracking::On(connections) => connections,
+    };
+    for (factor, entries) in [(Factor::Routes, arm.routes), (Factor::Conntrack, connections)] {
+        if entries > MAX_ENTRIES {
+            return Err(format!("--factor {factor} --levels {entries}: at most {MAX_ENTRIES}"));
+        }
+    }
+    if has_tables(arm) && !matches!(arm.path, ExactPath::Routed(_)) {
+        return Err("these tables are those of a router: use --path native, or leave --path out".to_owned());
+    }
+    Ok(())
+}
+
+fn has_tables(arm: &ExactArm) -> bool {
+    arm.routes > 0 || arm.conntrack != Tracking::Off
+}
+
+fn arm_text(arm: &ExactArm) -> String {
+    let ExactArm { family, path, size, rules, routes, conntrack, socket } = arm;
+    let mut text = format!("{family}@{path}/{size}*{rules}");
+    if *socket != SocketKind::Native {
+        text += &format!(":{socket}");
+    }
+    if has_tables(arm) {
+        text += &format!("!{routes}!{conntrack}");
+    }
+    text
 }
 
 fn parse_pair(text: &str) -> Option<ExactPair> {
@@ -129,6 +161,8 @@ fn parse_pair(text: &str) -> Option<ExactPair> {
 }
 
 fn parse_arm(text: &str) -> Option<ExactArm> {
+    let (text, tables) = text.split_once('!').unwrap_or((text, "0!off"));
+    let (routes, conntrack) = tables.split_once('!')?;
     let (family, rest) = text.split_once('@')?;
     let (path, rest) = rest.split_once('/')?;
     let (size, rest) = rest.split_once('*')?;
@@ -138,6 +172,8 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
         path: path.parse().ok()?,
         size: size.parse().ok()?,
         rules: rules.parse().ok()?,
+        routes: routes.parse().ok()?,
+        conntrack: conntrack.parse().ok()?,
         socket: socket.parse().ok()?,
     })
 }
@@ -163,7 +199,7 @@ pub struct ExactRequest {
     pub sizes: Vec<u32>,
     /// The network; loopback without one.
     pub path: Option<ExactPath>,
-    /// The factor in which the arms differ: family (the default), mechanism, size or socket.
+    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes or conntrack.
     pub factor: Option<Factor>,
     /// Its two levels.
     pub levels: Vec<String>,
@@ -216,13 +252,32 @@ impl ExactRequest {
                 let arms = combine_arms([family, family], [path, path], rules);
                 [0, 1].map(|arm| ExactArm { socket: sockets[arm], ..arms[arm] })
             }
+            Factor::Routes | Factor::Conntrack => return self.plan_tables(factor, rules),
             other => {
                 return Err(format!(
-                    "--exact compares family, mechanism, size, socket or --rules A,B, not {other}"
+                    "--exact compares family, mechanism, size, socket, routes, conntrack or --rules A,B, not {other}"
                 ));
             }
         };
         ExactPlan::of(&self.probes, &self.sizes, arms)
+    }
+
+    /// Arms whose routers have other tables, for each family that was not left out.
+    fn plan_tables(&self, factor: Factor, rules: [u32; 2]) -> Result<ExactPlan, String> {
+        let path = self.path.unwrap_or(ExactPath::Routed(Mechanism::Native));
+        let mut pairs = Vec::new();
+        for family in Family::ALL.iter().filter(|family| self.family.is_none_or(|only| only == **family)) {
+            let mut arms = combine_arms([*family, *family], [path, path], rules);
+            if factor == Factor::Routes {
+                let routes = self.levels([0, 100_000])?;
+                arms = [0, 1].map(|arm| ExactArm { routes: routes[arm], ..arms[arm] });
+            } else {
+                let conntrack = self.levels([Tracking::Off, Tracking::On(20_000)])?;
+                arms = [0, 1].map(|arm| ExactArm { conntrack: conntrack[arm], ..arms[arm] });
+            }
+            pairs.extend(ExactPlan::of(&self.probes, &self.sizes, arms)?.pairs);
+        }
+        ExactPlan::new(pairs)
     }
 
     /// The two levels that were named, or these.
@@ -255,6 +310,8 @@ fn combine_arms(families: [Family; 2], paths: [ExactPath; 2], rules: [u32; 2]) -
         path: paths[arm],
         size: 0,
         rules: rules[arm],
+        routes: 0,
+        conntrack: Tracking::Off,
         socket: SocketKind::Native,
     })
 }
@@ -264,131 +321,4 @@ fn parse_level<T: FromStr<Err: ToString>>(level: &str) -> Result<T, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use stacklab_model::{Family, Mechanism};
-
-    fn families(
-        probes: &[ExactProbe],
-        sizes: &[u32],
-        path: ExactPath,
-        rules: u32,
-    ) -> Result<ExactPlan, String> {
-        let socket = SocketKind::Native;
-        let arms =
-            [Family::Ipv4, Family::Ipv6].map(|family| ExactArm { family, path, size: 0, rules, socket });
-        ExactPlan::of(probes, sizes, arms)
-    }
-
-    #[test]
-    fn plan_reads_back_as_written() {
-        let plan =
-            families(&[ExactProbe::Udp, ExactProbe::Connect], &[128, 1408], ExactPath::Loopback, 0).unwrap();
-        assert_eq!(
-            plan.to_string(),
-            "udp:ipv4@loopback/128*0+ipv6@loopback/128*0,udp:ipv4@loopback/1408*0+ipv6@loopback/1408*0,\
-             connect:ipv4@loopback/0*0+ipv6@loopback/0*0"
-        );
-        assert_eq!(plan.to_string().parse(), Ok(plan.clone()));
-        assert_eq!(plan.phases(), 30);
-        let places = [0, 1, 10, 29, 30].map(|phases| plan.describe_place(phases));
-        assert_eq!(places[0], "booting the emulated machine for 3 cells");
-        assert_eq!(places[1..3], ["cell 1 of 3: udp, 128 B", "cell 2 of 3: udp, 1408 B"]);
-        assert_eq!(places[3..], ["cell 3 of 3: connect", "cell 3 of 3: connect"]);
-        let socket = SocketKind::Native;
-        let arms = [Mechanism::Native, Mechanism::SixInFour].map(|mechanism| {
-            let path = ExactPath::Routed(mechanism);
-            ExactArm { family: Family::Ipv6, path, size: 64, rules: 9, socket }
-        });
-        let plan = ExactPlan::new(vec![ExactPair { probe: ExactProbe::Tcp, arms }]).unwrap();
-        assert_eq!(plan.to_string(), "tcp:ipv6@native/64*9+ipv6@6in4/64*9");
-        assert_eq!(plan.to_string().parse(), Ok(plan));
-        for wrong in [
-            "",
-            "udp",
-            "udp:ipv4@loopback/1*0",
-            "sctp:ipv4@link/1*0+ipv6@link/1*0",
-            "udp:ipv4@link/1*0+ipv6@link/1*0,",
-            "udp:ipv4@x/1*0+ipv6@link/1*0",
-        ] {
-            assert!(wrong.parse::<ExactPlan>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn refuses_what_cannot_be_counted() {
-        for size in [0, 16_385] {
-            let error = families(&[ExactProbe::Udp], &[size], ExactPath::Loopback, 0).unwrap_err();
-            assert!(error.contains("1 to 16384 bytes"), "{error}");
-        }
-        let many: Vec<u32> = (1..=50).collect();
-        let error = families(&[ExactProbe::Udp], &many, ExactPath::Loopback, 0).unwrap_err();
-        assert!(error.contains("fewer sizes"), "{error}");
-        let tunnel = ExactPath::Routed(Mechanism::SixInFour);
-        let error = families(&[ExactProbe::Udp], &[64], tunnel, 0).unwrap_err();
-        assert_eq!(error, "6in4 does not carry ipv4");
-        for (path, rules, why) in
-            [(ExactPath::Loopback, 1, "--path link"), (ExactPath::Link, 10_001, "at most 10000")]
-        {
-            let error = families(&[ExactProbe::Udp], &[64], path, rules).unwrap_err();
-            assert!(error.contains(why));
-        }
-    }
-
-    fn udp() -> ExactRequest {
-        ExactRequest { probes: vec![ExactProbe::Udp], sizes: vec![128], ..ExactRequest::default() }
-    }
-
-    fn print_plan(request: &ExactRequest) -> String {
-        request.plan().unwrap().to_string()
-    }
-
-    #[test]
-    fn arms_differ_in_one_factor() {
-        assert_eq!(print_plan(&udp()), "udp:ipv4@loopback/128*0+ipv6@loopback/128*0");
-        let link = Some(ExactPath::Link);
-        assert_eq!(
-            print_plan(&ExactRequest { path: link, rules: vec![0, 10], family: Some(Family::Ipv4), ..udp() }),
-            "udp:ipv4@link/128*0+ipv4@link/128*10"
-        );
-        let factor = Some(Factor::Mechanism);
-        assert_eq!(print_plan(&ExactRequest { factor, ..udp() }), "udp:ipv6@native/128*0+ipv6@nat64/128*0");
-        let levels = vec!["native".to_owned(), "4in6".to_owned()];
-        assert_eq!(
-            print_plan(&ExactRequest { factor, levels, ..udp() }),
-            "udp:ipv4@native/128*0+ipv4@4in6/128*0"
-        );
-        let factor = Some(Factor::Size);
-        assert_eq!(
-            print_plan(&ExactRequest { factor, ..udp() }),
-            "udp:ipv6@loopback/64*0+ipv6@loopback/1408*0"
-        );
-        let sockets = ExactRequest { factor: Some(Factor::Socket), ..udp() };
-        assert_eq!(print_plan(&sockets), "udp:ipv4@loopback/128*0+ipv4@loopback/128*0:ipv4-mapped");
-        assert_eq!(print_plan(&sockets).parse(), sockets.plan());
-    }
-
-    #[test]
-    fn refuses_options_that_contradict_each_other() {
-        let mechanism = Some(Factor::Mechanism);
-        let tunnels = vec!["6in4".to_owned(), "4in6".to_owned()];
-        let unknown = vec!["native".to_owned(), "x".to_owned()];
-        for (request, why) in [
-            (ExactRequest { rules: vec![1, 2, 3], ..udp() }, "one number, or two"),
-            (ExactRequest { rules: vec![1, 2], factor: mechanism, ..udp() }, "leave out --factor"),
-            (ExactRequest { family: Some(Family::Ipv4), ..udp() }, "--family is for arms of one family"),
-            (ExactRequest { factor: mechanism, path: Some(ExactPath::Link), ..udp() }, "leave out --path"),
-            (ExactRequest { factor: mechanism, levels: tunnels, ..udp() }, "no family in common"),
-            (ExactRequest { factor: mechanism, levels: unknown, ..udp() }, "--levels x: "),
-            (ExactRequest { levels: vec!["ipv4".to_owned()], ..udp() }, "takes two"),
-            (ExactRequest { factor: Some(Factor::Io), ..udp() }, "not io"),
-            (
-                ExactRequest { factor: Some(Factor::Socket), family: Some(Family::Ipv6), ..udp() },
-                "ipv4-mapped is of IPv4",
-            ),
-        ] {
-            let error = request.plan().unwrap_err();
-            assert!(error.contains(why), "{request:?}: {error}");
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Exact counts: the instructions that a message costs, by stage and function.
 
 use crate::names::{json_is_text, named};
-use crate::{Factor, Family, Mechanism, SocketKind};
+use crate::{Factor, Family, Mechanism, SocketKind, Tracking};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -75,6 +75,12 @@ pub struct ExactArm {
     pub size: u32,
     /// nftables rules without a match that each packet passes at the receiver, in the family of the packet there.
     pub rules: u32,
+    /// Further routes of each family on the near router.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub routes: u32,
+    /// Connection tracking on the near router.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub conntrack: Tracking,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub socket: SocketKind,
 }
@@ -129,7 +135,7 @@ impl ExactCell {
     pub fn context(&self) -> String {
         let [baseline, candidate] = &self.arms;
         let common = PARTS.into_iter().filter(|of| of(baseline) == of(candidate)).map(|of| of(baseline));
-        let common = common.filter(|part| part != NO_RULES && part != NATIVE_SOCKET);
+        let common = common.filter(|part| !USUAL.contains(&part.as_str()));
         let probe = match self.probe {
             ExactProbe::Udp => "UDP",
             ExactProbe::Tcp => "TCP",
@@ -141,9 +147,12 @@ impl ExactCell {
 }
 
 const NO_RULES: &str = "no rules";
-const NATIVE_SOCKET: &str = "native socket";
+const NO_ROUTES: &str = "no further routes";
+const NO_TRACKING: &str = "no tracking";
+/// What is not said of two arms that both have it.
+const USUAL: [&str; 4] = [NO_RULES, NO_ROUTES, NO_TRACKING, "native socket"];
 
-const PARTS: [fn(&ExactArm) -> String; 5] = [
+const PARTS: [fn(&ExactArm) -> String; 7] = [
     |arm| Factor::Family.level_label(arm.family.name()),
     |arm| match arm.size {
         0 => String::new(),
@@ -157,6 +166,14 @@ const PARTS: [fn(&ExactArm) -> String; 5] = [
         0 => NO_RULES.to_owned(),
         1 => "1 rule".to_owned(),
         rules => format!("{rules} rules"),
+    },
+    |arm| match arm.routes {
+        0 => NO_ROUTES.to_owned(),
+        routes => format!("{routes} further routes"),
+    },
+    |arm| match arm.conntrack {
+        Tracking::Off => NO_TRACKING.to_owned(),
+        Tracking::On(connections) => format!("tracking, {connections} further connections"),
     },
     |arm| format!("{} socket", arm.socket),
 ];

@@ -1,6 +1,6 @@
 //! The tables of a router: what they have besides what the testbed needs, and whether known connections pass by one.
 
-use crate::names::named;
+use crate::names::{json_is_text, named};
 use crate::{Cell, Family, Metric};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -90,7 +90,7 @@ pub struct EntryMemory {
 }
 
 /// Whether a router tracks the connections of what it forwards. A level is `off` or a number: `0` is not `off`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tracking {
     /// Only where a mechanism needs it.
     #[default]
@@ -112,6 +112,8 @@ impl fmt::Display for Tracking {
         }
     }
 }
+
+json_is_text!(Tracking);
 
 impl FromStr for Tracking {
     type Err = ParseIntError;

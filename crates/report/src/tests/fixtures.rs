@@ -4,7 +4,7 @@ use stacklab_model::{
     Cell, CellEstimate, Comparison, Control, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts,
     ExactPath, ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval,
     LimitedBy, Metric, Probe, Question, Scale, SizeOf, SocketKind, StackCost, StageCost, StageCosts,
-    StopReason, Tests, Transport, Verdict, Warning, Why,
+    StopReason, Tests, Tracking, Transport, Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -367,6 +367,8 @@ pub(crate) fn exact_counts() -> ExactCounts {
         path: ExactPath::Loopback,
         size: 128,
         rules: 0,
+        routes: 0,
+        conntrack: Tracking::Off,
         socket: SocketKind::Native,
     });
     let cell = ExactCell {

@@ -98,6 +98,8 @@ fn make_arm(family: Family) -> ExactArm {
         path: ExactPath::Routed(Mechanism::SixInFour),
         size: 128,
         rules: 0,
+        routes: 0,
+        conntrack: Tracking::Off,
         socket: SocketKind::Native,
     }
 }
