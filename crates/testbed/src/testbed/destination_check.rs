@@ -32,12 +32,13 @@ pub(crate) fn check_destinations(
     let step = count.div_ceil(MAX_TRIED) as usize;
     let mut missing: BTreeSet<IpAddr> = list_destinations(family, count).into_iter().step_by(step).collect();
     let tried = missing.len();
-    let start = Instant::now();
+    let mut progress = Instant::now();
     while let Some(first) = missing.first() {
-        if start.elapsed() > TIMEOUT {
+        if progress.elapsed() > TIMEOUT {
             let left = missing.len();
             let seconds = TIMEOUT.as_secs();
-            let reason = format!("{left} of {tried} had no datagram within {seconds} s, {first} for one");
+            let reason =
+                format!("{left} of {tried} had no datagram, {first} for one, and none came for {seconds} s");
             return Err::<(), _>(reason)
                 .attempt(format!("reach {count} {family} destinations"))
                 .at(at.node());
@@ -49,7 +50,9 @@ pub(crate) fn check_destinations(
         }
         while some.iter().any(|address| missing.contains(address)) {
             let Some(address) = receive_destination(&receiver) else { break };
-            missing.remove(&address);
+            if missing.remove(&address) {
+                progress = Instant::now();
+            }
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ impl Destinations {
 
     /// The destination of the next datagram. All are equally likely.
     pub(crate) fn draw(&mut self) -> SocketAddr {
-        let drawn = u128::from(self.random.next_u64()) * self.addresses.len() as u128 >> 64;
+        let drawn = (u128::from(self.random.next_u64()) * self.addresses.len() as u128) >> 64;
         SocketAddr::new(self.addresses[drawn as usize], self.port)
     }
 }
