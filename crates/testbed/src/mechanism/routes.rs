@@ -1,6 +1,5 @@
 //! Further routes on a router: what passes is looked up among them. No packet of a study has one of their networks, but
-//! for those to several destinations. The
-//! kernel's own count proves that they are there.
+//! for those to several destinations. The kernel's own count proves that they are there.
 
 use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::{attribute, number};
