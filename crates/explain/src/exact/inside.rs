@@ -5,7 +5,9 @@ use crate::exact::plan::{ExactPlan, ROUNDS};
 use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
 use stacklab_guests::inside::{is_first, prepare_testbeds};
-use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind, Tables};
+use stacklab_model::{
+    ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind, Tables, Tracking,
+};
 use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{
     AGENT, Node, PathEnds, Routed, RoutedSpec, RoutedStreams, Testbed, addresses, ends, in_namespace,
@@ -178,6 +180,10 @@ impl ArmSockets {
     }
 }
 
+/// The most connections that the guest's kernel tracks, of both families and of all networks.
+const MAX_TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
+const MAX_CONNECTIONS: u32 = 1_000_000;
+
 /// The path of this program in the guest, whose init process it is.
 const PROGRAM: &str = "/stacklab";
 pub(super) const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
@@ -212,6 +218,11 @@ impl Networks {
         let has_testbeds = plan.arms().any(|arm| arm.path != ExactPath::Loopback);
         if has_testbeds {
             prepare_testbeds();
+        }
+        if is_first() && plan.arms().any(|arm| arm.conntrack != Tracking::Off) {
+            // The machine is the plan's alone.
+            fs::write(MAX_TRACKED, MAX_CONNECTIONS.to_string())
+                .map_err(|error| format!("cannot write {MAX_TRACKED} in the guest: {error}"))?;
         }
         for arm in plan.arms() {
             if all.0.iter().any(|(known, _)| share_network(known, arm)) {
