@@ -49,8 +49,7 @@ fn each_way_to_a_container_carries_what_it_counts() {
 #[test]
 fn connections_to_a_container_are_counted() {
     require_root();
-    require_tool("docker-proxy", "docker.io");
-    let ways = ["native", "dnat", "docker-proxy"];
+    let ways = ["native", "dnat"];
     let study = TestStudy::new("Connections to a container")
         .topology("routed")
         .mechanisms(&ways)

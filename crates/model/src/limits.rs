@@ -41,7 +41,10 @@ impl TrialSpec {
         bounds("flows", u64::from(flows), 1..=u64::from(MAX_FLOWS))?;
         bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MAX_FLOW_BYTES)?;
         bounds("uplinks", uplinks.len() as u64, 0..=u64::from(MAX_CLIENTS.min(flows)))?;
-        bounds("destinations", destinations.into(), 1..=u64::from(MAX_ROUTES))?;
+        let can_spread =
+            transport == Transport::Udp && flows == 1 && probe.probe.spreads() && self.io != crate::Io::Gso;
+        let most = if can_spread { MAX_ROUTES } else { 1 };
+        bounds("destinations", destinations.into(), 1..=u64::from(most))?;
         bounds("poll_ns", poll_ns, 0..=MAX_POLL_NS)?;
         bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MAX_OFFSET_NS)?;
         bounds("warmup_ns", probe.warmup_ns, 0..=MAX_WARMUP_NS)?;

@@ -3,13 +3,16 @@
 /// The distance of the longest burst without loss and the shortest one with it, over the former.
 const WIDTH: f64 = 0.01;
 
-/// The bursts of an arm: each twice as long as the one before while nothing is lost, then by bisection.
+/// The bursts of an arm: each twice as long as the one before while nothing is lost, then by bisection. Of a length,
+/// two must lose something.
 #[derive(Debug, Clone)]
 pub struct BurstSearch {
     first: u64,
     longest: u64,
     without_loss: u64,
     with_loss: Option<u64>,
+    /// A burst that lost something once. Anything may lose a message: it is sent again.
+    suspected: Option<u64>,
 }
 
 /// What is known of bursts, frames.
@@ -27,11 +30,20 @@ impl BurstSearch {
     /// Begins with a burst of `first` frames, and sends none longer than `longest`.
     pub fn new(first: u64, longest: u64) -> Self {
         let longest = longest.max(1);
-        BurstSearch { first: first.clamp(1, longest), longest, without_loss: 0, with_loss: None }
+        BurstSearch {
+            first: first.clamp(1, longest),
+            longest,
+            without_loss: 0,
+            with_loss: None,
+            suspected: None,
+        }
     }
 
     /// Frames of the next burst; `None` once the longest one is known.
     pub fn next_burst(&self) -> Option<u64> {
+        if self.suspected.is_some() {
+            return self.suspected;
+        }
         match self.with_loss {
             None if self.without_loss == 0 => Some(self.first),
             None if self.without_loss >= self.longest => None,
@@ -46,7 +58,10 @@ impl BurstSearch {
 
     /// Adds a burst of this many frames.
     pub fn add(&mut self, frames: u64, lost_some: bool) {
-        if lost_some {
+        let is_suspected = self.suspected.take().is_some();
+        if lost_some && !is_suspected {
+            self.suspected = Some(frames);
+        } else if lost_some {
             self.with_loss = Some(self.with_loss.map_or(frames, |least| least.min(frames)));
         } else {
             self.without_loss = self.without_loss.max(frames);
@@ -89,7 +104,7 @@ mod tests {
                 panic!("no burst for {room}")
             };
             assert!(frames <= room && frames as f64 >= 0.99 * room as f64 - 1.0, "{frames} of {room}");
-            assert!(bursts < 25, "{bursts}");
+            assert!(bursts < 40, "{bursts}");
         }
     }
 
@@ -101,10 +116,20 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_by_chance_ends_nothing() {
+        let mut search = BurstSearch::new(64, 1_000);
+        search.add(64, true);
+        assert_eq!(search.next_burst(), Some(64));
+        search.add(64, false);
+        assert_eq!(search.next_burst(), Some(128));
+    }
+
+    #[test]
     fn counts_from_a_host_do_not_keep_it_going() {
         let mut search = BurstSearch::new(100, 1_000);
         search.add(u64::MAX, false);
         assert_eq!(search.find_longest(), Some(LongestBurst::NotReached(u64::MAX)));
+        search.add(0, true);
         search.add(0, true);
         assert_eq!(search.next_burst(), None);
     }

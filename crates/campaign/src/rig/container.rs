@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::trial::Evidence;
-use stacklab_model::{HostReport, Mechanism, Role};
+use stacklab_model::{HostReport, Mechanism, Role, add_up};
 use stacklab_testbed::Routed;
 
 /// Makes runs invalid of which the host has carried less than the container got. `before` is what it had carried.
@@ -14,8 +14,12 @@ pub(super) fn check_way(
 ) -> Result<(), CampaignError> {
     let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
     let received = count_arrivals(reports);
-    let Some(carried) = own.published_since(before, received)? else { return Ok(()) };
-    if let Some(reason) = find_other_path(mechanism, received, carried) {
+    let reason = match own.published_since(before, received) {
+        Ok(None) => return Ok(()),
+        Ok(Some(carried)) => find_other_path(mechanism, received, carried),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(reason) = reason {
         evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
     }
     Ok(())
@@ -24,7 +28,7 @@ pub(super) fn check_way(
 /// The bytes that receivers counted in their windows, and a byte for each connection.
 fn count_arrivals<'a>(reports: impl Iterator<Item = &'a HostReport>) -> u64 {
     let receivers = reports.filter(|report| report.role == Role::Receiver);
-    receivers.map(|report| report.received.all_bytes().max(report.received.measured)).sum()
+    add_up(receivers.map(|report| report.received.all_bytes().max(report.received.measured)))
 }
 
 /// Why the container must have been reached on another path, if it was.

@@ -266,7 +266,12 @@ impl ExactRequest {
     fn plan_tables(&self, factor: Factor, rules: [u32; 2]) -> Result<ExactPlan, String> {
         let path = self.path.unwrap_or(ExactPath::Routed(Mechanism::Native));
         let mut pairs = Vec::new();
-        for family in Family::ALL.iter().filter(|family| self.family.is_none_or(|only| only == **family)) {
+        for family in Family::ALL {
+            if self.family.is_some_and(|only| only != *family)
+                || self.family.is_none() && !path.carries(*family)
+            {
+                continue;
+            }
             let mut arms = combine_arms([*family, *family], [path, path], rules);
             if factor == Factor::Routes {
                 let routes = self.levels([0, 100_000])?;

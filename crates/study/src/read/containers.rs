@@ -24,14 +24,15 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     }
 }
 
-/// Adds connections without data through pasta, which completes those to the container when there are data.
+/// Adds connections without data through a program, which connects to the container after the sender has what it
+/// measures, or when there are data.
 pub(super) fn check_probes(all: &[Factors], probes: &[ProbeSpec], problems: &mut Problems) {
     if !probes.iter().any(|spec| spec.probe == Probe::Connect) {
         return;
     }
     let mut mechanisms = all.iter().flat_map(|factors| factors.setting_levels(Factor::Mechanism));
-    if let Some(level) = mechanisms.find(|level| find_publisher(level) == Some(Publisher::Pasta)) {
-        let title = "`pasta` brings no connection without data to the container".to_owned();
+    if let Some(level) = mechanisms.find(|level| find_publisher(level).is_some_and(Publisher::is_program)) {
+        let title = format!("a connection through `{}` is open before the container has it", level.value);
         problems.add(
             level
                 .problem(title, "together with probe `connect`")

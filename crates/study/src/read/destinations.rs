@@ -1,16 +1,19 @@
 //! Several destinations of a stream's datagrams, and what a study may therefore not ask for.
 
-use crate::diagnostics::Problems;
-use crate::read::At;
+use crate::diagnostics::{Problem, Problems};
 use crate::read::factors::Factors;
 use crate::read::mechanisms::has_guest;
-use stacklab_model::{Direction, Factor, Io, Mechanism, ProbeSpec, SocketKind, Transport};
+use crate::read::{At, Node};
+use stacklab_model::{
+    Direction, Factor, FlowOffload, Io, Mechanism, ProbeSpec, RouterQueue, SocketKind, Transport,
+};
 
-pub(super) fn check(all: &[Factors], probes: &[ProbeSpec], problems: &mut Problems) {
+pub(super) fn check(testbed: Node, all: &[Factors], probes: &[ProbeSpec], problems: &mut Problems) {
     for factors in all {
         let Some(level) = find_most(factors) else { continue };
         let several = Several { level: &level, factors };
-        several.check_path(problems);
+        several.check_path(testbed, problems);
+        several.check_routers(problems);
         several.check_streams(problems);
         several.check_sockets(problems);
         several.check_probes(probes, problems);
@@ -47,7 +50,13 @@ impl Several<'_> {
         }
     }
 
-    fn check_path(&self, problems: &mut Problems) {
+    fn check_path(&self, testbed: Node, problems: &mut Problems) {
+        if let Some(place) = testbed.get("sender_link").get("mtu").place() {
+            let title = "`destinations` have the path MTU of testbed.mtu: that of each is not discovered";
+            let problem = Problem::at(place, title, "another MTU")
+                .with_related_place(&self.level.place, "together with this");
+            problems.add(problem.help("leave testbed.sender_link.mtu out, or factors.destinations"));
+        }
         let native = Mechanism::Native.name();
         let reason = "are reached by routes alone, without a transition mechanism";
         self.refuse_other(Factor::Mechanism, native, reason, "has two ends", problems);
@@ -58,6 +67,19 @@ impl Several<'_> {
                 let reason = "need namespaces; --in-vm builds all hosts in a guest";
                 self.refuse(guest, reason, "another system", problems);
             }
+        }
+    }
+
+    fn check_routers(&self, problems: &mut Problems) {
+        let offload = self.factors.setting_levels(Factor::FlowOffload);
+        if let Some(on) = offload.iter().find(|level| level.value == FlowOffload::On.name()) {
+            let reason = "are looked up for each packet, which a flowtable is there to avoid";
+            self.refuse(on, reason, "passes no route", problems);
+        }
+        let queues = self.factors.setting_levels(Factor::RouterQueue);
+        if let Some(rps) = queues.iter().find(|level| level.value == RouterQueue::Rps.name()) {
+            let reason = "are flows, which steering spreads over processors";
+            self.refuse(rps, reason, "may reorder them", problems);
         }
     }
 

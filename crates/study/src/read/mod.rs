@@ -113,12 +113,12 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     search::set_device(&mut probes, &cells);
     if let Some(topology) = &topology {
         search::check(probe, &probes, topology, testbed, &all, problems);
-        search::check_bursts(probe, &probes, &topology.value, link_config.as_ref(), problems);
+        search::check_bursts(probe, &probes, &topology.value, link_config.as_ref(), &all, problems);
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }
     clients::check(&all, &probes, problems);
     containers::check_probes(&all, &probes, problems);
-    destinations::check(&all, &probes, problems);
+    destinations::check(testbed, &all, &probes, problems);
     generators::check(probe, topology.as_ref(), &all, &probes, problems);
     let programs = programs::read(key("program"), probe, topology.as_ref(), &all, problems);
     let rule = blocks::rule(blocks, problems);

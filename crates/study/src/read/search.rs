@@ -88,20 +88,24 @@ pub(super) fn check_bursts(
     specs: &[ProbeSpec],
     topology: &Topology,
     link_config: Option<&LinkConfig>,
+    all: &[Factors],
     problems: &mut Problems,
 ) {
+    let search = probes.get(Probe::Search.name());
+    let metrics = search.get("metrics").list(leaf::any_metric, problems);
+    let Some(bursts) = metrics.iter().find(|metric| metric.value == Metric::BackToBack) else { return };
+    let mut directions = all.iter().flat_map(|factors| factors.setting_levels(Factor::Direction));
+    if let Some(level) = directions.find(|level| level.value != Direction::Forward.name()) {
+        let problem = level.problem("bursts are sent forward", "another direction");
+        let problem = problem.with_related_place(&bursts.place, "together with this");
+        problems.add(problem.help("leave this direction out, or back_to_back"));
+    }
     if is_of_path(specs) || link_config.is_none_or(|link_config| !topology.queues_at_sender(link_config)) {
         return;
     }
-    let search = probes.get(Probe::Search.name());
-    for metric in search.get("metrics").list(leaf::any_metric, problems) {
-        if metric.value == Metric::BackToBack {
-            let title = "bursts would wait in the queue of the sender's own link";
-            let help =
-                "add topology = \"routed\" to [testbed], and a sender_link that is faster than its rate";
-            problems.add(metric.problem(title, "it holds the sender up, and loses nothing").help(help));
-        }
-    }
+    let title = "bursts would wait in the queue of the sender's own link";
+    let help = "add topology = \"routed\" to [testbed], and a sender_link that is faster than its rate";
+    problems.add(bursts.problem(title, "it holds the sender up, and loses nothing").help(help));
 }
 
 /// Trials at a bound at the most: a search needs several bounds, and ends after 400 trials.

@@ -10,7 +10,7 @@ use nix::sys::resource::Resource;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
-use stacklab_model::Transport;
+use stacklab_model::{Family, Transport};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -251,14 +251,18 @@ impl Tool {
 
 /// Whether a socket waits for connections or datagrams on a port, in the network namespace of a living process.
 pub fn is_listening(pid: u32, transport: Transport, port: u16) -> bool {
+    Family::ALL.iter().any(|family| is_listening_in(pid, transport, *family, port))
+}
+
+/// The same for sockets of one family. A socket for both is one of IPv6.
+pub fn is_listening_in(pid: u32, transport: Transport, family: Family, port: u16) -> bool {
     let (name, state) = match transport {
         Transport::Tcp => ("tcp", "0A"),
         Transport::Udp => ("udp", "07"),
     };
-    [name.to_owned(), format!("{name}6")].iter().any(|table| {
-        let sockets = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
-        listens(&sockets, state, port)
-    })
+    let suffix = if family == Family::Ipv6 { "6" } else { "" };
+    let sockets = fs::read_to_string(format!("/proc/{pid}/net/{name}{suffix}")).unwrap_or_default();
+    listens(&sockets, state, port)
 }
 
 fn end_of(file: &Path, most: usize) -> String {

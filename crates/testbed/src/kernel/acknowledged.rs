@@ -72,7 +72,7 @@ impl AcknowledgedBytes {
     /// The bytes so far. Fails if reports were lost.
     pub(crate) fn count(&self) -> io::Result<u64> {
         self.reader.read_all();
-        if self.reader.has_lost.load(Ordering::Relaxed) {
+        if self.reader.has_lost.swap(false, Ordering::Relaxed) {
             let lost = "more connections ended than the kernel has kept reports of: use fewer in a run";
             return Err(io::Error::other(lost));
         }
@@ -103,9 +103,13 @@ impl Reader {
         loop {
             match recv(socket.as_raw_fd(), &mut room, MsgFlags::empty()) {
                 Ok(length) => self.add(&room[..length]),
-                Err(Errno::ENOBUFS) => self.has_lost.store(true, Ordering::Relaxed),
+                Err(Errno::EAGAIN) => return,
                 Err(Errno::EINTR) => {}
-                Err(_) => return,
+                Err(Errno::ENOBUFS) => self.has_lost.store(true, Ordering::Relaxed),
+                Err(_) => {
+                    self.has_lost.store(true, Ordering::Relaxed);
+                    return;
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::mechanism::command::run_with_input;
 use crate::{Attempt, Fault, MIDDLE, Router, Site, TestbedError, find};
 use stacklab_model::{Family, Nat};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// The kernel options that the rules need, as written in a kernel configuration.
 pub const OPTIONS: [&str; 8] = [
@@ -96,10 +96,11 @@ pub(super) fn read_counter(kind: &str, table: &str, counter: &str) -> Result<Rul
     let what = format!("read the counter {counter} of nftables");
     let program = nft_program().attempt("find the program for nftables")?;
     let done = Command::new(program).args(["list", "counter", kind, table, counter]).output();
-    let said = String::from_utf8_lossy(&done.attempt(&*what)?.stdout).into_owned();
+    let Output { stdout, stderr, .. } = done.attempt(&*what)?;
+    let said = String::from_utf8_lossy(&stdout);
     match (find_number(&said, "packets"), find_number(&said, "bytes")) {
         (Some(packets), Some(bytes)) => Ok(RuleCount { packets, bytes }),
-        _ => Err(said).attempt(what),
+        _ => Err(String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned()).attempt(what),
     }
 }
 

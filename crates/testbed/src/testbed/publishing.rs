@@ -13,7 +13,7 @@ use crate::testbed::network::HostChain;
 use crate::testbed::path_check::{CheckedPath, TIMEOUT, refuse_family};
 use crate::{
     AtHost, Attempt, CustomerId, Fault, Host, INTERFACE, Router, Site, TestbedError, Workdir, is_listening,
-    last_words,
+    is_listening_in, last_words,
 };
 use stacklab_model::{Family, Mechanism, Publisher, Transport};
 use std::fs::File;
@@ -30,6 +30,7 @@ const CONTAINER: usize = 3;
 const UNUSED: &str = "unused";
 /// The bytes that the check of a family sends.
 const CHECKED: usize = 100_000;
+const DOCKER_PROXY: &str = "docker-proxy";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The receiving agent's options: programs publish fixed ports.
@@ -88,6 +89,22 @@ impl Publishing {
             Publisher::Dnat => host.inside(count_forwarded_bytes),
             Publisher::DockerProxy | Publisher::Pasta => Ok(host.companions_wrote()? + spliced),
         }
+    }
+
+    /// The same once it changes no longer: what a trial has left is carried a little later, and the kernel removes its
+    /// sockets then.
+    pub(crate) fn settle(&self, host: &Host) -> Result<u64, TestbedError> {
+        let start = Instant::now();
+        let mut last = self.count_bytes(host)?;
+        while self.publisher.is_program() && start.elapsed() < TIMEOUT {
+            thread::sleep(2 * POLL_INTERVAL);
+            let now = self.count_bytes(host)?;
+            if now == last {
+                break;
+            }
+            last = now;
+        }
+        Ok(last)
     }
 
     /// Sends bytes to the container by TCP, and checks that all arrive, from where they should, and that this counts
@@ -185,9 +202,9 @@ fn watch_sockets(host: &Host, container: Vec<IpAddr>) -> Result<AcknowledgedByte
 fn start_docker_proxies(host: &mut Host, router: &Router, workdir: &Workdir) -> Result<(), TestbedError> {
     let program = publisher_program(Publisher::DockerProxy)?.expect("it is a program");
     for mut command in write_docker_proxies(&program, router) {
-        start(host, "docker-proxy", &mut command, workdir)?;
+        start(host, DOCKER_PROXY, &mut command, workdir)?;
     }
-    wait_until_listening(host, "docker-proxy", workdir)
+    wait_until_listening(host, DOCKER_PROXY, workdir)
 }
 
 /// The device takes the place of the link to the host, whose end stays in the container without addresses.
@@ -244,17 +261,32 @@ fn start(
     host.start_companion(called, command)
 }
 
+/// A port on which nobody listens yet. Docker's proxies have a socket for each family, and pasta one for both.
+fn find_missing_socket(host: &Host, called: &str) -> Option<(Transport, u16)> {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for port in PORTS {
+            let is_there = if called == DOCKER_PROXY {
+                Family::ALL.iter().all(|family| is_listening_in(host.pid(), transport, *family, port))
+            } else {
+                is_listening(host.pid(), transport, port)
+            };
+            if !is_there {
+                return Some((transport, port));
+            }
+        }
+    }
+    None
+}
+
 fn wait_until_listening(host: &mut Host, called: &str, workdir: &Workdir) -> Result<(), TestbedError> {
     let start = Instant::now();
     loop {
-        let transports = [Transport::Tcp, Transport::Udp].into_iter();
-        let mut ports = transports.flat_map(|transport| PORTS.map(move |port| (transport, port)));
-        let Some((transport, port)) =
-            ports.find(|(transport, port)| !is_listening(host.pid(), *transport, *port))
+        let lost = host.lost_companion();
+        let missing = find_missing_socket(host, called);
+        let Some((transport, port)) = missing.or(lost.is_some().then_some((Transport::Tcp, *PORTS.start())))
         else {
             return Ok(());
         };
-        let lost = host.lost_companion();
         if lost.is_some() || start.elapsed() > TIMEOUT {
             let reason = lost.unwrap_or_else(|| format!("nothing listens on {transport} port {port}"));
             let said = last_words(&workdir.path().join(called));

@@ -313,7 +313,7 @@ impl Routed {
     /// The bytes that what runs on the container's host has carried to the container so far, if the receiver is one.
     pub fn published_bytes(&self) -> Result<Option<u64>, TestbedError> {
         let publishing = self.publishing.as_ref();
-        publishing.map(|publishing| publishing.count_bytes(self.container_host())).transpose()
+        publishing.map(|publishing| publishing.settle(self.container_host())).transpose()
     }
 
     /// The bytes that it has carried since it had carried `before`, once they are as many as expected, or after a

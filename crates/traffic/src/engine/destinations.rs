@@ -1,12 +1,38 @@
 //! The destinations of a stream's datagrams, if they are several: one is drawn for each datagram.
 
-use crate::engine::mapped;
-use stacklab_model::{SplitMix64, TrialSpec, list_destinations};
+use stacklab_model::{Family, SplitMix64, TrialSpec, list_destinations};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The last list: a million addresses take a second, and each slice of a trial needs them.
+static LAST: Mutex<Option<Listed>> = Mutex::new(None);
+
+struct Listed {
+    family: Family,
+    count: u32,
+    addresses: Arc<[IpAddr]>,
+}
+
+/// Lists the destinations of a trial, if they are several, before its time begins.
+pub(crate) fn prepare(spec: &TrialSpec) {
+    if spec.destinations > 1 {
+        list(spec.family, spec.destinations);
+    }
+}
+
+fn list(family: Family, count: u32) -> Arc<[IpAddr]> {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(listed) = last.as_ref().filter(|listed| (listed.family, listed.count) == (family, count)) {
+        return Arc::clone(&listed.addresses);
+    }
+    let addresses: Arc<[IpAddr]> = list_destinations(family, count).into();
+    *last = Some(Listed { family, count, addresses: Arc::clone(&addresses) });
+    addresses
+}
 
 /// Addresses that lie behind the receiver's, and the seed of the next draw.
 pub(crate) struct Destinations {
-    addresses: Vec<IpAddr>,
+    addresses: Arc<[IpAddr]>,
     port: u16,
     random: SplitMix64,
 }
@@ -14,10 +40,7 @@ pub(crate) struct Destinations {
 impl Destinations {
     /// Those of a trial whose receiver has this port.
     pub(crate) fn of(spec: &TrialSpec, port: u16) -> Self {
-        let mut addresses = list_destinations(spec.family, spec.destinations);
-        for address in &mut addresses {
-            *address = mapped::to_socket(spec, SocketAddr::new(*address, port)).ip();
-        }
+        let addresses = list(spec.family, spec.destinations);
         Destinations { addresses, port, random: SplitMix64(spec.token.into()) }
     }
 

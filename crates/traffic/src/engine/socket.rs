@@ -1,5 +1,6 @@
 //! A socket with a message size, which both loops use through a `TxBatch` and an `RxBatch`.
 
+use crate::engine::destinations;
 use crate::engine::header::{ForeignFormat, Header};
 use crate::engine::own_socket;
 use crate::engine::socket_options;
@@ -64,6 +65,7 @@ impl MessageSocket {
         [from, to]: [SocketAddr; 2],
         limit: Duration,
     ) -> Result<Self, EngineError> {
+        destinations::prepare(spec);
         // No time at all would be a wrong argument.
         let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)

@@ -28,7 +28,8 @@ pub(super) fn search_bursts(
     let mut searches = Vec::new();
     for arm in arms.iter_mut() {
         arm.never_valid = 0;
-        let rate = sent_per_second(arm).filter(|_| asks_for_bursts(arm));
+        let can_be_judged = asks_for_bursts(arm) && first_load(arm).is_some();
+        let rate = sent_per_second(arm).filter(|_| can_be_judged);
         searches.push(rate.map(|rate| BurstSearch::new(FIRST_BURST, (rate * MAX_BURST_S) as u64)));
     }
     for round in 1..=MAX_ROUNDS {
@@ -54,7 +55,7 @@ pub(super) fn search_bursts(
     for (arm, search) in arms.iter().zip(&searches) {
         let figure = match search {
             Some(search) => find_figure(search, arm.never_valid),
-            None => Value::Missing("nothing of a flood was sent".to_owned()),
+            None => Value::Missing("nothing of a flood arrived".to_owned()),
         };
         figures.push(asks_for_bursts(arm).then_some(figure));
     }
@@ -77,6 +78,15 @@ fn rate_of(ends: Ends<&HostReport>) -> Option<f64> {
     (took_ns > 0).then(|| sent.measured as f64 * 1e9 / took_ns as f64)
 }
 
+/// Bursts of fewer messages may all be in buffers when the sender is done.
+const MIN_TIMED_BURST: u64 = 1000;
+
+/// The fastest that the sender was so far: a flood or a burst may have been interrupted.
+fn find_fastest(arm: &Arm<'_>) -> f64 {
+    let bursts = arm.slices.iter().filter(|slice| slice.trial.is_some() && slice.offered >= MIN_TIMED_BURST);
+    bursts.map(|burst| burst.load).fold(sent_per_second(arm).unwrap_or(f64::INFINITY), f64::max)
+}
+
 /// Sends a burst, up to three times more if the tester disturbed it. Returns the valid one; `None` if none was, or an
 /// agent failed. The numbers are those of its round and of the burst.
 fn measure_burst(
@@ -86,7 +96,7 @@ fn measure_burst(
     [round, burst]: [u32; 2],
 ) -> Result<Option<SearchSlice>, CampaignError> {
     let carried_per_second = first_load(arm).unwrap_or(0.0);
-    let flood_rate = sent_per_second(arm).unwrap_or(f64::INFINITY);
+    let flood_rate = find_fastest(arm);
     for _ in 0..=MAX_REPEATS {
         let number = arm.slices.len() as u32 + 1;
         let spec = slice_spec(&arm.prepared, Pacing::Flood, Length::Packets(frames), number);
@@ -117,8 +127,8 @@ fn measure_burst(
 fn judge_burst(burst: &SearchSlice, frames: u64, carried_per_second: f64) -> SearchOutcome {
     let late_ns = burst.late_ns;
     let carried = carried_per_second * late_ns as f64 / 1e9;
-    if burst.offered == 0 {
-        SearchOutcome::Invalid("nothing was sent".to_owned())
+    if burst.offered < frames {
+        SearchOutcome::Invalid(format!("{} of {frames} messages were sent", burst.offered))
     } else if burst.lost_at_receiver > 0 {
         let lost = burst.lost_at_receiver;
         SearchOutcome::Invalid(format!("the receiver's socket had no room for {lost} messages"))
@@ -159,10 +169,10 @@ mod tests {
 
     #[test]
     fn a_figure_that_is_missing_has_a_reason() {
-        assert_eq!(find(&[(100, false), (101, true)], 3), Value::Measured(100.0));
+        assert_eq!(find(&[(100, false), (101, true), (101, true)], 3), Value::Measured(100.0));
         for (bursts, never_valid, reason) in [
             (&[(1000, false)][..], 0, "at least 1000 messages: nothing of a burst of that length was lost"),
-            (&[(1, true)], 0, "of each burst a message was lost"),
+            (&[(1, true), (1, true)], 0, "of each burst a message was lost"),
             (&[(100, false), (200, true)], 8, "the tester disturbed 8 of its bursts"),
             (&[(100, false), (200, true)], 0, "it was not found in 100 bursts"),
         ] {

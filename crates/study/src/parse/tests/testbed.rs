@@ -183,7 +183,10 @@ fn a_container_is_a_namespace_that_is_sent_to() {
     for (more, error) in [
         ("direction = [\"reverse\"]", "`docker-proxy` is stateful: only the sender can open connections"),
         ("router_os = [\"linux-6.1\"]", "`docker-proxy` needs namespaces"),
-        ("[probe.connect]\nmetrics = [\"connect_time\"]", "`pasta` brings no connection without data"),
+        (
+            "[probe.connect]\nmetrics = [\"connect_time\"]",
+            "a connection through `docker-proxy` is open before the container has it",
+        ),
         ("generator = [\"iperf3\"]", "`docker-proxy` carries the traffic of stacklab alone"),
     ] {
         let text = write_routed_study(&format!("mechanism = [\"docker-proxy\", \"pasta\"]\n{more}"));
