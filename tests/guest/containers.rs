@@ -9,17 +9,17 @@ use stacklab_store::Record;
 
 const WAYS: [&str; 4] = ["native", "dnat", "docker-proxy", "pasta"];
 
+/// Messages of 1024 bytes over these ways, in both families.
+fn compare_ways(title: &str, ways: &[&str], transports: &[&str]) -> TestStudy {
+    TestStudy::new(title).topology("routed").mechanisms(ways).families().transports(transports).sizes(&[1024])
+}
+
 #[test]
 fn each_way_to_a_container_carries_what_it_counts() {
     require_root();
     require_tool("docker-proxy", "docker.io");
     require_tool("pasta", "passt");
-    let study = TestStudy::new("Ways to a container")
-        .topology("routed")
-        .mechanisms(&WAYS)
-        .families()
-        .transports(&["tcp", "udp"])
-        .sizes(&[1024])
+    let study = compare_ways("Ways to a container", &WAYS, &["tcp", "udp"])
         .stream(&["throughput", "path_mtu"])
         .time("100ms")
         .warmup("20ms")
@@ -50,12 +50,7 @@ fn each_way_to_a_container_carries_what_it_counts() {
 fn connections_to_a_container_are_counted() {
     require_root();
     let ways = ["native", "dnat"];
-    let study = TestStudy::new("Connections to a container")
-        .topology("routed")
-        .mechanisms(&ways)
-        .families()
-        .transports(&["tcp"])
-        .sizes(&[1024])
+    let study = compare_ways("Connections to a container", &ways, &["tcp"])
         .connect(&["connect_time"])
         .time("50ms")
         .schedule("sequential")
@@ -69,12 +64,7 @@ fn connections_to_a_container_are_counted() {
 #[test]
 fn a_missing_program_is_named_with_its_package() {
     let program = Program::new();
-    let study = TestStudy::new("A way without its program")
-        .topology("routed")
-        .mechanisms(&["native", "pasta"])
-        .families()
-        .transports(&["tcp"])
-        .sizes(&[1024])
+    let study = compare_ways("A way without its program", &["native", "pasta"], &["tcp"])
         .stream(&["throughput"])
         .blocks(2);
     program.write("way.toml", study.text());

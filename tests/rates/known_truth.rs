@@ -107,7 +107,7 @@ fn known_extra_cost_of_each_call_is_recovered() {
     );
 }
 
-/// Whether both figures of a planted cost are told from none; each of them must hold the truth.
+/// Whether both figures of a planted cost differ from none; each of them must hold the truth.
 fn recovers_cost(report: &Value, dscp: &str, share: f64) -> bool {
     let mut are_seen = true;
     for (metric, truth) in [("sender_cpu_per_message", 1.0 + share), ("throughput", 1.0 / (1.0 + share))] {

@@ -63,7 +63,7 @@ fn packets_pass_a_router_with_large_tables() {
 /// As many as routes: nothing arrives without them.
 const DESTINATIONS: u32 = 100;
 
-/// So many that each destination is drawn.
+/// Enough that each destination is drawn.
 const MESSAGES: u32 = 2000;
 
 fn spread_study() -> TestStudy {

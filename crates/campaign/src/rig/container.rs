@@ -1,28 +1,21 @@
 //! A receiver that is a container: what its host has carried to it, by its own count, proves which path a run took.
 
-use crate::CampaignError;
 use crate::trial::Evidence;
 use stacklab_model::{HostReport, Mechanism, Role, add_up};
 use stacklab_testbed::Routed;
 
 /// Makes runs invalid of which the host has carried less than the container got. `before` is what it had carried.
-pub(super) fn check_way(
-    own: &Routed,
-    mechanism: Mechanism,
-    before: u64,
-    evidence: &mut [Evidence],
-) -> Result<(), CampaignError> {
+pub(super) fn check_way(own: &Routed, mechanism: Mechanism, before: u64, evidence: &mut [Evidence]) {
     let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
     let received = count_arrivals(reports);
     let reason = match own.published_since(before, received) {
-        Ok(None) => return Ok(()),
+        Ok(None) => None,
         Ok(Some(carried)) => find_other_path(mechanism, received, carried),
         Err(error) => Some(error.to_string()),
     };
     if let Some(reason) = reason {
         evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
     }
-    Ok(())
 }
 
 /// The bytes that receivers counted in their windows, and a byte for each connection.

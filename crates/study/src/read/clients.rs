@@ -2,13 +2,12 @@
 
 use crate::diagnostics::Problems;
 use crate::read::At;
-use crate::read::factors::Factors;
-use crate::read::mechanisms::has_guest;
+use crate::read::factors::{Factors, has_guest};
 use stacklab_model::{Direction, Factor, Mechanism, Probe, ProbeSpec};
 
 pub(super) fn check(all: &[Factors], probes: &[ProbeSpec], problems: &mut Problems) {
     for factors in all {
-        let Some(level) = find_most(factors) else { continue };
+        let Some(level) = factors.find_several(Factor::Clients) else { continue };
         let several = Several { level: &level, factors };
         several.check_mechanisms(problems);
         several.check_systems(problems);
@@ -19,12 +18,6 @@ pub(super) fn check(all: &[Factors], probes: &[ProbeSpec], problems: &mut Proble
             return;
         }
     }
-}
-
-/// The level with the most customers, if that is several.
-fn find_most(factors: &Factors) -> Option<At<u32>> {
-    let most = factors.setting(Factor::Clients)?.numbers().max_by_key(|level| level.value)?;
-    Some(most).filter(|level| level.value > 1)
 }
 
 struct Several<'a> {

@@ -1,8 +1,7 @@
 //! Receivers that are containers: what a study cannot have beside the mechanisms that lead to one.
 
 use crate::diagnostics::{Problem, Problems};
-use crate::read::factors::Factors;
-use crate::read::mechanisms::has_guest;
+use crate::read::factors::{Factors, has_guest};
 use crate::read::{At, Node};
 use stacklab_model::{Factor, Generator, Mechanism, Probe, ProbeSpec, Publisher};
 

@@ -1,8 +1,7 @@
 //! Several destinations of a stream's datagrams, and what a study may therefore not ask for.
 
 use crate::diagnostics::{Problem, Problems};
-use crate::read::factors::Factors;
-use crate::read::mechanisms::has_guest;
+use crate::read::factors::{Factors, has_guest};
 use crate::read::{At, Node};
 use stacklab_model::{
     Direction, Factor, FlowOffload, Io, Mechanism, ProbeSpec, RouterQueue, SocketKind, Transport,
@@ -10,7 +9,7 @@ use stacklab_model::{
 
 pub(super) fn check(testbed: Node, all: &[Factors], probes: &[ProbeSpec], problems: &mut Problems) {
     for factors in all {
-        let Some(level) = find_most(factors) else { continue };
+        let Some(level) = factors.find_several(Factor::Destinations) else { continue };
         let several = Several { level: &level, factors };
         several.check_path(testbed, problems);
         several.check_routers(problems);
@@ -21,12 +20,6 @@ pub(super) fn check(testbed: Node, all: &[Factors], probes: &[ProbeSpec], proble
             return;
         }
     }
-}
-
-/// The level with the most destinations, if that is several.
-fn find_most(factors: &Factors) -> Option<At<u32>> {
-    let most = factors.setting(Factor::Destinations)?.numbers().max_by_key(|level| level.value)?;
-    Some(most).filter(|level| level.value > 1)
 }
 
 struct Several<'a> {

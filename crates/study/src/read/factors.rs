@@ -6,7 +6,7 @@ use crate::language::table::LEVELS;
 use crate::parse::layers;
 use crate::parse::tree::{Located, Table, TomlValue};
 use crate::read::{At, Node, whole};
-use stacklab_model::{Cell, Factor, Family, Mechanism, SizeOf, Transport, once_each};
+use stacklab_model::{Cell, Factor, Family, Mechanism, SizeOf, Systems, Transport, once_each};
 use std::collections::HashSet;
 
 /// Maximum number of cells of a study: more could not be measured in a lifetime, and indicate a typing error.
@@ -51,6 +51,12 @@ impl Factors {
     /// The levels of a setting; none if the study does not have it.
     pub(super) fn setting_levels(&self, factor: Factor) -> &[At<String>] {
         self.setting(factor).map_or(&[], |setting| &setting.levels)
+    }
+
+    /// The largest level of a setting that counts, if that is several.
+    pub(super) fn find_several(&self, factor: Factor) -> Option<At<u32>> {
+        let most = self.setting(factor)?.numbers().max_by_key(|level| level.value)?;
+        Some(most).filter(|level| level.value > 1)
     }
 
     /// Those of `[factors]`, then those of each `[[include]]`, which has the levels of `[factors]` where it names none.
@@ -204,6 +210,11 @@ impl Setting {
             .iter()
             .filter_map(|At { value, place }| Some(At { value: value.parse().ok()?, place: place.clone() }))
     }
+}
+
+/// Whether a level of systems has one that is not a namespace.
+pub(super) fn has_guest(level: &At<String>) -> bool {
+    level.value.parse().is_ok_and(|systems: Systems| systems != Systems::NAMESPACES)
 }
 
 fn meets_requirement(cell: &Cell, factor: Factor, level: &str) -> bool {

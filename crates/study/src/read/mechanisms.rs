@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::read::factors::Factors;
+use crate::read::factors::{Factors, has_guest};
 use crate::read::{At, Node, containers, nanoseconds, whole, wifi};
 use stacklab_model::{
     Direction, Factor, Family, FlowOffload, Links, Mechanism, OwnLink, RouterQueue, System, Systems,
@@ -120,11 +120,6 @@ fn check_router_queue(testbed: Node, factors: &Factors, problems: &mut Problems)
                 .help("leave testbed.offloads out, or factors.router_queue"),
         );
     }
-}
-
-/// Whether a level of systems has one that is not a namespace.
-pub(super) fn has_guest(level: &At<String>) -> bool {
-    level.value.parse().is_ok_and(|systems: Systems| systems != Systems::NAMESPACES)
 }
 
 /// Adds translators without anything to translate, and stateful translators if streams flow from the end at which

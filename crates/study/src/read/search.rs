@@ -3,8 +3,7 @@
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::plan::interleave::measures;
-use crate::read::factors::Factors;
-use crate::read::mechanisms::has_guest;
+use crate::read::factors::{Factors, has_guest};
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics};
 use stacklab_model::{
     Cell, Direction, Factor, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice,

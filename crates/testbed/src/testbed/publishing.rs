@@ -281,17 +281,18 @@ fn find_missing_socket(host: &Host, called: &str) -> Option<(Transport, u16)> {
 fn wait_until_listening(host: &mut Host, called: &str, workdir: &Workdir) -> Result<(), TestbedError> {
     let start = Instant::now();
     loop {
-        let lost = host.lost_companion();
-        let missing = find_missing_socket(host, called);
-        let Some((transport, port)) = missing.or(lost.is_some().then_some((Transport::Tcp, *PORTS.start())))
-        else {
-            return Ok(());
+        let reason = match (host.lost_companion(), find_missing_socket(host, called)) {
+            (None, None) => return Ok(()),
+            (Some(lost), _) => lost,
+            (None, Some((transport, port))) if start.elapsed() > TIMEOUT => {
+                format!("nothing listens on {transport} port {port}")
+            }
+            (None, Some(_)) => {
+                thread::sleep(POLL_INTERVAL);
+                continue;
+            }
         };
-        if lost.is_some() || start.elapsed() > TIMEOUT {
-            let reason = lost.unwrap_or_else(|| format!("nothing listens on {transport} port {port}"));
-            let said = last_words(&workdir.path().join(called));
-            return Err(format!("{reason}{said}")).attempt(format!("start {called}")).at(host.node());
-        }
-        thread::sleep(POLL_INTERVAL);
+        let said = last_words(&workdir.path().join(called));
+        return Err(format!("{reason}{said}")).attempt(format!("start {called}")).at(host.node());
     }
 }

@@ -4,7 +4,7 @@ use crate::CampaignError;
 use crate::rig::Rig;
 use crate::trial::prepared::of_arm;
 use crate::trial::search::slice::{ReportedSlice, count, send_and_count, slice_spec};
-use crate::trial::search::{Arm, MAX_REPEATS, first_load};
+use crate::trial::search::{Arm, first_load, repeat_until_valid};
 use stacklab_model::{
     Ends, HostReport, Length, Metric, Pacing, SearchOutcome, SearchSlice, Value, print_duration,
 };
@@ -87,8 +87,8 @@ fn find_fastest(arm: &Arm<'_>) -> f64 {
     bursts.map(|burst| burst.load).fold(sent_per_second(arm).unwrap_or(f64::INFINITY), f64::max)
 }
 
-/// Sends a burst, up to three times more if the tester disturbed it. Returns the valid one; `None` if none was, or an
-/// agent failed. The numbers are those of its round and of the burst.
+/// Sends a burst. Returns the valid one; `None` if none was, or an agent failed. The numbers are those of its round and
+/// of the burst.
 fn measure_burst(
     rig: &mut Rig,
     arm: &mut Arm<'_>,
@@ -96,31 +96,20 @@ fn measure_burst(
     [round, burst]: [u32; 2],
 ) -> Result<Option<SearchSlice>, CampaignError> {
     let carried_per_second = first_load(arm).unwrap_or(0.0);
-    let flood_rate = find_fastest(arm);
-    for _ in 0..=MAX_REPEATS {
-        let number = arm.slices.len() as u32 + 1;
-        let spec = slice_spec(&arm.prepared, Pacing::Flood, Length::Packets(frames), number);
-        let ReportedSlice { ends, drops } = match send_and_count(rig, &arm.prepared, &spec)? {
-            Ok(reported) => reported,
-            Err(reason) => {
-                arm.failure = Some(reason);
-                return Ok(None);
-            }
-        };
-        let rate = rate_of(ends.as_ref()).unwrap_or(1e9);
-        let sent = &ends.sender.sent;
-        let took_ns = sent.last_ns.saturating_sub(sent.first_ns);
-        let late_ns = took_ns.saturating_sub((frames as f64 / flood_rate * 1e9) as u64);
-        let counted = SearchSlice { late_ns, ..count(&ends, rate, took_ns, drops) };
-        let outcome = judge_burst(&counted, frames, carried_per_second);
-        let slice = SearchSlice { round, trial: Some(burst), outcome, ..counted };
-        arm.slices.push(slice.clone());
-        if !matches!(slice.outcome, SearchOutcome::Invalid(_)) {
-            return Ok(Some(slice));
-        }
-    }
-    arm.never_valid += 1;
-    Ok(None)
+    let fastest = find_fastest(arm);
+    repeat_until_valid(arm, |prepared, number| {
+        let spec = slice_spec(prepared, Pacing::Flood, Length::Packets(frames), number);
+        let reported = send_and_count(rig, prepared, &spec)?;
+        Ok(reported.map(|ReportedSlice { ends, drops }| {
+            let rate = rate_of(ends.as_ref()).unwrap_or(1e9);
+            let sent = &ends.sender.sent;
+            let took_ns = sent.last_ns.saturating_sub(sent.first_ns);
+            let late_ns = took_ns.saturating_sub((frames as f64 / fastest * 1e9) as u64);
+            let counted = SearchSlice { late_ns, ..count(&ends, rate, took_ns, drops) };
+            let outcome = judge_burst(&counted, frames, carried_per_second);
+            SearchSlice { round, trial: Some(burst), outcome, ..counted }
+        }))
+    })
 }
 
 /// While a sender pauses, the path carries what waits in its queue: the burst has a gap. It is late beside a flood.

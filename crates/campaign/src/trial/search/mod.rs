@@ -204,8 +204,7 @@ fn search_loads(
     Ok(paired)
 }
 
-/// Measures an arm's slice of a round, up to three times more if the tester disturbed it. Returns the valid one; `None`
-/// if none was, or an agent failed.
+/// Measures an arm's slice of a round. Returns the valid one; `None` if none was, or an agent failed.
 fn measure_turn(
     rig: &mut Rig,
     arm: &mut Arm<'_>,
@@ -213,10 +212,23 @@ fn measure_turn(
     turn: Turn,
 ) -> Result<Option<SearchSlice>, CampaignError> {
     let flooded = first_load(arm);
+    let Turn { load, slice_ns, round, trial } = turn;
+    repeat_until_valid(arm, |prepared, number| {
+        let measured = measure(rig, prepared, search, flooded, load, slice_ns, number)?;
+        Ok(measured.map(|slice| SearchSlice { round, trial, ..slice }))
+    })
+}
+
+/// Keeps an arm's next slice, and measures up to three more while the tester disturbed them. `measure` gets the slice's
+/// number, and fails within if an agent did.
+fn repeat_until_valid<'a>(
+    arm: &mut Arm<'a>,
+    mut measure: impl FnMut(&Prepared<'a>, u32) -> Result<Result<SearchSlice, String>, CampaignError>,
+) -> Result<Option<SearchSlice>, CampaignError> {
     for _ in 0..=MAX_REPEATS {
         let number = arm.slices.len() as u32 + 1;
-        let slice = match measure(rig, &arm.prepared, search, flooded, turn.load, turn.slice_ns, number)? {
-            Ok(slice) => SearchSlice { round: turn.round, trial: turn.trial, ..slice },
+        let slice = match measure(&arm.prepared, number)? {
+            Ok(slice) => slice,
             Err(reason) => {
                 arm.failure = Some(reason);
                 return Ok(None);
