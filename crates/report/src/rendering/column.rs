@@ -16,6 +16,8 @@ pub(crate) enum FieldKind {
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnHead {
     pub name: Cow<'static, str>,
+    /// Text needs none in CSV; Parquet has a type for each column.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code))]
     pub kind: FieldKind,
     /// What the column holds, for the documents: a test writes and compares their tables.
     pub about: Cow<'static, str>,
