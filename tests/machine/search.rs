@@ -180,3 +180,36 @@ fn bursts_fill_the_queue_of_a_router() {
         }
     }
 }
+
+/// A translator beside plain forwarding, each router with a thread: every message that is lost was lost in a queue that
+/// the routers count. The tester's own losses are apart from these.
+#[test]
+fn losses_are_found_at_the_routers_and_translators() {
+    require_root();
+    let program = Program::new();
+    let study = TestStudy::new("Whose loss it is")
+        .topology("routed")
+        .levels(Factor::Mechanism, ["native", "siit"])
+        .family("ipv4")
+        .transports(&["udp"])
+        .sizes(&[64])
+        .probe("search", &["load_at_loss"])
+        .set_of_probe("loss", "0.5 %")
+        .blocks(2);
+    program.write("study.toml", study.text());
+    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    let runs = runs(&program.work().join("x.stacklab"));
+    assert_eq!(runs.len(), 4);
+    for run in &runs {
+        let mut lost = [0, 0, 0];
+        for slice in &run.host_reports[0].search {
+            assert!(slice.at_realtime_priority, "{}: {slice:?}", run.trial);
+            lost[0] += slice.lost();
+            lost[1] += slice.lost_at_routers;
+            lost[2] += slice.lost_at_receiver;
+        }
+        let [lost, at_routers, at_receiver] = lost;
+        println!("note: {}: {lost} lost, {at_routers} at routers; {at_receiver} at the receiver", run.trial);
+        assert!(lost > 0 && lost - at_routers <= 20 + lost / 100, "{}: {lost}, {at_routers}", run.trial);
+    }
+}

@@ -13,7 +13,7 @@ pub const MIDDLE: &str = "st1";
 /// The access point's bridge between its network and a wire.
 pub const BRIDGE: &str = "br0";
 /// A router's tunnel device, or its translator's device.
-pub(crate) const TUNNEL: &str = "tunnel";
+pub const TUNNEL: &str = "tunnel";
 /// A router's tunnel device for IPv6 inside, where each family has one.
 pub(crate) const TUNNEL_V6: &str = "tunnel6";
 

@@ -117,13 +117,15 @@ impl Host {
         Some(self.guest.as_ref()?.0.ticks())
     }
 
-    /// Starts another program in the namespace, which messages call so. It is killed together with the host.
+    /// Starts another program in the namespace, which messages call so, on these processors (empty: on any). It is
+    /// killed together with the host.
     pub(crate) fn start_companion(
         &mut self,
         called: &'static str,
         command: &mut Command,
+        processors: &[usize],
     ) -> Result<(), TestbedError> {
-        let process = spawn_in_namespace(self.pid(), command, &[]).at(self.node)?;
+        let process = spawn_in_namespace(self.pid(), command, processors).at(self.node)?;
         self.companions.push(Companion { called, process });
         Ok(())
     }

@@ -65,7 +65,7 @@ mod testbed {
 mod topology;
 mod uplink;
 
-pub use addressing::{BRIDGE, BSSID, INTERFACE, MIDDLE, Site, addresses, hardware_address};
+pub use addressing::{BRIDGE, BSSID, INTERFACE, MIDDLE, Site, TUNNEL, addresses, hardware_address};
 pub use customers::CustomerId;
 pub use error::{AtHost, Attempt, Fault, TestbedError};
 pub use host::interface_bytes::InterfaceBytes;

@@ -104,7 +104,9 @@ fn choose_width(searched: &mut [(&Cell, Searched)]) -> f64 {
 mod tests {
     use super::*;
     use crate::fixtures::{cell, empty_report, run};
-    use stacklab_model::{Family, HostReport, Metric, Role, SearchDevice, SearchOutcome, SearchSpec};
+    use stacklab_model::{
+        Family, HostReport, Metric, Role, SearchDevice, SearchOutcome, SearchSpec, SenderPriority,
+    };
 
     const LOSS_PPM: u32 = 5000;
 
@@ -123,6 +125,7 @@ mod tests {
             slice_ns: None,
             highest: None,
             device: SearchDevice::Testbed,
+            priority: SenderPriority::Normal,
             goal: None,
         };
         run.spec.probe.pacing = Pacing::Search(search);

@@ -103,7 +103,7 @@ fn list_departures(cells: &[Cell], goal: SearchGoal, stream: Option<&ProbeSpec>,
 mod tests {
     use super::*;
     use crate::fixtures::{cell, run};
-    use stacklab_model::{Family, Probe, SearchDevice, Value};
+    use stacklab_model::{Family, Probe, SearchDevice, SenderPriority, Value};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -123,6 +123,7 @@ mod tests {
             slice_ns: None,
             highest: None,
             device: SearchDevice::Testbed,
+            priority: SenderPriority::Normal,
             goal,
         };
         probe(Probe::Search, Pacing::Search(search), &[Metric::LowerBound])

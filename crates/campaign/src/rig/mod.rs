@@ -108,6 +108,8 @@ pub(crate) struct RigKind {
     pub cubic: bool,
     /// Whether each host can have its own half of the processors.
     pub divides: bool,
+    /// Whether each host has them as long as the rig exists.
+    pub is_divided: bool,
     /// Whose receive work streams have on their own processors by default.
     pub steers: Steers,
     pub cpu: CpuCover,
@@ -172,6 +174,11 @@ impl Rig {
 
     pub(crate) fn affinity(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
         CpuAffinity::of(cell, probe, self.is.divides, self.is.steers)
+    }
+
+    /// Whether sender and receiver share no processor.
+    pub(crate) fn separates_hosts(&self, cell: &Cell, probe: Probe) -> bool {
+        self.is.is_divided || self.affinity(cell, probe).divided
     }
 
     pub(crate) fn cpu_scope(&self, cell: &Cell) -> CpuScope {
@@ -258,9 +265,9 @@ pub(crate) trait RigNetwork {
         [None, None]
     }
 
-    /// Packets so far that the rings of the routers' ingress had no room for, but for that of the first router, which
-    /// the sender's interface counts.
-    fn count_ring_drops(&mut self) -> Result<u64, AgentError> {
+    /// Packets so far that the routers' queues had no room for: those of their ingress, and of their translators. The
+    /// sender's interface counts those of the first router's ingress.
+    fn count_queue_drops(&mut self) -> Result<u64, AgentError> {
         Ok(0)
     }
 

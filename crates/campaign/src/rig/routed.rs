@@ -16,11 +16,14 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
-use stacklab_testbed::{CustomerId, Host, MIDDLE, Node, RoutedStreams, Streams, Ticks, ends};
+use stacklab_testbed::{CustomerId, Host, MIDDLE, Node, RoutedStreams, Streams, TUNNEL, Ticks, ends};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_trial::{NatPath, Path};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+
+/// The counter of what the queue behind an interface had no room for.
+const DROPPED: &str = "interface.tx_dropped";
 
 struct RoutedNetwork {
     source: RoutedSource,
@@ -103,6 +106,7 @@ pub(super) fn rig(
             })
             .into(),
         in_guest: source.own.is_none(),
+        is_divided: source.own.as_ref().is_some_and(|testbed| testbed.has_own_processors()),
         cells: CellSet::OfRouters(kind),
         ..RigKind::default()
     };
@@ -125,6 +129,18 @@ impl RoutedNetwork {
             of_near.push(counters(router, MIDDLE)?);
         }
         Ok(MiddleCounters { near: of_near, far: counters(far, MIDDLE)? })
+    }
+
+    /// Packets that the queues of translators had no room for.
+    fn count_translator_drops(&mut self) -> Result<u64, AgentError> {
+        let [near_translates, far_translates] = self.source.plan.tayga_routers();
+        let [near, far] = &mut self.routers;
+        let near = [near].into_iter().chain(&mut self.spokes).filter(|_| near_translates);
+        let mut dropped = 0;
+        for router in near.chain([far].into_iter().filter(|_| far_translates)) {
+            dropped += counters(router, TUNNEL)?.get(DROPPED);
+        }
+        Ok(dropped)
     }
 }
 
@@ -166,12 +182,13 @@ impl RigNetwork for RoutedNetwork {
         Ok(())
     }
 
-    fn count_ring_drops(&mut self) -> Result<u64, AgentError> {
+    fn count_queue_drops(&mut self) -> Result<u64, AgentError> {
         if self.source.plan.kind.queue == RouterQueue::Inline {
             return Ok(0);
         }
         let counters = self.counters()?.sums();
-        Ok(counters.iter().map(|router| router.get("interface.tx_dropped")).sum())
+        let dropped: u64 = counters.iter().map(|router| router.get(DROPPED)).sum();
+        Ok(dropped + self.count_translator_drops()?)
     }
 
     fn router_threads(&self) -> &[RouterThread] {

@@ -163,6 +163,9 @@ pub struct Sent {
     pub last_ns: u64,
     /// Largest delay behind the schedule, nanoseconds, if there was a schedule.
     pub max_late_ns: Option<u64>,
+    /// Whether the thread had the realtime priority that the trial asks for.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub at_realtime_priority: bool,
 }
 
 impl Sent {

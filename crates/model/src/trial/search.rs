@@ -18,6 +18,8 @@ pub struct SearchSpec {
     pub highest: Option<f64>,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: SearchDevice,
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub priority: SenderPriority,
     /// What each arm's bounds are searched for afterwards, near the load that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<SearchGoal>,
@@ -58,6 +60,16 @@ named! {
         Testbed = "testbed",
         /// The network between two machines, of which nothing is known.
         Path = "path",
+    }
+}
+
+named! {
+    #[derive(Default)]
+    pub enum SenderPriority("priority") {
+        #[default]
+        Normal = "normal",
+        /// Before all threads of its processor that have none: nothing else keeps it waiting (SCHED_FIFO).
+        Realtime = "realtime",
     }
 }
 
@@ -117,7 +129,7 @@ pub struct SearchSlice {
     pub load: f64,
     pub offered: u64,
     pub received: u64,
-    /// Messages that the ring of a router's ingress had no room for.
+    /// Messages that the ring of a router's ingress, or the queue before its translator, had no room for.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub lost_at_routers: u64,
     /// Messages that the receiver's socket had no room for: the tester's own loss.
@@ -129,6 +141,9 @@ pub struct SearchSlice {
     /// Nanoseconds by which the sender was late, in sum.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub late_ns: u64,
+    /// Whether the sender had the realtime priority that the search asks for.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub at_realtime_priority: bool,
     /// Nanoseconds for which the sender's thread waited for a processor; `None` if the kernel does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
@@ -200,6 +215,7 @@ mod tests {
         slice_ns: None,
         highest: None,
         device: SearchDevice::Testbed,
+        priority: SenderPriority::Normal,
         goal: None,
     };
 

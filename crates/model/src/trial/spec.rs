@@ -3,8 +3,8 @@
 use crate::count;
 use crate::names::named;
 use crate::{
-    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, Shared, SizeOf, Transport,
-    Tuning, Uplink, count_customers, count_destinations, print_duration,
+    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SearchSpec, SenderPriority, Shared,
+    SizeOf, Transport, Tuning, Uplink, count_customers, count_destinations, print_duration,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -200,6 +200,9 @@ pub struct TrialSpec {
     /// The addresses to which datagrams go, one drawn for each; 1 is the receiver's own.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub destinations: u32,
+    /// Of the thread that sends an arm which is not interleaved.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub sender_priority: SenderPriority,
     pub probe: Shared<ProbeSpec>,
 }
 
@@ -242,6 +245,7 @@ impl TrialSpec {
             bucket: None,
             uplinks: Vec::new(),
             destinations: if probe.probe.spreads() { count_destinations(cell) } else { 1 },
+            sender_priority: SenderPriority::Normal,
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe }.into(),
         }
     }

@@ -6,8 +6,8 @@ use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
     Direction, Factor, Family, FlowOffload, Generator, MAX_CLIENTS, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES,
-    MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SizeOf, SocketKind, Tracking,
-    Translator, Transport, Until,
+    MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SenderPriority, SizeOf,
+    SocketKind, Tracking, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -504,6 +504,12 @@ const PROBES: &[KeyDef] = &[
                 Kind::Name { set: "device", names: SearchDevice::NAMES },
                 "\"testbed\"",
                 "Where messages are lost. testbed: in what stacklab builds, which must have a router, a rate or a guest. path: in the network between two machines.",
+            ),
+            default(
+                "priority",
+                Kind::Name { set: "priority", names: SenderPriority::NAMES },
+                "\"realtime\"",
+                "Of the sender's thread while it sends. realtime: before others of its processor (SCHED_FIFO), which needs root or a limit rtprio of 1; without the right, and where sender and receiver share processors, it is normal.",
             ),
             optional(
                 "goal",

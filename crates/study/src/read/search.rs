@@ -24,6 +24,7 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
         slice_ns,
         highest,
         device: node.get("device").value(leaf::name, problems)?,
+        priority: node.get("priority").value(leaf::name, problems)?,
         goal: read_goal(node.get("goal"), problems),
     };
     Some(ProbeSpec {

@@ -258,7 +258,7 @@ fn start(
     let said = File::options().create(true).append(true).open(&console);
     let said = said.attempt(format!("write {}", console.display())).at(host.node())?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-    host.start_companion(called, command)
+    host.start_companion(called, command, &[])
 }
 
 /// A port on which nobody listens yet. Docker's proxies have a socket for each family, and pasta one for both.

@@ -11,7 +11,7 @@ use crate::testbed::network::{ChainNode, HostChain, Link};
 use crate::testbed::path_check::{CheckedPath, refresh_path_mtus, refuse_family};
 use crate::testbed::publishing::{Publishing, list_agent_options, replaces_link};
 use crate::testbed::routed_spec::RoutedSpec;
-use crate::testbed::router_queue::{check_steering, start_queues};
+use crate::testbed::router_queue::{check_steering, router_processors, start_queues};
 use crate::testbed::spokes::Spoke;
 use crate::{
     AtHost, Attachment, CustomerId, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams,
@@ -173,7 +173,7 @@ impl Routed {
                 self.spokes.iter().try_for_each(|spoke| spoke.configure(&self.network.hosts[0], &router))?;
             }
             match guest {
-                None => self.configure_router(place, &router, spec.watches_memory)?,
+                None => self.configure_router(place, &router, spec)?,
                 Some(guest) => {
                     let role = PathRole::Router { router, near_mtu: self.mtus[number] };
                     self.start_guest(place, guest.as_ref(), role, program)?;
@@ -187,10 +187,11 @@ impl Routed {
         &mut self,
         place: usize,
         router: &Router,
-        watches_memory: bool,
+        spec: &RoutedSpec,
     ) -> Result<(), TestbedError> {
+        let processors = router_processors(spec.kind.queue, &self.network).to_vec();
         let host = &mut self.network.hosts[place];
-        let memory = MemoryWatch::new(watches_memory);
+        let memory = MemoryWatch::new(spec.watches_memory);
         self.entry_memory.extend(host.inside(|| {
             let mut memory = memory;
             configure_router(router, &mut memory)?;
@@ -198,7 +199,7 @@ impl Routed {
         })?);
         let translator = tayga_command(router, self.workdir.path());
         match translator.at(host.node())? {
-            Some(mut command) => host.start_companion("the translator", &mut command),
+            Some(mut command) => host.start_companion("the translator", &mut command, &processors),
             None => Ok(()),
         }
     }
@@ -214,6 +215,11 @@ impl Routed {
         let spoke = self.spokes.iter().find(|spoke| spoke.customer == customer);
         let router1 = spoke.map_or(router1, |spoke| &spoke.router);
         CheckedPath { hosts: [sender, router1, router2, receiver], customer }
+    }
+
+    /// Whether sender and receiver share no processor.
+    pub fn has_own_processors(&self) -> bool {
+        self.network.processors.is_some()
     }
 
     /// The kernel threads of its routers that this process can see, if they have any.

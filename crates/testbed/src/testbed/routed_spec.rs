@@ -52,9 +52,16 @@ impl RoutedSpec {
         mechanism.begins_at_sender() || self.translates[1].by.keeps_state(mechanism)
     }
 
-    /// Whether a router translates with tayga.
-    pub fn runs_tayga(&self) -> bool {
-        self.translators().iter().any(|translates| translates.by == Translator::Tayga)
+    /// Whether each router translates with tayga, the sender's first.
+    pub fn tayga_routers(&self) -> [bool; 2] {
+        [Site::Near, Site::Far].map(|site| {
+            let by = self.translates[usize::from(site == Site::Far)].by;
+            by == Translator::Tayga && translates_at(self.kind.mechanism, site)
+        })
+    }
+
+    fn runs_tayga(&self) -> bool {
+        self.tayga_routers().contains(&true)
     }
 
     /// Whether a router has rules of nftables.

@@ -19,14 +19,22 @@ const SENDER: usize = 0;
 const ROUTERS: [usize; 2] = [1, 2];
 const RECEIVER: usize = 3;
 
-/// Gives each ingress of the routers its queue. Threads and backlogs are on the receiver's processors: the sender's
-/// thread needs its own. Returns the threads.
+/// The processors of what the routers do by themselves; empty: any. Threads, backlogs and translators behind them are
+/// on the receiver's: the sender's thread needs its own. A router without a queue works in the sender's place.
+pub(crate) fn router_processors(queue: RouterQueue, chain: &HostChain<4>) -> &[usize] {
+    match queue {
+        RouterQueue::Inline => &[],
+        RouterQueue::Thread | RouterQueue::Rps => chain.processors_of(RECEIVER),
+    }
+}
+
+/// Gives each ingress of the routers its queue. Returns the threads.
 pub(crate) fn start_queues(
     queue: RouterQueue,
     chain: &HostChain<4>,
     spokes: &[Spoke],
 ) -> Result<Vec<RouterThread>, TestbedError> {
-    let processors = chain.processors_of(RECEIVER);
+    let processors = router_processors(queue, chain);
     if queue == RouterQueue::Rps && processors.is_empty() {
         let reason =
             "the receiver has none that the sender does not use: router_queue \"rps\" needs two processors";

@@ -9,7 +9,9 @@ use crate::engine::peers::{DataPorts, Peers};
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
 use crate::timing::{SLACK, longest};
-use stacklab_model::{Family, Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, count, print_duration};
+use stacklab_model::{
+    Family, Length, Pacing, Probe, ScopedAddr, SenderPriority, TrialSpec, Tuning, count, print_duration,
+};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -193,6 +195,9 @@ impl Permission {
                 "refused a stream to {} addresses: this agent sends to one, and so to none that is not asked for",
                 spec.destinations
             ));
+        }
+        if spec.sender_priority != SenderPriority::Normal {
+            return Err("refused a realtime priority: this machine has other work than this trial".to_owned());
         }
         // If it is not known, a trial that lasts longer ends the agent's process.
         let lasts_ns = announced_ns(spec).unwrap_or(0);

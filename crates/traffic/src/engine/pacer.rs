@@ -11,6 +11,10 @@ use std::time::Duration;
 const CATCH_UP_NS: (Nanos, Nanos) = (100_000_000, 1_000_000_000);
 /// How many times its length a phase lasts at most whose schedule moves.
 const MAX_SHIFTED_LENGTH: Nanos = 3;
+/// What a schedule that moves catches up with all the same, by half gaps: this many gaps, and no longer than this time.
+/// A call that takes longer than its gap would else lower the load, and a device has room for a few messages.
+const MAX_CAUGHT_UP_GAPS: f64 = 16.0;
+const MAX_CAUGHT_UP_NS: f64 = 100_000.0;
 /// How long a sender that may be stopped sleeps at once.
 const STOP_LOOK_NS: Nanos = 20_000_000;
 
@@ -184,13 +188,15 @@ impl<'a> Pacer<'a> {
     }
 
     /// Behind schedule, the next gaps shrink to no less than half, so the sender catches up without a burst; or the
-    /// rest of a schedule that moves is later by the same time. What is late by less than half a gap does not add up.
+    /// rest of a schedule that moves is later by the same time.
     pub(crate) fn record_send(&mut self, slot: SendSlot) {
         if let Some(pacing_error) = &mut self.pacing_error {
             let late = slot.now - slot.due;
             pacing_error.delays.record(late);
             pacing_error.most_ns = pacing_error.most_ns.max(late);
-            if let Some(shift_ns) = self.shift_ns.as_mut().filter(|_| late as f64 > self.gap_ns / 2.0) {
+            let caught_up_ns =
+                (MAX_CAUGHT_UP_GAPS * self.gap_ns).min(MAX_CAUGHT_UP_NS).max(self.gap_ns / 2.0);
+            if let Some(shift_ns) = self.shift_ns.as_mut().filter(|_| late as f64 > caught_up_ns) {
                 *shift_ns += late;
             }
             self.not_before_ns = slot.now + (self.gap_ns / 2.0) as Nanos;
@@ -290,6 +296,23 @@ mod tests {
         let mut stuck = Pacer::start(Pacing::Shifted(1000.0), Length::Time(10_000_000));
         stuck.start_ns -= 31_000_000;
         assert!(stuck.next_slot(1, 1).is_none(), "it ends though not all was sent");
+    }
+
+    #[test]
+    fn a_schedule_moves_by_more_than_a_few_gaps() {
+        let mut pacer = Pacer::start(Pacing::Shifted(100_000.0), Length::Time(50_000_000));
+        let due = pacer.start_ns;
+        pacer.record_send(SendSlot { due, now: due + 90_000, messages: 1 });
+        assert_eq!(pacer.shift_ns, Some(0), "nine gaps are caught up with");
+        assert_eq!(pacer.not_before_ns, due + 95_000, "by half gaps");
+        pacer.record_send(SendSlot { due, now: due + 110_000, messages: 1 });
+        assert_eq!(pacer.shift_ns, Some(110_000));
+        // Of slow messages half a gap.
+        let mut slow = Pacer::start(Pacing::Shifted(1000.0), Length::Time(50_000_000));
+        slow.record_send(SendSlot { due, now: due + 499_000, messages: 1 });
+        assert_eq!(slow.shift_ns, Some(0));
+        slow.record_send(SendSlot { due, now: due + 501_000, messages: 1 });
+        assert_eq!(slow.shift_ns, Some(501_000));
     }
 
     #[test]

@@ -13,9 +13,9 @@ use crate::engine::socket::MessageSocket;
 use crate::engine::turns::Turn;
 use crate::engine::tx::{FlowEnd, TxBatch};
 use crate::host::cpu::CpuWindow;
-use crate::sys::{self, Nanos, RunDelay};
+use crate::sys::{self, Nanos, RealtimePriority, RunDelay};
 use crate::timing::longest;
-use stacklab_model::{Length, Pacing, Probe, Sent, Slice, TrialSpec};
+use stacklab_model::{Length, Pacing, Probe, SenderPriority, Sent, Slice, TrialSpec};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -156,6 +156,7 @@ impl<'a> Sending<'a> {
             if let Pacing::Share(_) = self.pacing {
                 return Err(no_flood_rate());
             }
+            let _priority = self.take_priority();
             if self.spec.probe.warmup_ns > 0 {
                 let warm = self.phase(Phase::Warmup, self.warmup, 0, &mut after_each)?;
                 self.done.sent.warmup = warm.messages;
@@ -178,6 +179,16 @@ impl<'a> Sending<'a> {
         self.mark_end()?;
         turn.pass();
         Ok(())
+    }
+
+    /// The realtime priority that the trial asks for, while it is kept. A thread without the right to it keeps its
+    /// own, and so does one on a machine with one processor, which the receiver needs too.
+    fn take_priority(&mut self) -> Option<RealtimePriority> {
+        let is_asked_for = self.spec.sender_priority == SenderPriority::Realtime;
+        let is_sensible = is_asked_for && sys::processors_online() > 1;
+        let priority = is_sensible.then(RealtimePriority::take).flatten();
+        self.done.sent.at_realtime_priority = priority.is_some();
+        priority
     }
 
     fn count(&mut self, part: SendReport) {

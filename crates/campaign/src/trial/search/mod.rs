@@ -18,8 +18,8 @@ use crate::trial::search::outcome::{ArmOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
 use stacklab_model::{
-    ArmSchedule, LinkBucket, Metric, Pacing, RunRecord, SearchOutcome, SearchSlice, SearchSpec, SplitMix64,
-    Trial, TrialSpec,
+    ArmSchedule, LinkBucket, Metric, Pacing, RunRecord, SearchOutcome, SearchSlice, SearchSpec,
+    SenderPriority, SplitMix64, Trial, TrialSpec,
 };
 use stacklab_search::paired::PairedSearch;
 use stacklab_study::Study;
@@ -148,9 +148,18 @@ fn searches_loads(spec: &TrialSpec) -> bool {
 fn begin<'a>(rig: &mut Rig, study: &Study, seed: u64, trial: &'a Trial) -> Result<Arm<'a>, CampaignError> {
     let mut prepared = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
     prepared.spec.probe.warmup_ns = 0;
+    prepared.spec.sender_priority = choose_priority(rig, &prepared.spec, trial);
     let bucket = rig.bucket(&trial.cell);
     let (flood_spec, flood) = flood(rig, &prepared)?;
     Ok(Arm { prepared, bucket, flood_spec, flood, slices: Vec::new(), never_valid: 0, failure: None })
+}
+
+/// What the study says. The receiver must have a processor that the sender does not take.
+fn choose_priority(rig: &Rig, spec: &TrialSpec, trial: &Trial) -> SenderPriority {
+    match spec.probe.pacing {
+        Pacing::Search(search) if rig.separates_hosts(&trial.cell, trial.probe) => search.priority,
+        _ => SenderPriority::Normal,
+    }
 }
 
 /// What came out of an arm's flood, messages per second; `None` if nothing did.

@@ -4,7 +4,7 @@ use crate::trial::search::bounds::Bounds;
 use crate::trial::search::{Arm, SearchedArm, searches_loads};
 use stacklab_model::{
     Direction, Drops, HostReport, Length, LinkBucket, Metric, Pacing, RunRecord, RunStatus, SearchOutcome,
-    SearchSlice, SearchSpec, Value, Values, Warning, count,
+    SearchSlice, SearchSpec, SenderPriority, Value, Values, Warning, count,
 };
 use stacklab_search::controller::Found;
 use stacklab_trial::figures;
@@ -53,7 +53,8 @@ pub(super) fn make_run(
         }
     }
     values.extend(outcome.back_to_back.map(|frames| (Metric::BackToBack, frames)));
-    let warnings = warn_of_slices(&arm.slices);
+    let mut warnings = warn_of_slices(&arm.slices);
+    warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
     let direction = Direction::of(&trial.cell);
     let flood = arm.flood;
     let joint = JointFigures::default();
@@ -148,6 +149,17 @@ fn list_missing(reason: &str) -> Vec<(Metric, Value)> {
     metrics.map(|metric| (metric, Value::Missing(reason.to_owned()))).into()
 }
 
+fn warn_of_priority(asked_for: SenderPriority, slices: &[SearchSlice]) -> Option<Warning> {
+    let lacks_it = slices.iter().any(|slice| !slice.at_realtime_priority);
+    (asked_for == SenderPriority::Realtime && lacks_it).then(|| Warning {
+        code: "search_priority".to_owned(),
+        text: "the sender had no realtime priority: this user has no right to it".to_owned(),
+        advice: "run it as root, or with a limit rtprio of 1 (ulimit -r 1): other programs keep a sender waiting, and \
+                 such slices are repeated"
+            .to_owned(),
+    })
+}
+
 /// Warnings of slices that were repeated, and of a generator at its limit.
 fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -200,6 +212,16 @@ mod tests {
             slices.extend(vec![slice; *count]);
         }
         slices
+    }
+
+    #[test]
+    fn a_priority_that_was_refused_is_a_warning() {
+        let taken = SearchSlice { at_realtime_priority: true, ..SearchSlice::default() };
+        let slices = [taken, SearchSlice::default()];
+        assert!(warn_of_priority(SenderPriority::Normal, &slices).is_none());
+        assert!(warn_of_priority(SenderPriority::Realtime, &slices[..1]).is_none());
+        let warning = warn_of_priority(SenderPriority::Realtime, &slices).unwrap();
+        assert_eq!(warning.code, "search_priority");
     }
 
     fn codes(outcomes: &[(SearchOutcome, usize)]) -> Vec<String> {

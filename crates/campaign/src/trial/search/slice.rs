@@ -75,9 +75,9 @@ pub(super) fn send_and_count(
     arm: &Prepared<'_>,
     spec: &TrialSpec,
 ) -> Result<Result<ReportedSlice, String>, CampaignError> {
-    let drops_before = rig.network.count_ring_drops()?;
+    let drops_before = rig.network.count_queue_drops()?;
     let collected = send(rig, arm, spec)?;
-    let drops = rig.network.count_ring_drops()?.saturating_sub(drops_before);
+    let drops = rig.network.count_queue_drops()?.saturating_sub(drops_before);
     let reports = match collected.reports {
         Ok(reports) => reports,
         Err(reason) => return Ok(Err(reason)),
@@ -132,6 +132,7 @@ pub(super) fn count(
         lost_at_receiver,
         waiting: receiver.received.waiting.unwrap_or(0),
         late_ns: took_ns.saturating_sub(length_ns).max(cut_ns),
+        at_realtime_priority: sender.sent.at_realtime_priority,
         waited_ns: sender.slices.first().and_then(|slice| slice.waited_ns),
         routers_waited_ns: None,
         routers_ran_ns: None,

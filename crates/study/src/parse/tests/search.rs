@@ -2,7 +2,9 @@
 
 use crate::Plan;
 use crate::parse::tests::{assert_mistakes, study, write_routed_study};
-use stacklab_model::{Length, Pacing, Probe, RouterQueue, SearchDevice, SearchGoal, SearchSpec};
+use stacklab_model::{
+    Length, Pacing, Probe, RouterQueue, SearchDevice, SearchGoal, SearchSpec, SenderPriority,
+};
 
 /// A study between two routers that searches, with these factors and these keys of the search more.
 fn searching(factors: &str, keys: &str) -> String {
@@ -32,6 +34,7 @@ fn reads_what_is_searched() {
         slice_ns: None,
         highest: None,
         device: SearchDevice::Testbed,
+        priority: SenderPriority::Realtime,
         goal: None,
     };
     assert_eq!(spec(""), none);
@@ -42,6 +45,7 @@ fn reads_what_is_searched() {
         slice_ns: Some(200_000_000),
         highest: Some(100_000.0),
         device: SearchDevice::Testbed,
+        priority: SenderPriority::Realtime,
         goal: None,
     };
     assert_eq!(spec(all), search);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures;
-use stacklab_model::{ArmSchedule, Family, Transport};
+use stacklab_model::{ArmSchedule, Family, SenderPriority, Transport};
 
 fn ip(text: &str) -> ScopedAddr {
     text.parse().unwrap()
@@ -91,6 +91,13 @@ fn agent_spreads_no_stream_over_other_addresses() {
     let spread = send("10.9.0.2", |spec| spec.destinations = 1000);
     assert!(explain_refusal(limited(), &spread).unwrap().contains("1000 addresses"));
     assert_eq!(Permission::default().check(&spread, 0.0), Ok(()));
+}
+
+#[test]
+fn agent_takes_no_realtime_priority_for_others() {
+    let first = send("10.9.0.2", |spec| spec.sender_priority = SenderPriority::Realtime);
+    assert!(explain_refusal(limited(), &first).unwrap().contains("realtime priority"));
+    assert_eq!(Permission::default().check(&first, 0.0), Ok(()));
 }
 
 #[test]

@@ -57,6 +57,15 @@ pub(crate) fn processors_of_sockets() -> usize {
     super::allowed_processors().count()
 }
 
+/// Threads keep the priority that they have.
+pub(crate) struct RealtimePriority(());
+
+impl RealtimePriority {
+    pub(crate) fn take() -> Option<Self> {
+        None
+    }
+}
+
 /// How long a thread waited for a processor: not counted.
 pub(crate) struct RunDelay;
 
