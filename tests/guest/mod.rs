@@ -3,6 +3,7 @@
 mod containers;
 mod customers;
 mod exact;
+mod exact_programs;
 mod mechanisms;
 mod nat_and_overlays;
 mod ordinary_user;

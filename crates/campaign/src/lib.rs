@@ -21,6 +21,7 @@ pub mod sources;
 pub mod trial;
 
 pub use blocks::measure;
+pub use program::Emulators;
 
 use stacklab_model::quote_file;
 use stacklab_store::StoreError;

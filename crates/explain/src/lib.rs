@@ -5,6 +5,7 @@
 //!   slices of two interleaved arms
 //! * [`explain_verdicts`]: samples pairs of cells after a campaign, for `run --explain`
 //! * [`count_instructions`]: instructions per message by function, exact, in an emulated machine
+//! * [`count_programs`]: instructions per request of a study's programs, by function, in user space
 //! * [`fuzzing`]: parsers of untrusted input, for fuzz targets
 //! * [`check_study`] and [`check_sampling`]: refusals before anything is built
 
@@ -17,6 +18,9 @@ mod study;
 pub use exact::beside::{KernelSource, check_countable, count_beside};
 pub use exact::inside::send_plan;
 pub use exact::plan::{ExactPlan, ExactRequest};
+pub use exact::programs::{
+    GET_USER_EMULATOR, USER_EMULATOR, check_programs, check_user_emulator, count_programs,
+};
 pub use exact::{KERNEL, check_emulator, count_instructions, supported_emulators};
 pub use explanations::{explain_verdicts, explanations};
 pub use sampling::profile::Profile;
@@ -49,6 +53,9 @@ pub enum ExplainError {
     /// Instructions cannot be counted.
     #[error("cannot count instructions: {0}")]
     Exact(String),
+    /// A program of the study's fails, or its counts are not those of requests.
+    #[error("cannot count instructions of {0}")]
+    Program(String),
     /// The guest's kernel does not boot, or cannot carry the messages.
     #[error("cannot count instructions of this kernel: {0}")]
     Kernel(String),

@@ -126,6 +126,7 @@ impl From<ExplainError> for Failure {
         match error {
             ExplainError::Campaign(error) => error.into(),
             ExplainError::Study(_) => Self::usage(error),
+            ExplainError::Program(_) => Self::new(NO_DATA, error),
             ExplainError::Folder(_) => Self::new(OTHER, error),
             ExplainError::Interrupted | ExplainError::Build(BuildError::Interrupted) => {
                 Self::new(INTERRUPTED, error)

@@ -4,9 +4,12 @@ use crate::CampaignError;
 use crate::foreign::{RunFailure, UNDER_WAY, explain, quote_end};
 use crate::program::rate::Samples;
 use stacklab_model::{ProgramArguments, ProgramSpec, print_duration};
-use stacklab_testbed::{ChildCpu, Host, InterfaceBytes, NamespaceCpu, Tool, Workdir, clear, is_listening};
+use stacklab_testbed::{
+    ChildCpu, Host, InterfaceBytes, NamespaceCpu, TestbedError, Tool, Workdir, clear, is_listening,
+};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::protocol::AgentError;
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +24,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_OUTPUT_BYTES: usize = 32 << 10;
 /// Bytes of the end of each of them that an error may quote.
 const LAST_BYTES: usize = 800;
+
+/// The emulators that execute a run's programs: each one's command up to the program. By default there are none.
+#[derive(Debug, Default)]
+pub struct Emulators {
+    /// That of the client; empty without one.
+    pub client: Vec<OsString>,
+    /// That of the server.
+    pub server: Vec<OsString>,
+    /// How many times longer than elsewhere the programs may take.
+    pub slowness: u32,
+}
+
+impl Emulators {
+    fn slowness(&self) -> u32 {
+        self.slowness.max(1)
+    }
+}
 
 /// What was observed from the start of the client to its end.
 #[derive(Debug)]
@@ -56,15 +76,27 @@ pub(super) fn drive(
     hosts: [&Host; 2],
     program: &ProgramSpec,
     [of_client, of_server]: [ProgramArguments; 2],
+    emulators: &Emulators,
     stop: impl Fn() -> bool + Copy,
 ) -> Result<Driven, CampaignError> {
     let folder = Workdir::create()?;
     let _cleared = Cleared(hosts.map(Host::pid));
-    let mut server = folder.start_command(hosts[1], "server", &of_server.fill(&program.server))?;
+    let command = of_server.fill(&program.server);
+    let mut server = folder.start_command(hosts[1], "server", &command, &emulators.server)?;
     let mut client = None;
     let command = of_client.fill(&program.client);
-    let run = await_ready(&mut server, hosts[1], program, stop)
-        .and_then(|()| observe(hosts, program, (&folder, &command), &mut server, &mut client, stop));
+    let program = &patient(program, emulators);
+    let limit = READY_LIMIT * emulators.slowness();
+    let run = await_ready(&mut server, hosts[1], program, limit, stop).and_then(|()| {
+        observe(
+            hosts,
+            program,
+            || folder.start_command(hosts[0], "client", &command, &emulators.client),
+            &mut server,
+            &mut client,
+            stop,
+        )
+    });
     end_server(&mut server, stop)?;
     if stop() {
         return Err(CampaignError::Agent(AgentError::Interrupted));
@@ -76,11 +108,17 @@ pub(super) fn drive(
     Ok(Driven { observed, printed: [client.as_ref().map(read_output), Some(read_output(&server))] })
 }
 
+/// The program, whose client may take as much longer as it is slower.
+fn patient(program: &ProgramSpec, emulators: &Emulators) -> ProgramSpec {
+    let limit_ns = program.limit_ns.saturating_mul(emulators.slowness().into());
+    ProgramSpec { limit_ns, ..program.clone() }
+}
+
 /// Starts the client of a server that is ready, and watches both until the client has ended.
 fn observe(
     [at_client, at_server]: [&Host; 2],
     program: &ProgramSpec,
-    (folder, command): (&Workdir, &str),
+    start_client: impl FnOnce() -> Result<Tool, TestbedError>,
     server: &mut Tool,
     client: &mut Option<Tool>,
     stop: impl Fn() -> bool + Copy,
@@ -90,7 +128,7 @@ fn observe(
     samples.add(now_ns(), read(&mut bytes)?);
     let before = NamespaceCpu::of(at_server.pid()).map_err(explain("read the CPU time of a server"))?;
     let began = Instant::now();
-    let client = client.insert(folder.start_command(at_client, "client", command)?);
+    let client = client.insert(start_client()?);
     let ended = match await_end(client, began, program, &mut bytes, &mut samples, stop) {
         Err(RunFailure::Badly(reason)) => {
             // It may be the server's fault.
@@ -117,9 +155,10 @@ fn await_ready(
     server: &mut Tool,
     host: &Host,
     program: &ProgramSpec,
+    limit: Duration,
     stop: impl Fn() -> bool + Copy,
 ) -> Result<(), RunFailure> {
-    let until = Instant::now() + READY_LIMIT;
+    let until = Instant::now() + limit;
     let ProgramSpec { transport, port, .. } = *program;
     while !is_listening(host.pid(), transport, port) {
         if stop() {
@@ -129,8 +168,7 @@ fn await_ready(
             return Err(RunFailure::Badly(format!("{end}; it had not listened on {transport} port {port}")));
         }
         if Instant::now() > until {
-            let late =
-                format!("did not listen on {transport} port {port} within {} s", READY_LIMIT.as_secs());
+            let late = format!("did not listen on {transport} port {port} within {} s", limit.as_secs());
             return Err(RunFailure::Badly(say_of(server, &late)));
         }
         thread::sleep(POLL_INTERVAL);

@@ -6,14 +6,16 @@ mod rate;
 
 use crate::CampaignError;
 use crate::foreign;
-use crate::rig::Rig;
+use crate::rig::{Rig, RigNetwork};
 use crate::trial::ProgramFigures;
+pub use drive::Emulators;
 use drive::{Driven, Observed, drive};
 use stacklab_model::{
-    Counters, CpuScope, CpuSource, CpuTime, Drops, Ends, HostReport, Length, Metric, ProgramArguments,
-    ProgramSpec, Role, RunStatus, ToolReport, TrialSpec, Value,
+    Cell, Counters, CpuScope, CpuSource, CpuTime, Drops, Ends, HostReport, Length, Metric, Probe,
+    ProgramArguments, ProgramSpec, Role, RunStatus, ToolReport, TrialSpec, Value,
 };
-use stacklab_testbed::ChildCpu;
+use stacklab_study::Study;
+use stacklab_testbed::{ChildCpu, Host};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_trial::validate::Limits;
@@ -27,26 +29,12 @@ pub(crate) fn run(
     path: &Path,
     spec: &TrialSpec,
 ) -> Result<(Collected, ProgramFigures), CampaignError> {
-    let Some(hosts) = rig.network.tool_hosts() else {
-        return Err(CampaignError::Usage(
-            "programs run between namespaces of this kernel, and this testbed is inside a guest, where they are not installed: add the \
-             missing modules to this kernel (stacklab doctor)"
-                .to_owned(),
-        ));
-    };
-    let Length::Time(length_ns) = spec.probe.length else {
-        return Err(CampaignError::Usage("a run of programs has a time".to_owned()));
-    };
+    let hosts = find_hosts(&*rig.network)?;
     let before = rig.ends.counters()?;
     let started_unix_ns = now_unix_ns();
     let first_ns = now_ns();
-    let seconds = length_ns as f64 / 1e9;
-    let arguments = [path.destination(), path.receiver.ip()].map(|host| ProgramArguments {
-        host,
-        port: program.port,
-        seconds,
-    });
-    let driven = drive(hosts, program, arguments, || rig.ends.is_interrupted())?;
+    let arguments = arguments_of(program, path, spec.probe.length, program.requests)?;
+    let driven = drive(hosts, program, arguments, &Emulators::default(), || rig.ends.is_interrupted())?;
     let last_ns = now_ns();
     let after = rig.ends.counters()?;
     let counters = [0, 1].map(|host| foreign::increase(&before[host], &after[host]));
@@ -54,6 +42,52 @@ pub(crate) fn run(
     let wall_ns = last_ns.saturating_sub(first_ns);
     let collected = Collected { started_unix_ns, wall_ns, limits: Limits::NONE, reports: Ok(vec![reports]) };
     Ok((collected, driven.observed.as_ref().map(figures_of).map_err(String::clone)))
+}
+
+/// Runs the program of a cell under emulators, which count, with a number of requests. The inner error says why the run
+/// counts for nothing.
+pub(crate) fn emulate(
+    rig: &mut Rig,
+    study: &Study,
+    cell: &Cell,
+    requests: u64,
+    emulators: &Emulators,
+) -> Result<Result<(), String>, CampaignError> {
+    let program = study.program_of(cell).expect("a checked cell of a study of programs has one");
+    let probe = study.probe(Probe::Program).expect("such a study has the probe");
+    rig.network.configure(cell, rig.affinity(cell, Probe::Program))?;
+    rig.begin(0)?;
+    let path = rig.network.path(&study.link_config, cell);
+    let arguments = arguments_of(program, &path, probe.length, requests)?;
+    let driven =
+        drive(find_hosts(&*rig.network)?, program, arguments, emulators, || rig.ends.is_interrupted())?;
+    Ok(driven.observed.map(drop))
+}
+
+/// The hosts for programs, the client's first.
+fn find_hosts(network: &dyn RigNetwork) -> Result<[&Host; 2], CampaignError> {
+    network.tool_hosts().ok_or_else(|| {
+        CampaignError::Usage(
+            "programs run between namespaces of this kernel, and this testbed is inside a guest, where they are not installed: add the \
+             missing modules to this kernel (stacklab doctor)"
+                .to_owned(),
+        )
+    })
+}
+
+/// What the placeholders are in the commands of client and server.
+fn arguments_of(
+    program: &ProgramSpec,
+    path: &Path,
+    length: Length,
+    requests: u64,
+) -> Result<[ProgramArguments; 2], CampaignError> {
+    let Length::Time(length_ns) = length else {
+        return Err(CampaignError::Usage("a run of programs has a time".to_owned()));
+    };
+    let seconds = length_ns as f64 / 1e9;
+    let hosts = [path.destination(), path.receiver.ip()];
+    Ok(hosts.map(|host| ProgramArguments { host, port: program.port, seconds, requests }))
 }
 
 /// The reports of both hosts: what their kernels counted, and what the programs printed.

@@ -1,5 +1,6 @@
 //! All rigs of a study, and where those with routers are built.
 
+use crate::program::{Emulators, emulate};
 use crate::rig::host_pair::Kernels;
 use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed_source::RoutedSource;
@@ -87,6 +88,19 @@ impl Rigs {
         // Noise floors take longer than an answer.
         let kernels = Kernels { without_noise: true, ..Kernels::default() };
         Ok(Rigs { rigs, _guest: None, kernels, anew: None })
+    }
+
+    /// Runs the program of a cell under emulators, with a number of requests. The inner error says why the run counts
+    /// for nothing.
+    pub fn emulate(
+        &mut self,
+        study: &Study,
+        cell: &Cell,
+        requests: u64,
+        emulators: &Emulators,
+    ) -> Result<Result<(), String>, CampaignError> {
+        let [rig] = &mut self.of(&[cell])[..] else { unreachable!("a cell has one rig") };
+        emulate(rig, study, cell, requests, emulators)
     }
 
     /// Builds testbeds of namespaces anew if they stand for another block.

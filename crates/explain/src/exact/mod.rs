@@ -10,12 +10,14 @@
 //! | `beside` | the kernel, as the command line names it; the arms of a sampled study |
 //! | `inside` | the guest's side: testbeds and messages |
 //! | `counts` | parsers of what the guest leaves; counts by function and stage |
+//! | `programs` | user space: programs of a study's own, by function |
 //! | `sys` | marks, the plugin, all `unsafe` |
 
 pub(crate) mod beside;
 pub(crate) mod counts;
 pub(crate) mod inside;
 pub(crate) mod plan;
+pub(crate) mod programs;
 mod sys;
 
 use crate::ExplainError;
@@ -212,11 +214,17 @@ const NEWEST: [u32; 2] = [11, 1];
 
 /// The version of this QEMU, if it can count instructions.
 pub fn check_emulator(qemu: &Path) -> Result<String, String> {
-    if PLUGIN.is_empty() {
+    let version = check_plugins(qemu, PLUGIN)?;
+    interface(&version)?;
+    Ok(version)
+}
+
+/// The version of this QEMU, if it loads plugins and there is one.
+fn check_plugins(qemu: &Path, plugin: &[u8]) -> Result<String, String> {
+    if plugin.is_empty() {
         return Err("this build of stacklab has no plugin for QEMU: it needs x86-64 Linux".to_owned());
     }
     let version = version(&run_emulator(qemu, "--version")?)?;
-    interface(&version)?;
     let help = run_emulator(qemu, "--help")?;
     if !help.lines().any(|line| line.starts_with("-plugin")) {
         return Err(format!("QEMU {version} was built without plugins (--enable-plugins)"));

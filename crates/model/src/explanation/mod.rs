@@ -1,6 +1,7 @@
 //! Why two cells differ: where in the network stack the processors' time goes.
 
 pub(crate) mod exact;
+pub(crate) mod program_counts;
 
 use crate::count;
 use crate::{Cell, ExactCounts, Factor, Probe};

@@ -15,6 +15,16 @@ pub struct ProgramSpec {
     pub port: u16,
     /// How long the client may take, nanoseconds.
     pub limit_ns: u64,
+    /// How many requests a client is to make that asks for a number of them.
+    #[serde(default)]
+    pub requests: u64,
+}
+
+impl ProgramSpec {
+    /// Whether the client makes as many requests as it is asked for.
+    pub fn takes_requests(&self) -> bool {
+        parts(&self.client).iter().any(|part| matches!(part, CommandPart::Placeholder(REQUESTS)))
+    }
 }
 
 /// What the placeholders of a command are in a trial.
@@ -25,7 +35,10 @@ pub struct ProgramArguments {
     pub port: u16,
     /// The length that the study gives to a run.
     pub seconds: f64,
+    pub requests: u64,
 }
+
+const REQUESTS: &str = "requests";
 
 /// The placeholders, and what they are.
 pub const PROGRAM_PLACEHOLDERS: &[(&str, &str)] = &[
@@ -34,6 +47,7 @@ pub const PROGRAM_PLACEHOLDERS: &[(&str, &str)] = &[
     ("port", "the port"),
     ("family", "4 or 6"),
     ("seconds", "the length of a run"),
+    (REQUESTS, "the number of requests"),
 ];
 
 impl ProgramArguments {
@@ -46,6 +60,7 @@ impl ProgramArguments {
             ("family", Family::Ipv4) => "4".to_owned(),
             ("family", Family::Ipv6) => "6".to_owned(),
             ("seconds", _) => self.seconds.to_string(),
+            (REQUESTS, _) => self.requests.to_string(),
             _ => return None,
         })
     }
@@ -106,14 +121,14 @@ mod tests {
     use super::*;
 
     fn fill(host: &str, command: &str) -> String {
-        ProgramArguments { host: host.parse().unwrap(), port: 80, seconds: 0.5 }.fill(command)
+        ProgramArguments { host: host.parse().unwrap(), port: 80, seconds: 0.5, requests: 7 }.fill(command)
     }
 
     #[test]
     fn placeholders_are_those_of_the_family() {
-        let command = "curl -{family} http://{url_host}:{port}/ --for {seconds} # {host}";
-        assert_eq!(fill("192.0.2.1", command), "curl -4 http://192.0.2.1:80/ --for 0.5 # 192.0.2.1");
-        assert_eq!(fill("fd00::1", command), "curl -6 http://[fd00::1]:80/ --for 0.5 # fd00::1");
+        let command = "curl -{family} http://{url_host}:{port}/ --for {seconds} -n {requests} # {host}";
+        assert_eq!(fill("192.0.2.1", command), "curl -4 http://192.0.2.1:80/ --for 0.5 -n 7 # 192.0.2.1");
+        assert_eq!(fill("fd00::1", command), "curl -6 http://[fd00::1]:80/ --for 0.5 -n 7 # fd00::1");
         assert_eq!(misspelt_placeholder(command), None);
     }
 

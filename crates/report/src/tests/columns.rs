@@ -3,7 +3,7 @@
 #[cfg(feature = "parquet")]
 use crate::rendering::column::FieldKind;
 use crate::rendering::column::{ColumnHead, list_heads};
-use crate::{exact, findings, records, stage_costs};
+use crate::{exact, findings, program_counts, records, stage_costs};
 use std::fmt::Write as _;
 
 const COLUMNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/columns.md");
@@ -57,6 +57,7 @@ fn columns_md_has_every_column() {
             document_names(&list_heads(&records::columns())),
             document_names(&list_heads(&stage_costs::columns())),
             document_names(&list_heads(&exact::columns())),
+            document_names(&list_heads(&program_counts::columns())),
         ],
     );
 }

@@ -5,7 +5,9 @@ use crate::output::{print_text, width};
 use clap::Args;
 use guest::{describe_guest, describe_use_of_tun, find_guests};
 use serde_json::{Value, json};
-use stacklab_explain::{KERNEL, check_emulator, check_sampling};
+use stacklab_explain::{
+    GET_USER_EMULATOR, KERNEL, USER_EMULATOR, check_emulator, check_sampling, check_user_emulator,
+};
 use stacklab_guests::{QUICKEST_IMAGE, emulator, image, kinds};
 use stacklab_model::{HostFacts, NoiseFloor, Spread, System, count, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, find, kept_settings, services};
@@ -19,6 +21,9 @@ const EMULATOR: &str = "qemu-system-x86_64";
 const GET_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-system-x86 (QEMU 6 to 11.1)";
 const COUNTING: &str =
     "instructions per message by kernel function, emulated by QEMU 6 to 11.1, without root";
+
+const COUNTING_PROGRAMS: &str =
+    "instructions per request of a study's programs, in user space, emulated by QEMU 7 to 11.0";
 
 /// What every study requires.
 const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
@@ -88,7 +93,7 @@ impl Diagnosis {
             AbilityGroup::new(
                 "counting",
                 "Counting instructions (stacklab explain --exact)",
-                vec![try_counting()],
+                vec![try_counting(), try_counting_programs()],
             ),
         ];
         Ok(Diagnosis { is_root, limits: list_limits(&facts), facts, groups, guest })
@@ -239,6 +244,14 @@ fn try_counting() -> Ability {
     let tried = check_counting();
     let remedy = tried.as_ref().err().map_or(QUICKEST_IMAGE, |lack| lack.remedy);
     Ability { name: KERNEL, what_for: COUNTING, result: tried.map_err(|lack| lack.reason), remedy }
+}
+
+fn try_counting_programs() -> Ability {
+    let result = match find(USER_EMULATOR, GET_USER_EMULATOR) {
+        Ok(qemu) => check_user_emulator(&qemu).map(drop),
+        Err(_) => Err(format!("there is no program `{USER_EMULATOR}`")),
+    };
+    Ability { name: "programs", what_for: COUNTING_PROGRAMS, result, remedy: GET_USER_EMULATOR }
 }
 
 /// What keeps this machine from counting instructions.

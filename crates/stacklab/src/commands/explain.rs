@@ -11,6 +11,7 @@ use crate::failure::{Failure, interrupt_flag};
 use crate::output::{print_text, width};
 use crate::quantities::{DOCUMENT_OR_HTML, format, some_time};
 use clap::Args;
+use programs::explain_programs;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::notice::note;
 use stacklab_campaign::sources::{StudySource, new_seed};
@@ -28,15 +29,19 @@ use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+mod programs;
+
 /// Options of sampling, which an exact count does not have.
-const SAMPLING: [&str; 6] = ["seconds", "period", "fixed_period", "seed", "settings", "out"];
+const SAMPLING: [&str; 5] = ["seconds", "period", "fixed_period", "seed", "out"];
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel; with --exact also connect
+    /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel; with --exact also connect, or
+    /// a study of programs ([[program]])
     #[arg(value_name = "STUDY", default_value = "udp", default_value_if("exact", "true", None))]
     pub study: Option<PathBuf>,
-    /// Count the instructions of messages (default: udp and tcp) in an emulated machine, without root
+    /// Count the instructions of messages (default: udp and tcp) in an emulated machine, without root; or those of
+    /// requests in a study's programs, in user space
     #[arg(long, conflicts_with_all = SAMPLING, group = "counts")]
     pub exact: bool,
     /// Also count the instructions of the sampled arms, for the record and beside the nanoseconds
@@ -50,12 +55,15 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "PATH", requires = "exact")]
     pub path: Option<ExactPath>,
     /// The family of both arms, if they differ in another factor [default: ipv6 where both arms carry it; ipv4 for
-    /// sockets]
+    /// sockets]; of programs, the only one that is counted
     #[arg(long, value_name = "FAMILY", requires = "exact")]
     pub family: Option<Family>,
     /// nftables rules that match nothing at the receiver: as many in both arms, or two numbers to compare
     #[arg(long, value_name = "N[,N]", requires = "exact", value_delimiter = ',')]
     pub rules: Vec<u32>,
+    /// Requests of the shorter runs of programs; the longer ones make twice as many
+    #[arg(long, value_name = "N", requires = "exact", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests: u32,
     /// Bytes per message (without a study); with --exact, one or more sizes
     #[arg(long, value_name = "BYTES", default_value = "128", value_delimiter = ',')]
     pub size: Vec<u32>,
@@ -158,14 +166,14 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
 fn exact(options: &ExplainOptions) -> Result<(), Failure> {
     let probes = match options.study.as_deref() {
         None => vec![ExactProbe::Udp, ExactProbe::Tcp],
-        Some(named) => {
-            let Some(probe) = named.to_str().and_then(|text| text.parse().ok()) else {
-                let text = format!("--exact counts udp, tcp, echo or connect, not {}", named.display());
-                return Err(Failure::usage(text));
-            };
-            vec![probe]
-        }
+        Some(named) => match named.to_str().and_then(|text| text.parse().ok()) {
+            Some(probe) => vec![probe],
+            None => return explain_programs(options, named),
+        },
     };
+    if !options.settings.is_empty() {
+        return Err(Failure::usage("--set changes a study, and --exact counts messages without one"));
+    }
     let request = ExactRequest {
         probes,
         sizes: options.size.clone(),

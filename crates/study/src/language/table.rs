@@ -85,6 +85,12 @@ const PROGRAMS: &[KeyDef] = &[
     ),
     default("port", Kind::Integer { least: 1, most: 65_535 }, "7000", "The server's port."),
     default("limit", Kind::Duration { least: "1s", most: "24h" }, "\"60s\"", "How long the client may take."),
+    default(
+        "requests",
+        Kind::Integer { least: 1, most: 1_000_000_000 },
+        "1000",
+        "What `{requests}` is in a run. `explain --exact` chooses other numbers.",
+    ),
 ];
 
 const SCALES: &[KeyDef] = &[

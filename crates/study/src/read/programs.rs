@@ -78,6 +78,7 @@ fn read_program(node: Node, problems: &mut Problems) -> Option<ProgramSpec> {
         transport: node.get("transport").value(leaf::name, problems)?,
         port: node.get("port").value(whole, problems)?.try_into().ok()?,
         limit_ns: node.get("limit").value(nanoseconds, problems)?,
+        requests: node.get("requests").value(whole, problems)?.into(),
     })
 }
 

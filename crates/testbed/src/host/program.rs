@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use stacklab_model::{Family, Transport};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -64,6 +65,8 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(system).map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
+/// What reads the commands of users.
+const SHELL: &str = "/bin/sh";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Workdir {
@@ -92,15 +95,20 @@ impl Workdir {
     }
 
     /// Starts a command of the user's own in a host as [`Workdir::start`] does, but in this process's folder and
-    /// environment; it is read by a shell. TMPDIR is a folder that is removed with this one.
+    /// environment; it is read by a shell. TMPDIR is a folder that is removed with this one. The shell is executed by
+    /// an emulator, if one is named: its command up to the program.
     pub fn start_command(
         &self,
         host: &Host,
         called: &'static str,
         command: &str,
+        emulator: &[OsString],
     ) -> Result<Tool, TestbedError> {
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", command]).env("TMPDIR", self.for_host(&host.node().to_string())?);
+        let mut words = emulator.to_vec();
+        words.push(SHELL.into());
+        let mut shell = Command::new(&words[0]);
+        shell.args(&words[1..]).args(["-c", command]);
+        shell.env("TMPDIR", self.for_host(&host.node().to_string())?);
         limit(&mut shell, Resource::RLIMIT_FSIZE, 1 << 30);
         self.spawn(host, called, shell)
     }

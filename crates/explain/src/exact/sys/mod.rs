@@ -2,9 +2,11 @@
 //! emulated machine, and children that end with this process.
 #![allow(unsafe_code)]
 
-// Compiled by build.rs as a library that QEMU loads; named here for rustfmt alone.
+// Compiled by build.rs as libraries that QEMU loads; named here for rustfmt alone.
 #[cfg(any())]
 mod plugin;
+#[cfg(any())]
+mod user_plugin;
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;

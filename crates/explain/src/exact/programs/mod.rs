@@ -1,0 +1,307 @@
+//! Exact counts of a study's own programs: the instructions that a request takes in user space, by function.
+//!
+//! Each program runs in the study's testbed as in a campaign, but under QEMU's emulator for programs (user mode), whose
+//! plugin counts (`sys/user_plugin.rs`). The kernel is this machine's, and its instructions are not counted. A run with
+//! some requests and one with twice as many differ by the requests between: what start and end take is in both.
+
+mod blocks;
+mod symbols;
+
+use crate::ExplainError;
+use crate::exact::programs::blocks::{Executed, read_folder};
+use crate::exact::programs::symbols::SymbolFiles;
+use crate::exact::{check_plugins, interface, to_exact_error};
+use stacklab_campaign::Emulators;
+use stacklab_campaign::rig::{Rigs, RoutedPlacement};
+use stacklab_model::{Cell, EndCounts, FunctionCount, ProgramCell, ProgramCounts, ProgramEnd};
+use stacklab_study::Study;
+use stacklab_testbed::program_in_path;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// The emulator of programs.
+pub const USER_EMULATOR: &str = "qemu-x86_64";
+/// How to get it.
+pub const GET_USER_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-user (QEMU 7 to 11.0)";
+/// The processor that it offers: all that it can emulate.
+const CPU: &str = "max";
+/// How often each run is repeated, so that the spread is known.
+const ROUNDS: usize = 3;
+/// How many times longer programs may take than without the emulator.
+const SLOWNESS: u32 = 30;
+/// The oldest version of QEMU that counts programs, and the first whose interface is another one.
+const OLDEST: [u32; 2] = [7, 0];
+const NEXT_INTERFACE: u32 = 7;
+
+/// The plugin, empty in builds for targets that it does not support.
+const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/user_plugin.so"));
+
+/// The version of this QEMU, if it can count the instructions of programs.
+pub fn check_user_emulator(qemu: &Path) -> Result<String, String> {
+    let version = check_plugins(qemu, PLUGIN)?;
+    is_known(&version)?;
+    Ok(version)
+}
+
+/// Whether the plugin knows the interface of a version.
+fn is_known(version: &str) -> Result<(), String> {
+    let is_old = super::numbers(version).is_none_or(|numbers| numbers < OLDEST);
+    let is_known = interface(version).is_ok_and(|interface| interface < NEXT_INTERFACE);
+    if is_old || !is_known {
+        return Err(format!("QEMU {version} cannot count programs: QEMU 7 to 11.0 can"));
+    }
+    Ok(())
+}
+
+/// Whether all programs of a study can be counted. The error says what to change.
+pub fn check_programs(study: &Study, name: &str) -> Result<(), ExplainError> {
+    if study.programs.is_empty() {
+        return Err(ExplainError::Study(format!(
+            "{name} has no [[program]] tables: --exact counts udp, tcp, echo, connect, or the programs of a study"
+        )));
+    }
+    for cell in &study.cells {
+        if let Some(program) = study.program_of(cell)
+            && !program.takes_requests()
+        {
+            return Err(ExplainError::Study(format!(
+                "the client of `{}` does not take a number of requests, so what one takes is not known: write {{requests}} \
+                 into its command where the number stands",
+                program.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Counts the instructions of a study's programs, with a number of requests and twice as many. `step` is called with
+/// what is counted next. Call it from the main thread.
+pub fn count_programs(
+    study: &Study,
+    routed: Option<RoutedPlacement>,
+    requests: u64,
+    step: &mut dyn FnMut(&str),
+    interrupted: &'static AtomicBool,
+) -> Result<ProgramCounts, ExplainError> {
+    let emulator = UserEmulator::find()?;
+    let mut rigs = Rigs::build(study, 0, Vec::new(), routed, interrupted)?;
+    let requests = [requests, 2 * requests];
+    let mut symbols = SymbolFiles::default();
+    let mut cells = Vec::new();
+    for cell in &study.cells {
+        let mut counted = CountedCell::default();
+        for round in 1..=ROUNDS {
+            step(&format!("counting {}, round {round} of {ROUNDS}", cell.label()));
+            let mut runs = Vec::new();
+            for requests in requests {
+                runs.push(emulator.run(&mut rigs, study, cell, requests)?);
+            }
+            counted.add_round(&runs, &mut symbols);
+        }
+        cells.push(counted.finish(cell)?);
+    }
+    let pairs = compared_pairs(study);
+    Ok(ProgramCounts { qemu: emulator.version, cpu: CPU.to_owned(), requests, cells, pairs })
+}
+
+/// The places of the cells that the study compares, each pair once.
+fn compared_pairs(study: &Study) -> Vec<[usize; 2]> {
+    let mut pairs = Vec::new();
+    for question in study.questions() {
+        let places = question.cells().map(|cell| study.cells.iter().position(|other| other == cell));
+        if let [Some(baseline), Some(candidate)] = places
+            && !pairs.contains(&[baseline, candidate])
+        {
+            pairs.push([baseline, candidate]);
+        }
+    }
+    pairs
+}
+
+struct UserEmulator {
+    qemu: PathBuf,
+    version: String,
+    /// Has the plugin, and a folder for each run.
+    folder: tempfile::TempDir,
+}
+
+impl UserEmulator {
+    fn find() -> Result<Self, ExplainError> {
+        let qemu = program_in_path(USER_EMULATOR).ok_or_else(|| {
+            ExplainError::Exact(format!(
+                "there is no program `{USER_EMULATOR}`, which programs are counted with: {GET_USER_EMULATOR}"
+            ))
+        })?;
+        let version = check_user_emulator(&qemu).map_err(ExplainError::Exact)?;
+        let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
+        if folder.path().to_string_lossy().contains(',') {
+            let reason = "QEMU takes the path of a plugin without commas: set TMPDIR to another folder";
+            return Err(ExplainError::Exact(reason.to_owned()));
+        }
+        fs::write(folder.path().join("plugin.so"), PLUGIN).map_err(ExplainError::Folder)?;
+        Ok(UserEmulator { qemu, version, folder })
+    }
+
+    /// Runs the program of a cell, and gives what its client and its server executed.
+    fn run(
+        &self,
+        rigs: &mut Rigs,
+        study: &Study,
+        cell: &Cell,
+        requests: u64,
+    ) -> Result<[Executed; 2], ExplainError> {
+        let folders = [ProgramEnd::Client, ProgramEnd::Server].map(|end| self.folder.path().join(end.name()));
+        for folder in &folders {
+            fs::create_dir(folder).map_err(ExplainError::Folder)?;
+        }
+        let [client, server] = folders.each_ref().map(|folder| self.command(folder));
+        let emulators = Emulators { client, server, slowness: SLOWNESS };
+        let ran = rigs.emulate(study, cell, requests, &emulators)?;
+        if let Err(reason) = ran {
+            let reason = format!(
+                "{reason}\nIt ran under {USER_EMULATOR} with {requests} requests; `stacklab run` shows whether it runs without"
+            );
+            return Err(fail(cell, &reason));
+        }
+        let mut executed = Vec::new();
+        for folder in &folders {
+            executed.push(read_folder(folder).map_err(|reason| fail(cell, &reason))?);
+            fs::remove_dir_all(folder).map_err(ExplainError::Folder)?;
+        }
+        executed.try_into().map_err(|_| to_exact_error("count", &"an end is missing"))
+    }
+
+    /// Its command up to the program, for counts in a folder.
+    fn command(&self, folder: &Path) -> Vec<OsString> {
+        let plugin = self.folder.path().join("plugin.so");
+        let interface = interface(&self.version).unwrap_or(1);
+        let plugin = format!("{},out={},version={interface}", plugin.display(), folder.display());
+        let mut command = vec![OsString::from(&self.qemu)];
+        // The plugin repeats these for programs that are started, and takes `-plugin` for the last of them.
+        command.extend(["-cpu", CPU, "-seed", "1", "-plugin", &plugin].map(OsString::from));
+        command
+    }
+}
+
+fn fail(cell: &Cell, reason: &str) -> ExplainError {
+    ExplainError::Program(format!("{}: {reason}", cell.label()))
+}
+
+/// What is known of a cell so far, its client first.
+#[derive(Default)]
+struct CountedCell {
+    rounds: [Vec<[u64; 2]>; 2],
+    functions: [Functions; 2],
+}
+
+impl CountedCell {
+    /// Adds a shorter and a longer run.
+    fn add_round(&mut self, runs: &[[Executed; 2]], symbols: &mut SymbolFiles) {
+        for end in [0, 1] {
+            self.rounds[end].push([runs[0][end].total(), runs[1][end].total()]);
+            self.functions[end].add(&runs[0][end], -1, symbols);
+            self.functions[end].add(&runs[1][end], 1, symbols);
+        }
+    }
+
+    fn finish(self, cell: &Cell) -> Result<ProgramCell, ExplainError> {
+        let [client, server] = self.rounds;
+        if client.iter().any(|[shorter, longer]| longer <= shorter) {
+            let reason = "the client takes as many instructions for twice the requests: does it make as many as \
+                          {requests} says?";
+            return Err(fail(cell, reason));
+        }
+        let [of_client, of_server] = self.functions.map(Functions::finish);
+        Ok(ProgramCell {
+            program: cell.settings.program.clone().unwrap_or_default(),
+            family: cell.family,
+            label: cell.label(),
+            client: EndCounts { rounds: client, functions: of_client },
+            server: EndCounts { rounds: server, functions: of_server },
+        })
+    }
+}
+
+/// Instructions by file and function.
+#[derive(Debug, Default)]
+struct Functions {
+    counts: BTreeMap<(String, Option<String>), i64>,
+    /// The offsets in each file that have no symbol.
+    unnamed: BTreeMap<String, [u64; 2]>,
+}
+
+impl Functions {
+    fn add(&mut self, executed: &Executed, sign: i64, symbols: &mut SymbolFiles) {
+        for (file, blocks) in &executed.files {
+            for (offset, instructions) in blocks {
+                let name = symbols.name_at(file, *offset).map(str::to_owned);
+                if name.is_none() {
+                    let range = self.unnamed.entry(file.clone()).or_insert([*offset, *offset]);
+                    *range = [range[0].min(*offset), range[1].max(*offset)];
+                }
+                *self.counts.entry((file.clone(), name)).or_default() += sign * *instructions as i64;
+            }
+        }
+    }
+
+    /// Those that requests take, most first.
+    fn finish(self) -> Vec<FunctionCount> {
+        let mut functions = Vec::new();
+        for ((file, name), instructions) in self.counts {
+            if instructions == 0 {
+                continue;
+            }
+            let mut offsets = None;
+            let name = match name {
+                Some(name) => name,
+                None if file.is_empty() => "code made in memory".to_owned(),
+                None => {
+                    offsets = self.unnamed.get(&file).copied();
+                    "no symbol".to_owned()
+                }
+            };
+            functions.push(FunctionCount { name, file, offsets, instructions });
+        }
+        functions.sort_by(|a, b| b.instructions.cmp(&a.instructions).then_with(|| a.name.cmp(&b.name)));
+        functions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_whose_interface_is_known_count() {
+        for version in ["7.0.0", "7.2.22", "10.0.13", "11.0.50"] {
+            assert_eq!(is_known(version), Ok(()), "{version}");
+        }
+        for version in ["6.2.0", "11.1.0", "12.0.0"] {
+            assert!(is_known(version).is_err(), "{version}");
+        }
+    }
+
+    fn with_blocks(blocks: &[(&str, u64, u64)]) -> Executed {
+        let mut executed = Executed::default();
+        for (file, offset, instructions) in blocks {
+            executed.files.entry((*file).to_owned()).or_default().insert(*offset, *instructions);
+        }
+        executed
+    }
+
+    #[test]
+    fn what_start_takes_falls_out() {
+        let mut functions = Functions::default();
+        let mut symbols = SymbolFiles::default();
+        functions.add(&with_blocks(&[("/none", 0x10, 100), ("/start", 0, 5), ("", 7, 1)]), -1, &mut symbols);
+        functions.add(&with_blocks(&[("/none", 0x20, 170), ("/start", 0, 5), ("", 9, 4)]), 1, &mut symbols);
+        let found = functions.finish();
+        assert_eq!([found[0].offsets, found[1].offsets], [Some([0x10, 0x20]), None]);
+        let found: Vec<(&str, &str, i64)> =
+            found.iter().map(|row| (row.file.as_str(), row.name.as_str(), row.instructions)).collect();
+        assert_eq!(found, [("/none", "no symbol", 70), ("", "code made in memory", 3)]);
+    }
+}

@@ -1,0 +1,64 @@
+//! `stacklab explain --exact STUDY`: the instructions that requests take in the programs of a study.
+
+use crate::commands::explain::ExplainOptions;
+use crate::commands::study::StudyOptions;
+use crate::failure::{Failure, interrupt_flag};
+use crate::output::{print_text, width};
+use stacklab_campaign::notice::note;
+use stacklab_campaign::rig::RoutedPlacement;
+use stacklab_explain::{check_programs, count_programs};
+use stacklab_guests::Placement;
+use stacklab_report::{OutputFormat, program_counts};
+use stacklab_study::Study;
+use stacklab_testbed::enter;
+use std::path::Path;
+
+/// Counts the programs of a study and prints the counts.
+pub(super) fn explain_programs(options: &ExplainOptions, study: &Path) -> Result<(), Failure> {
+    refuse_options(options)?;
+    let named = StudyOptions {
+        study: Some(study.to_owned()),
+        settings: options.settings.clone(),
+        ..StudyOptions::default()
+    };
+    let (source, mut study) = named.check()?;
+    keep_family(&mut study, options)?;
+    check_programs(&study, &source.name)?;
+    let interrupted = interrupt_flag()?;
+    enter()?;
+    let routed = RoutedPlacement::of(&study, &Placement::WhereNeeded)?;
+    let requests = options.requests.into();
+    let counts = count_programs(&study, routed, requests, &mut say_step, interrupted)?;
+    print_text(&program_counts(&counts, options.format, options.functions, width()))
+}
+
+fn say_step(what: &str) {
+    note(&format!("stacklab: {what}"));
+}
+
+/// What counts of messages have, and those of programs have not.
+fn refuse_options(options: &ExplainOptions) -> Result<(), Failure> {
+    let is_of_messages = options.path.is_some()
+        || options.factor.is_some()
+        || !options.levels.is_empty()
+        || !options.rules.is_empty();
+    if is_of_messages {
+        let text = "--path, --factor, --levels and --rules are for messages: the arms of programs are those of the study";
+        return Err(Failure::usage(text));
+    }
+    if options.format == OutputFormat::Html {
+        let text = "counts of programs have no page: choose --format text, markdown, csv or json";
+        return Err(Failure::usage(text));
+    }
+    Ok(())
+}
+
+/// Leaves out the cells of the other family.
+fn keep_family(study: &mut Study, options: &ExplainOptions) -> Result<(), Failure> {
+    let Some(family) = options.family else { return Ok(()) };
+    study.cells.retain(|cell| cell.family == family);
+    if study.cells.is_empty() {
+        return Err(Failure::usage(format!("the study measures nothing over {family}: leave --family out")));
+    }
+    Ok(())
+}
