@@ -1,5 +1,5 @@
-//! Containers whose ports are published by their host, and the proof of each run. The tests need root, nft,
-//! docker-proxy and pasta.
+//! Containers whose ports are published by their host or that send, and the proof of each run. The tests need root,
+//! nft, docker-proxy, pasta and slirp4netns.
 
 use crate::support::program::{Outcome, Program, code, require_root, require_tool};
 use crate::support::records::runs;
@@ -7,7 +7,7 @@ use crate::support::studies::TestStudy;
 use stacklab_model::Factor;
 use stacklab_store::Record;
 
-const WAYS: [&str; 4] = ["native", "dnat", "docker-proxy", "pasta"];
+const WAYS: [&str; 5] = ["native", "dnat", "docker-proxy", "pasta", "slirp4netns"];
 
 /// Messages of 1024 bytes over these ways, in both families.
 fn compare_ways(title: &str, ways: &[&str], transports: &[&str]) -> TestStudy {
@@ -19,6 +19,7 @@ fn each_way_to_a_container_carries_what_it_counts() {
     require_root();
     require_tool("docker-proxy", "docker.io");
     require_tool("pasta", "passt");
+    require_tool("slirp4netns", "slirp4netns");
     let study = compare_ways("Ways to a container", &WAYS, &["tcp", "udp"])
         .stream(&["throughput", "path_mtu"])
         .time("100ms")
@@ -41,6 +42,7 @@ fn each_way_to_a_container_carries_what_it_counts() {
     for part in [
         "dnat (nftables, stateful), seen on the middle link: ipv4 as ipv4 198.18.1.1 > 198.18.0.2 / udp",
         "ipv6 as ipv6 2001:2:0:1::1 > 2001:2:0:ffff::2 / udp",
+        "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:2::1 / udp",
     ] {
         assert!(seen.contains(part), "{part}: {seen}");
     }
@@ -49,7 +51,8 @@ fn each_way_to_a_container_carries_what_it_counts() {
 #[test]
 fn connections_to_a_container_are_counted() {
     require_root();
-    let ways = ["native", "dnat"];
+    require_tool("slirp4netns", "slirp4netns");
+    let ways = ["native", "dnat", "slirp4netns"];
     let study = compare_ways("Connections to a container", &ways, &["tcp"])
         .connect(&["connect_time"])
         .time("50ms")

@@ -2,7 +2,7 @@
 //! takes the namespace's end of the link.
 
 use crate::error::hint;
-use crate::kernel::processes::count_written;
+use crate::kernel::processes::{count_read, count_written};
 use crate::kernel::sys::{NetworkNamespace, die_with_parent};
 use crate::{
     AtHost, Attempt, Fault, Node, PathRole, Process, TestbedError, Ticks, Workdir, in_namespace,
@@ -146,6 +146,16 @@ impl Host {
         for Companion { called, process } in &self.companions {
             let wrote = count_written(process.id()).attempt(format!("read what {called} has written"));
             bytes += wrote.at(self.node)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The bytes that its other programs have read so far, counted the same way.
+    pub(crate) fn companions_read(&self) -> Result<u64, TestbedError> {
+        let mut bytes = 0;
+        for Companion { called, process } in &self.companions {
+            let read = count_read(process.id()).attempt(format!("read what {called} has read"));
+            bytes += read.at(self.node)?;
         }
         Ok(bytes)
     }

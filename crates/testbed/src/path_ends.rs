@@ -54,14 +54,17 @@ fn embed_v4(address: IpAddr) -> IpAddr {
 
 /// The address of a container's host, if the receiver is a container.
 fn change_destination(customer: CustomerId, mechanism: Mechanism, family: Family) -> Option<IpAddr> {
-    mechanism.publisher().map(|_| Site::Far.outer(customer, family))
+    let publisher = mechanism.publisher().filter(|publisher| !publisher.is_of_sender());
+    publisher.map(|_| Site::Far.outer(customer, family))
 }
 
 /// The sender's address behind a router's NAT, or the container's host whose program has its own connections, if the
 /// mechanism has one.
 fn change_source(customer: CustomerId, mechanism: Mechanism, family: Family) -> Option<IpAddr> {
-    if mechanism.publisher() == Some(Publisher::DockerProxy) {
-        return Some(Site::Far.gateway(customer, mechanism, family));
+    match mechanism.publisher() {
+        Some(Publisher::DockerProxy) => return Some(Site::Far.gateway(customer, mechanism, family)),
+        Some(Publisher::Slirp) => return Some(Site::Near.outer(customer, family)),
+        Some(Publisher::Dnat | Publisher::Pasta) | None => {}
     }
     match (mechanism.nat(), mechanism.sharing()) {
         (Some(Nat::Masquerade), _) => Some(Site::Near.outer(customer, family)),

@@ -1,5 +1,5 @@
-//! Ways to a container on real testbeds: what a way counts, and what passes it. The tests need root, nft, docker-proxy
-//! and pasta. They fail if one is missing.
+//! Ways to a container on real testbeds: what a way counts, and what passes it. The tests need root, nft, docker-proxy,
+//! pasta and slirp4netns. They fail if one is missing.
 
 use stacklab_model::{Family, LinkConfig, Mechanism};
 use stacklab_testbed::{Node, Routed, RoutedSpec, ends, in_namespace};
@@ -18,10 +18,10 @@ fn build(mechanism: Mechanism) -> Routed {
     Routed::build(&spec, Path::new("sh"), &["-c", "cat"]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Sends bytes to the container, and returns those that its host has counted since.
+/// Sends bytes to the container, or from it, and returns those that its host has counted since.
 fn send_to_container(routed: &Routed, family: Family) -> u64 {
     let ends = ends(routed.mechanism, family).unwrap();
-    let before = routed.published_bytes().unwrap().expect("the receiver is a container");
+    let before = routed.published_bytes().unwrap().expect("an end is a container");
     let own = SocketAddr::new(ends.receiver, PORT);
     let listener = in_namespace(routed.pid(Node::Receiver), || TcpListener::bind(own).unwrap()).unwrap();
     let to = SocketAddr::new(ends.destination, PORT);
@@ -37,7 +37,7 @@ fn send_to_container(routed: &Routed, family: Family) -> u64 {
 
 #[test]
 fn bytes_to_a_container_are_counted_on_its_host() {
-    for mechanism in [Mechanism::Dnat, Mechanism::DockerProxy, Mechanism::Pasta] {
+    for mechanism in [Mechanism::Dnat, Mechanism::DockerProxy, Mechanism::Pasta, Mechanism::Slirp] {
         let routed = build(mechanism);
         assert_eq!(routed.path_checks.len(), 2, "both families are carried");
         for family in Family::ALL {

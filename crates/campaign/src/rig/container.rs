@@ -1,7 +1,7 @@
-//! A receiver that is a container: what its host has carried to it, by its own count, proves which path a run took.
+//! An end that is a container: what its host has carried to it, by its own count, proves which path a run took.
 
 use crate::trial::Evidence;
-use stacklab_model::{HostReport, Mechanism, Role, add_up};
+use stacklab_model::{HostReport, Mechanism, Publisher, Role, add_up};
 use stacklab_testbed::Routed;
 
 /// Makes runs invalid of which the host has carried less than the container got. `before` is what it had carried.
@@ -26,9 +26,11 @@ fn count_arrivals<'a>(reports: impl Iterator<Item = &'a HostReport>) -> u64 {
 
 /// Why the container must have been reached on another path, if it was.
 fn find_other_path(mechanism: Mechanism, received: u64, carried: u64) -> Option<String> {
+    let is_of_sender = mechanism.publisher().is_some_and(Publisher::is_of_sender);
+    let [receiver, host] = if is_of_sender { ["receiver", "the container's"] } else { ["container", "its"] };
     (carried < received).then(|| {
         format!(
-            "the container got {received} bytes, and {mechanism} on its host has carried {carried}: they took \
+            "the {receiver} got {received} bytes, and {mechanism} on {host} host has carried {carried}: they took \
              another path"
         )
     })

@@ -19,7 +19,7 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
         Method::Nat(_) => vec![NAT],
         Method::Publishing(Publisher::Dnat) => vec![NAT, TRACKING],
         Method::Publishing(Publisher::DockerProxy) => Vec::new(),
-        Method::Publishing(Publisher::Pasta) => vec!["tun"],
+        Method::Publishing(Publisher::Pasta | Publisher::Slirp) => vec!["tun"],
     };
     if kind.filters() && !needs.contains(&NAT) {
         needs.push(NAT);

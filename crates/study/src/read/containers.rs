@@ -1,9 +1,13 @@
-//! Receivers that are containers: what a study cannot have beside the mechanisms that lead to one.
+//! Ends that are containers: what a study cannot have beside the mechanisms that lead to one, or from one.
 
 use crate::diagnostics::{Problem, Problems};
 use crate::read::factors::{Factors, has_guest};
 use crate::read::{At, Node};
 use stacklab_model::{Factor, Generator, Mechanism, Probe, ProbeSpec, Publisher};
+
+/// What the sender's router has for packets that it forwards.
+const OF_NEAR_ROUTER: [Factor; 5] =
+    [Factor::Rules, Factor::Routes, Factor::Conntrack, Factor::RouterQueue, Factor::Destinations];
 
 /// Adds what a container and its host cannot be, and cannot carry. Where streams begin is checked with NAT.
 pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
@@ -12,13 +16,42 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     let Some(container) = containers.next() else { return };
     check_hosts(container, factors, problems);
     check_traffic(container, factors, problems);
-    let by_program = mechanisms.iter().find(|level| find_publisher(level).is_some_and(Publisher::is_program));
-    if let (Some(program), Some(place)) = (by_program, testbed.get("receiver_link").place()) {
+    for level in mechanisms {
+        match find_publisher(level) {
+            Some(publisher) if publisher.has_ports() => {
+                check_link(level, "receiver_link", testbed, problems);
+            }
+            Some(publisher) if publisher.is_of_sender() => {
+                check_link(level, "sender_link", testbed, problems);
+                check_near_router(level, factors, problems);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds another link to a container whose device is a program's.
+fn check_link(program: &At<String>, link: &'static str, testbed: Node, problems: &mut Problems) {
+    if let Some(place) = testbed.get(link).place() {
         let title = format!("the container of `{}` has a link like the middle one", program.value);
         problems.add(
             Problem::at(place, title, "another link")
                 .with_related_place(&program.place, "a program is between both links")
-                .help("leave testbed.receiver_link out, or this mechanism"),
+                .help(format!("leave testbed.{link} out, or this mechanism")),
+        );
+    }
+}
+
+/// Adds what the sender's router is to do with packets that it forwards: a program there sends its own packets.
+fn check_near_router(program: &At<String>, factors: &Factors, problems: &mut Problems) {
+    for factor in OF_NEAR_ROUTER {
+        let Some(level) = factors.setting_levels(factor).first() else { continue };
+        let title = format!("with `{}` the sender's router forwards no packets", program.value);
+        problems.add(
+            level
+                .problem(title, "is of packets that it forwards")
+                .with_related_place(&program.place, "a program there has its own connections")
+                .help(format!("leave factors.{factor} out, or this mechanism")),
         );
     }
 }
@@ -30,7 +63,7 @@ pub(super) fn check_probes(all: &[Factors], probes: &[ProbeSpec], problems: &mut
         return;
     }
     let mut mechanisms = all.iter().flat_map(|factors| factors.setting_levels(Factor::Mechanism));
-    if let Some(level) = mechanisms.find(|level| find_publisher(level).is_some_and(Publisher::is_program)) {
+    if let Some(level) = mechanisms.find(|level| find_publisher(level).is_some_and(Publisher::has_ports)) {
         let title = format!("a connection through `{}` is open before the container has it", level.value);
         problems.add(
             level
@@ -67,7 +100,7 @@ fn check_traffic(container: &At<String>, factors: &Factors, problems: &mut Probl
         let title = format!("`{}` carries the traffic of stacklab alone", container.value);
         problems.add(
             level
-                .problem(title, "sends to ports that nothing publishes")
+                .problem(title, "is not counted by the container's host")
                 .with_related_place(&container.place, "together with this")
                 .help("leave these programs out, or this mechanism"),
         );

@@ -117,10 +117,20 @@ impl NamespaceCpu {
 
 /// The bytes of a process's calls that write (wchar of /proc/PID/io, proc_pid_io(5)).
 pub(crate) fn count_written(pid: u32) -> io::Result<u64> {
+    count_io(pid, "wchar")
+}
+
+/// The bytes of a process's calls that read.
+pub(crate) fn count_read(pid: u32) -> io::Result<u64> {
+    count_io(pid, "rchar")
+}
+
+fn count_io(pid: u32, name: &str) -> io::Result<u64> {
     let path = format!("/proc/{pid}/io");
     let text = fs::read_to_string(&path)?;
-    let count = text.lines().find_map(|line| line.strip_prefix("wchar: ")?.trim().parse().ok());
-    count.ok_or_else(|| io::Error::other(format!("{path} has no wchar (CONFIG_TASK_XACCT)")))
+    let counts = text.lines().filter_map(|line| line.split_once(": "));
+    let count = counts.filter(|(other, _)| *other == name).find_map(|(_, count)| count.trim().parse().ok());
+    count.ok_or_else(|| io::Error::other(format!("{path} has no {name} (CONFIG_TASK_XACCT)")))
 }
 
 fn ticks_per_second() -> io::Result<u64> {

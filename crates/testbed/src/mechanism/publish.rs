@@ -5,8 +5,8 @@ use crate::addressing::{hardware_address_text, prefix_bits, routed_hardware_addr
 use crate::kernel::namespace::open_other;
 use crate::kernel::sys::keep_open;
 use crate::mechanism::nat::{RuleCount, add_rules, name_family, read_counter};
-use crate::{Attempt, Fault, INTERFACE, MIDDLE, Router, Site, TestbedError, find};
-use stacklab_model::{Family, Publisher, Transport};
+use crate::{Attempt, CustomerId, Fault, INTERFACE, MIDDLE, Router, Site, TestbedError, find};
+use stacklab_model::{Family, Mechanism, Publisher, Transport};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
@@ -20,6 +20,8 @@ pub(crate) const PORTS: RangeInclusive<u16> = 5201..=5208;
 /// An installed package would start a daemon.
 const GET_DOCKER_PROXY: &str = "apt-get download docker.io && dpkg-deb -x docker.io_*.deb docker, and \
                                 PATH=$PWD/docker/usr/sbin:$PATH (to install the package starts Docker's daemon)";
+
+const GET_SLIRP: &str = "sudo apt-get install --no-install-recommends slirp4netns";
 
 const TABLE: &str = "stacklab_publish";
 const COUNTER: &str = "carried";
@@ -68,6 +70,7 @@ pub(crate) fn publisher_program(publisher: Publisher) -> Result<Option<PathBuf>,
         Publisher::Dnat => Ok(None),
         Publisher::DockerProxy => find("docker-proxy", GET_DOCKER_PROXY).map(Some),
         Publisher::Pasta => find("pasta", "sudo apt-get install --no-install-recommends passt").map(Some),
+        Publisher::Slirp => find("slirp4netns", GET_SLIRP).map(Some),
     }
 }
 
@@ -91,9 +94,9 @@ pub(crate) fn write_docker_proxies(program: &Path, router: &Router) -> Vec<Comma
     commands
 }
 
-/// The command of pasta, which gives the namespace of the container's process its device. Drop the file once it has
+/// The command of a program that gives the namespace of the container's process its device. Drop the file once it has
 /// been started.
-pub(crate) struct PastaCommand {
+pub(crate) struct DeviceCommand {
     pub command: Command,
     _container: File,
 }
@@ -105,7 +108,7 @@ pub(crate) fn write_pasta(
     router: &Router,
     container: u32,
     mtu: u32,
-) -> Result<PastaCommand, Fault> {
+) -> Result<DeviceCommand, Fault> {
     let namespace = open_other(container).attempt("open the container's network namespace")?;
     let ports = format!("{}-{}", PORTS.start(), PORTS.end());
     let node = router.site.router();
@@ -124,13 +127,32 @@ pub(crate) fn write_pasta(
     command.args(["--netns", &format!("/proc/self/fd/{}", namespace.as_raw_fd())]);
     keep_open(&mut command, namespace.as_raw_fd());
     command.stdin(Stdio::null());
-    Ok(PastaCommand { command, _container: namespace })
+    Ok(DeviceCommand { command, _container: namespace })
+}
+
+/// The command of slirp4netns for a sender. Its own addresses on the device are not used: the container has those of
+/// other clients, and any address leads to others.
+pub(crate) fn write_slirp(
+    program: &Path,
+    mechanism: Mechanism,
+    container: u32,
+    mtu: u32,
+) -> Result<DeviceCommand, Fault> {
+    let namespace = open_other(container).attempt("open the container's network namespace")?;
+    let (network, bits) = Site::Near.network(CustomerId::FIRST, mechanism, Family::Ipv4);
+    let mut command = Command::new(program);
+    command.args(["--enable-ipv6", "--disable-host-loopback", "--disable-dns", "--netns-type=path"]);
+    command.args([format!("--mtu={mtu}"), format!("--cidr={network}/{bits}")]);
+    command.args([&format!("/proc/self/fd/{}", namespace.as_raw_fd()), INTERFACE]);
+    keep_open(&mut command, namespace.as_raw_fd());
+    command.stdin(Stdio::null());
+    Ok(DeviceCommand { command, _container: namespace })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Mechanism, Translator};
+    use stacklab_model::Translator;
 
     fn far_router(mechanism: Mechanism) -> Router {
         Router::of_chain(Site::Far, mechanism, 1500, Translator::Tayga)

@@ -43,7 +43,7 @@ pub(crate) const PORT: u16 = 47808;
 /// The destination port of a mechanism's datagrams: programs carry those to their own ports alone.
 fn choose_port(mechanism: Mechanism) -> u16 {
     match mechanism.publisher() {
-        Some(publisher) if publisher.is_program() => *PORTS.start(),
+        Some(publisher) if publisher.has_ports() => *PORTS.start(),
         _ => PORT,
     }
 }

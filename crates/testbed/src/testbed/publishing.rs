@@ -1,12 +1,13 @@
-//! The host of a container while a testbed exists: it starts what brings packets to the container, and counts what
-//! that has carried. The path of a container is easily another one than was meant, such as the rules of an engine in
-//! front of its proxy; so the bytes that arrive are compared with those that the program or the rule itself counts.
+//! The host of a container while a testbed exists: it starts what brings packets to the container, or from it where the
+//! sender is one, and counts what that has carried. The path of a container is easily another one than was meant, such
+//! as the rules of an engine in front of its proxy; so the bytes that arrive are compared with those that the program
+//! or the rule itself counts.
 
 use crate::kernel::acknowledged::AcknowledgedBytes;
-use crate::kernel::netlink::{change, raise, wait_until_quiet, without_link_local};
+use crate::kernel::netlink::{change, index, raise, wait_until_quiet, without_link_local};
 use crate::link::{configure_client, switch_off_all};
 use crate::mechanism::publish::{
-    PORTS, count_forwarded_bytes, publisher_program, write_docker_proxies, write_pasta,
+    PORTS, count_forwarded_bytes, publisher_program, write_docker_proxies, write_pasta, write_slirp,
 };
 use crate::path_ends::ends_of;
 use crate::testbed::network::HostChain;
@@ -23,30 +24,37 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The places of the container's host and of the container in the chain.
+/// The places of the container's host and of the container in the chain, and those where the sender is one.
 const HOST: usize = 2;
 const CONTAINER: usize = 3;
+const SENDERS_HOST: usize = 1;
+const SENDER: usize = 0;
 /// The container's end of the link to its host where a program takes the place of that link.
 const UNUSED: &str = "unused";
 /// The bytes that the check of a family sends.
 const CHECKED: usize = 100_000;
 const DOCKER_PROXY: &str = "docker-proxy";
+const SLIRP: &str = "slirp4netns";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The receiving agent's options: programs publish fixed ports.
 pub(crate) fn list_agent_options(mechanism: Mechanism) -> Vec<String> {
-    if !mechanism.publisher().is_some_and(Publisher::is_program) {
+    if !mechanism.publisher().is_some_and(Publisher::has_ports) {
         return Vec::new();
     }
     vec!["--data-port".to_owned(), format!("{}-{}", PORTS.start(), PORTS.end())]
 }
 
-/// Whether the container has another device than its end of the link to the host.
-pub(crate) fn replaces_link(mechanism: Mechanism) -> bool {
-    mechanism.publisher() == Some(Publisher::Pasta)
+/// The site whose client is a container with another device than its end of the link to the host.
+pub(crate) fn find_replaced_link(mechanism: Mechanism) -> Option<Site> {
+    match mechanism.publisher()? {
+        Publisher::Pasta => Some(Site::Far),
+        Publisher::Slirp => Some(Site::Near),
+        Publisher::Dnat | Publisher::DockerProxy => None,
+    }
 }
 
-/// What brings packets to the container.
+/// What brings packets to the container, or from it.
 #[derive(Debug)]
 pub(crate) struct Publishing {
     publisher: Publisher,
@@ -55,12 +63,12 @@ pub(crate) struct Publishing {
 }
 
 impl Publishing {
-    /// Starts it on the host, whose routes and rules are there. `None` if the receiver is not a container. `mtu` is
-    /// that of the container's device.
+    /// Starts it on the host, whose routes and rules are there. `None` if no end is a container. `router` is the far
+    /// one, and `mtus` are those of the clients' devices.
     pub(crate) fn start(
         network: &mut HostChain<4>,
         router: &Router,
-        mtu: u32,
+        mtus: [u32; 2],
         workdir: &Workdir,
     ) -> Result<Option<Self>, TestbedError> {
         let Some(publisher) = router.mechanism.publisher() else { return Ok(None) };
@@ -72,12 +80,18 @@ impl Publishing {
                 acknowledged = Some(watch_sockets(&network.hosts[HOST], container)?);
                 start_docker_proxies(&mut network.hosts[HOST], router, workdir)?;
             }
-            Publisher::Pasta => start_pasta(network, router, mtu, workdir)?,
+            Publisher::Pasta => start_pasta(network, router, mtus[1], workdir)?,
+            Publisher::Slirp => start_slirp(network, router.mechanism, mtus[0], workdir)?,
         }
         Ok(Some(Publishing { publisher, acknowledged }))
     }
 
-    /// The bytes that it has carried to the container so far, by its own count. Those of packets have their headers.
+    /// The place of the container's host in the chain.
+    pub(crate) fn host(&self) -> usize {
+        if self.publisher.is_of_sender() { SENDERS_HOST } else { HOST }
+    }
+
+    /// The bytes that it has carried so far, by its own count. Those of packets have their headers.
     pub(crate) fn count_bytes(&self, host: &Host) -> Result<u64, TestbedError> {
         let spliced = match &self.acknowledged {
             Some(acknowledged) => {
@@ -88,6 +102,8 @@ impl Publishing {
         match self.publisher {
             Publisher::Dnat => host.inside(count_forwarded_bytes),
             Publisher::DockerProxy | Publisher::Pasta => Ok(host.companions_wrote()? + spliced),
+            // It reads the container's packets, and its calls for sockets count nowhere.
+            Publisher::Slirp => host.companions_read(),
         }
     }
 
@@ -107,7 +123,7 @@ impl Publishing {
         Ok(last)
     }
 
-    /// Sends bytes to the container by TCP, and checks that all arrive, from where they should, and that this counts
+    /// Sends bytes to the receiver by TCP, and checks that all arrive, from where they should, and that this counts
     /// them.
     pub(crate) fn check(
         &self,
@@ -115,13 +131,14 @@ impl Publishing {
         mechanism: Mechanism,
         family: Family,
     ) -> Result<(), TestbedError> {
-        let [sender, _, host, container] = path.hosts;
+        let [sender, _, _, receiver] = path.hosts;
+        let host = path.hosts[self.host()];
         let ends = ends_of(CustomerId::FIRST, mechanism, family).expect("the family is carried");
         let port = *PORTS.start();
         let before = self.count_bytes(host)?;
         let listening = SocketAddr::new(ends.receiver, port);
         let listener =
-            container.inside(|| TcpListener::bind(listening).attempt(format!("listen on {listening}")))?;
+            receiver.inside(|| TcpListener::bind(listening).attempt(format!("listen on {listening}")))?;
         let to = SocketAddr::new(ends.destination, port);
         let mut stream = sender
             .inside(|| TcpStream::connect_timeout(&to, TIMEOUT).attempt(format!("connect to {to}")))
@@ -223,13 +240,44 @@ fn start_pasta(
     wait_until_listening(host, "pasta", workdir)?;
     let mechanism = router.mechanism;
     network.hosts[CONTAINER].inside(|| {
-        without_link_local(INTERFACE)?;
-        switch_off_all(INTERFACE)?;
-        raise(INTERFACE, mtu)?;
-        configure_client(Site::Far, mechanism)?;
-        wait_until_quiet(INTERFACE, &Site::Far.client_addresses(mechanism))?;
+        configure_device(Site::Far, mechanism, mtu)?;
         Family::ALL.iter().try_for_each(|family| introduce(mechanism, *family))
     })
+}
+
+/// The same for a sender in a container.
+fn start_slirp(
+    network: &mut HostChain<4>,
+    mechanism: Mechanism,
+    mtu: u32,
+    workdir: &Workdir,
+) -> Result<(), TestbedError> {
+    let program = publisher_program(Publisher::Slirp)?.expect("it is a program");
+    network.hosts[SENDER].inside(set_link_aside)?;
+    let container = network.hosts[SENDER].pid();
+    let host = &mut network.hosts[SENDERS_HOST];
+    let mut slirp = write_slirp(&program, mechanism, container, mtu).at(host.node())?;
+    start(host, SLIRP, &mut slirp.command, workdir)?;
+    let start = Instant::now();
+    while network.hosts[SENDER].inside(|| index(INTERFACE).attempt("find the device")).is_err() {
+        let lost = network.hosts[SENDERS_HOST].lost_companion();
+        if lost.is_some() || start.elapsed() > TIMEOUT {
+            let said = last_words(&workdir.path().join(SLIRP));
+            let reason = lost.unwrap_or_else(|| "the container gets no device".to_owned());
+            return Err(format!("{reason}{said}")).attempt("start slirp4netns").at(Site::Near.router());
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    network.hosts[SENDER].inside(|| configure_device(Site::Near, mechanism, mtu))
+}
+
+/// Configures the device of a program in the place of a client's link.
+fn configure_device(site: Site, mechanism: Mechanism, mtu: u32) -> Result<(), Fault> {
+    without_link_local(INTERFACE)?;
+    switch_off_all(INTERFACE)?;
+    raise(INTERFACE, mtu)?;
+    configure_client(site, mechanism)?;
+    wait_until_quiet(INTERFACE, &site.client_addresses(mechanism))
 }
 
 /// Sends a datagram from the container. Pasta sends IPv6 to the address from which it got packets last: to none before

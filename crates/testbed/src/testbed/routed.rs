@@ -9,7 +9,7 @@ use crate::mechanism::translate::{tayga_command, tayga_console};
 use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{ChainNode, HostChain, Link};
 use crate::testbed::path_check::{CheckedPath, refresh_path_mtus, refuse_family};
-use crate::testbed::publishing::{Publishing, list_agent_options, replaces_link};
+use crate::testbed::publishing::{Publishing, find_replaced_link, list_agent_options};
 use crate::testbed::routed_spec::RoutedSpec;
 use crate::testbed::router_queue::{check_steering, router_processors, start_queues};
 use crate::testbed::spokes::Spoke;
@@ -126,7 +126,7 @@ impl Routed {
         }
         routed.set_up_routers(&routers, spec, program)?;
         let far = routed.far_router(spec);
-        routed.publishing = Publishing::start(&mut routed.network, &far, routed.mtus[1], &routed.workdir)?;
+        routed.publishing = Publishing::start(&mut routed.network, &far, routed.mtus, &routed.workdir)?;
         routed.threads = start_queues(kind.queue, &routed.network, &routed.spokes)?;
         routed.wait_until_quiet()?;
         routed.check_forwarding(spec, inside)?;
@@ -141,7 +141,7 @@ impl Routed {
 
     fn configure_clients(&self) -> Result<(), TestbedError> {
         for (site, place) in CLIENTS {
-            let is_later = site == Site::Far && replaces_link(self.mechanism);
+            let is_later = find_replaced_link(self.mechanism) == Some(site);
             if !is_later {
                 self.network.hosts[place].inside(|| configure_client(site, self.mechanism))?;
             }
@@ -316,21 +316,17 @@ impl Routed {
         hosts.iter().all(|host| host.guest_version().is_none()).then_some(hosts)
     }
 
-    /// The bytes that what runs on the container's host has carried to the container so far, if the receiver is one.
+    /// The bytes that what runs on the container's host has carried so far, if an end is a container.
     pub fn published_bytes(&self) -> Result<Option<u64>, TestbedError> {
-        let publishing = self.publishing.as_ref();
-        publishing.map(|publishing| publishing.settle(self.container_host())).transpose()
+        let Some(publishing) = &self.publishing else { return Ok(None) };
+        publishing.settle(&self.network.hosts[publishing.host()]).map(Some)
     }
 
     /// The bytes that it has carried since it had carried `before`, once they are as many as expected, or after a
-    /// while. `None` if the receiver is not a container.
+    /// while. `None` if no end is a container.
     pub fn published_since(&self, before: u64, expected: u64) -> Result<Option<u64>, TestbedError> {
         let Some(publishing) = &self.publishing else { return Ok(None) };
-        publishing.wait_for_bytes(self.container_host(), before, expected).map(Some)
-    }
-
-    fn container_host(&self) -> &Host {
-        &self.network.hosts[ROUTERS[1].1]
+        publishing.wait_for_bytes(&self.network.hosts[publishing.host()], before, expected).map(Some)
     }
 
     /// The streams of the hosts' agents. Waits until guests have booted. Call it once.

@@ -30,11 +30,13 @@ pub enum Method {
     Softwire(Tunnel, Sharing),
     /// IPv4 translated to IPv6 and back, after the near router's NAT has given it these ports of a shared address.
     Mapping(PortSet),
-    /// The receiver is a container and the far router its host: the sender uses the host's own address.
+    /// The receiver is a container and the far router its host: the sender uses the host's own address. Or the sender
+    /// is a container and the near router its host.
     Publishing(Publisher),
 }
 
-/// What a host has that brings what comes to its own address to a container. Connections begin at the sender.
+/// What a host has that brings what comes to its own address to a container, or what a container sends to others.
+/// Connections begin at the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Publisher {
     /// A rule of nftables changes the destination address, and the host forwards.
@@ -43,12 +45,24 @@ pub enum Publisher {
     DockerProxy,
     /// The program of passt ends them too, and writes packets to the container's device.
     Pasta,
+    /// The program of slirp4netns gets packets from the container's device, and has its own connections with others.
+    Slirp,
 }
 
 impl Publisher {
     /// Whether a program does it, for the ports that it was given.
     pub const fn is_program(self) -> bool {
         !matches!(self, Publisher::Dnat)
+    }
+
+    /// Whether the container is the sender, and not the receiver.
+    pub const fn is_of_sender(self) -> bool {
+        matches!(self, Publisher::Slirp)
+    }
+
+    /// Whether a program brings only the traffic of the ports that it was given.
+    pub const fn has_ports(self) -> bool {
+        self.is_program() && !self.is_of_sender()
     }
 }
 

@@ -71,6 +71,7 @@ mechanisms! {
     Dnat = dnat,
     DockerProxy = docker_proxy,
     Pasta = pasta,
+    Slirp = slirp4netns,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -124,7 +125,7 @@ impl Mechanism {
         Some(nat)
     }
 
-    /// What brings packets for the host to its container, if the receiver is one.
+    /// What brings packets to a container or from it, if an end is one.
     pub fn publisher(self) -> Option<Publisher> {
         let Method::Publishing(publisher) = self.definition().method else { return None };
         Some(publisher)

@@ -195,6 +195,23 @@ fn a_container_is_a_namespace_that_is_sent_to() {
     }
 }
 
+#[test]
+fn a_container_that_sends_has_no_forwarding_router() {
+    for (more, error) in [
+        ("direction = [\"reverse\"]", "`slirp4netns` is stateful: only the sender can open connections"),
+        ("rules = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
+        ("routes = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
+        ("router_queue = [\"rps\"]", "with `slirp4netns` the sender's router forwards no packets"),
+        ("generator = [\"iperf3\"]", "`slirp4netns` carries the traffic of stacklab alone"),
+    ] {
+        let text = write_routed_study(&format!("mechanism = [\"slirp4netns\"]\n{more}"));
+        let found = errors(&text).to_string();
+        assert!(found.contains(error), "{more}: {found}");
+    }
+    let connect = "mechanism = [\"slirp4netns\"]\n[probe.connect]\nmetrics = [\"connect_time\"]";
+    assert_eq!(study(&write_routed_study(connect)).rows().len(), 1);
+}
+
 fn translate_back(mechanisms: &str, translator: &str) -> String {
     write_routed_study(&format!(
         "mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"
