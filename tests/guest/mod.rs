@@ -1,6 +1,7 @@
 //! Tests that boot kernels: they run beside others, two at a time.
 
 mod containers;
+mod counted_campaign;
 mod customers;
 mod exact;
 mod exact_programs;

@@ -10,7 +10,11 @@ answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, an
 /**
  * The tables of RFC 8219 as the program prints them; empty of a study without a goal.
  */
-rfc8219: Array<Block>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
+rfc8219: Array<Block>, 
+/**
+ * Instructions beside time and memory, as the program prints them; empty if none were counted.
+ */
+instructions: Array<Block>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
 /**
  * Which of them: `headers`, or `airtime`.
  */

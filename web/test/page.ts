@@ -56,6 +56,7 @@ export function page(): Page {
     why: [],
     losses: [],
     rfc8219: [],
+    instructions: [],
     sentences: [],
     matrix: { columns: [128, 1408], rows: [] },
     notes: [],

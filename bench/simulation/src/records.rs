@@ -149,6 +149,7 @@ fn campaign<'a>(cells: &'a [Cell], probes: &'a [ProbeSpec], runs: &'a [RunRecord
         throttled_us: 0,
         is_sampled: false,
         explanations: &[],
+        uncounted: &[],
     }
 }
 

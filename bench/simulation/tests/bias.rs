@@ -94,6 +94,7 @@ fn report(label: Effect, order: Effect) -> Findings {
         warnings: vec![],
         is_sampled: false,
         explanations: vec![],
+        uncounted: vec![],
     }
 }
 

@@ -43,6 +43,7 @@ fn analyse_runs(questions: &[Question], runs: &[RunRecord]) -> Findings {
         throttled_us: 0,
         is_sampled: false,
         explanations: &[],
+        uncounted: &[],
     })
 }
 

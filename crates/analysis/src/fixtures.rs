@@ -113,6 +113,7 @@ pub(crate) fn campaign<'a>(
         is_sampled: false,
         is_resumable: true,
         explanations: &[],
+        uncounted: &[],
     }
 }
 

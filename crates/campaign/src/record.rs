@@ -11,7 +11,7 @@ use stacklab_analysis::findings;
 use stacklab_model::{
     ArmSchedule, Cell, ComparisonSpec, Counters, Explanation, Factor, Family, Findings, HostFacts,
     HostReport, LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS, StopReason, StoppingRule,
-    Topology, Until, Value, add_up, once_each,
+    Topology, Uncounted, Until, Value, Why, add_up, once_each,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -41,13 +41,17 @@ pub fn study_of(campaign: &Campaign) -> Result<Study, CampaignError> {
 }
 
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
+/// Samples and counts of instructions are taken one after the other, so each lasts until there is another one.
 pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
     let mut kept: Vec<Explanation> = Vec::new();
-    for new in all {
-        kept.retain(|old| {
-            (old.probe, old.factor, &old.baseline, &old.candidate)
-                != (new.probe, new.factor, &new.baseline, &new.candidate)
-        });
+    for mut new in all {
+        let same = kept.iter().position(|old| old.is_of_same_cells(&new));
+        if let Some(old) = same.map(|place| kept.remove(place)) {
+            if new.why == Why::NotSampled {
+                new.why = old.why;
+            }
+            new.exact = new.exact.or(old.exact);
+        }
         kept.push(new);
     }
     kept
@@ -78,6 +82,7 @@ pub struct Recorded {
     runs: Vec<RunRecord>,
     throttled_us: u64,
     explanations: Vec<Explanation>,
+    uncounted: Vec<Uncounted>,
 }
 
 impl Recorded {
@@ -121,6 +126,7 @@ impl Recorded {
             }
         }
         let explanations = latest(record.explanations()?);
+        let uncounted = list_missing_counts(&study, &explanations);
         let has_quota = hosts.iter().any(|(_, facts)| facts.cpu_quota.is_some());
         let throttled_us = if has_quota { sum_throttled_us(record, &runs)? } else { 0 };
         Ok(Recorded {
@@ -133,6 +139,7 @@ impl Recorded {
             runs,
             throttled_us,
             explanations,
+            uncounted,
         })
     }
 
@@ -176,8 +183,27 @@ impl Recorded {
             is_sampled: self.request.sample_period_ns.is_some(),
             is_resumable: self.is_resumable(),
             explanations: &self.explanations,
+            uncounted: &self.uncounted,
         }
     }
+}
+
+/// The pairs of cells without a count of instructions that a study asks for, by the reason.
+fn list_missing_counts(study: &Study, known: &[Explanation]) -> Vec<Uncounted> {
+    let mut all: Vec<Uncounted> = Vec::new();
+    for pair in study.list_counted_pairs() {
+        let is_counted =
+            known.iter().any(|one| one.exact.is_some() && one.is_of_same_cells(&pair.explanation));
+        if is_counted {
+            continue;
+        }
+        let reason = pair.exact.err();
+        match all.iter_mut().find(|one| one.reason == reason) {
+            Some(one) => one.pairs += 1,
+            None => all.push(Uncounted { pairs: 1, reason }),
+        }
+    }
+    all
 }
 
 /// Of a report, only the slices of a search: the others of a long campaign need too much memory.
@@ -256,6 +282,7 @@ impl ImportedStudy {
             candidate: Family::Ipv6.to_string(),
             metrics: if metrics.is_empty() { compared } else { metrics.clone() },
             margin,
+            instructions: false,
         };
         Study {
             title,
@@ -301,7 +328,32 @@ fn probes(runs: &[RunRecord], asked: &[Metric]) -> Vec<ProbeSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_model::ExactCounts;
     use std::path::Path;
+
+    fn explain(why: Why, exact: Option<&str>) -> Explanation {
+        let study = StudySource::read(Some(Path::new("quickstart"))).unwrap().check(None, &[]).unwrap();
+        let [baseline, candidate] = [&study.cells[0], &study.cells[1]].map(Cell::clone);
+        let counts = exact.map(|qemu| {
+            Box::new(ExactCounts { qemu: qemu.to_owned(), kernel: String::new(), cells: Vec::new() })
+        });
+        Explanation { probe: Probe::Stream, factor: Factor::Family, baseline, candidate, why, exact: counts }
+    }
+
+    #[test]
+    fn counts_and_samples_of_one_pair_are_joined() {
+        let unknown = Why::Unknown("no time".to_owned());
+        let counted = explain(Why::NotSampled, Some("7"));
+        let sampled = explain(unknown.clone(), None);
+        let both = explain(unknown.clone(), Some("7"));
+        assert_eq!(latest(vec![counted.clone(), sampled.clone()]), vec![both.clone()]);
+        assert_eq!(latest(vec![sampled.clone(), counted]), vec![both.clone()]);
+        // What is newer stands in the place of what is older.
+        let again = explain(Why::NotSampled, Some("9"));
+        assert_eq!(latest(vec![both, again]), [explain(unknown, Some("9"))]);
+        let other = Explanation { probe: Probe::Echo, ..sampled.clone() };
+        assert_eq!(latest(vec![sampled, other]).len(), 2);
+    }
 
     #[test]
     fn hosts_of_a_run_are_those_of_its_study() {

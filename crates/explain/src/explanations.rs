@@ -191,8 +191,7 @@ fn choose_pairs(comparisons: &[Comparison], known: &[Explanation], probes: &[Pro
 }
 
 fn has_explanation(pair: &Explanation, known: &[Explanation]) -> bool {
-    let mut explained = known.iter().filter(|known| known.costs().is_some());
-    explained.any(|known| Explanation { why: pair.why.clone(), ..known.clone() } == *pair)
+    known.iter().any(|known| known.costs().is_some() && known.is_of_same_cells(pair))
 }
 
 fn measure_effect(comparison: &Comparison) -> f64 {
@@ -218,6 +217,7 @@ fn part_of(study: &Study, pair: &Explanation) -> Result<Study, ExplainError> {
             candidate: pair.candidate.level(pair.factor),
             metrics: probe.metrics.clone(),
             margin: study.comparisons.first().map_or(0.01, |comparison| comparison.margin),
+            instructions: false,
         }],
         ..study.clone()
     })

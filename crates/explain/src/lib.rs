@@ -16,6 +16,7 @@ mod sampling;
 mod study;
 
 pub use exact::beside::{KernelSource, check_countable, count_beside};
+pub use exact::campaign::{count_campaign, list_missing_counts};
 pub use exact::inside::send_plan;
 pub use exact::plan::{ExactPlan, ExactRequest};
 pub use exact::programs::{

@@ -243,7 +243,8 @@ fn words(text: &str) -> Vec<(usize, String)> {
 pub(crate) mod tests {
     use super::*;
     use stacklab_model::{
-        ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family, SocketKind, Tracking,
+        ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family, Rules, SocketKind,
+        Tracking,
     };
 
     /// A kernel whose UDP and TCP cells have a function of each family with such counts, for 10 messages.
@@ -276,6 +277,7 @@ pub(crate) mod tests {
             rules: 0,
             routes: 0,
             conntrack: Tracking::Off,
+            firewall: Rules::default(),
             socket: SocketKind::Native,
         }
     }

@@ -46,7 +46,8 @@ pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 use crate::findings::empty::without_empty;
 use crate::findings::groups::Group;
 use crate::findings::{
-    comparisons, csv, estimates, groups, heading, loss_by_load, matrix, notes, rfc8219, verdicts,
+    comparisons, csv, estimates, groups, heading, instructions, loss_by_load, matrix, notes, rfc8219,
+    verdicts,
 };
 use crate::rendering::text::render as render_document;
 use stacklab_model::Findings;
@@ -79,6 +80,7 @@ pub fn brief(findings: &Findings, width: Width) -> String {
     if groups.is_empty() {
         blocks.extend(estimates::blocks(findings));
     }
+    blocks.extend(instructions::blocks(findings));
     blocks.extend(notes::short(findings));
     text(&blocks, width)
 }
@@ -96,13 +98,14 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
     [
         heading::short(findings),
         matrices(&groups, &is_many, width),
+        instructions::blocks(findings),
         comparisons::all(&groups, findings.cpu_scope),
         estimates::properties(findings),
         estimates::blocks(findings),
         rfc8219::blocks(findings),
         loss_by_load::blocks(findings),
         verdicts::blocks(&groups),
-        stage_costs::blocks(&findings.explanations, false),
+        stage_costs::blocks_of_samples(&findings.explanations),
         estimates::bias_of_generators(findings),
         notes::blocks(findings),
         heading::technical(findings),

@@ -46,9 +46,17 @@ fn json(all: &[Explanation]) -> String {
         match &explanation.why {
             Why::Costs(costs) => content.explained.push(costs),
             Why::Unknown(reason) => content.unexplained.push(Unexplained { cell, arms, reason }),
+            Why::NotSampled => {}
         }
     }
     versioned_json(STAGE_COSTS_FORMAT_VERSION, &content)
+}
+
+/// Of a report: without those of which instructions alone were counted, which have a table of their pairs.
+pub(crate) fn blocks_of_samples(all: &[Explanation]) -> Vec<Block> {
+    let mut sampled = all.to_vec();
+    sampled.retain(|explanation| explanation.why != Why::NotSampled);
+    blocks(&sampled, false)
 }
 
 /// The answer, a table and what says whether it can be believed, for each explanation.
@@ -56,10 +64,12 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     for explanation in all {
         let arms = explanation.arm_labels();
-        let heading = format!("Why: {}: {} vs {}", explanation.context_label(), arms[1], arms[0]);
+        let what = if explanation.why == Why::NotSampled { "Instructions" } else { "Why" };
+        let heading = format!("{what}: {}: {} vs {}", explanation.context_label(), arms[1], arms[0]);
         blocks.push(Block::Heading(plain(&heading)));
         match &explanation.why {
             Why::Unknown(reason) => blocks.push(Block::Text(plain(&format!("Not explained: {reason}.")))),
+            Why::NotSampled => blocks.extend(count_blocks(explanation, functions)),
             Why::Costs(costs) => {
                 blocks.push(Block::Text(answer(explanation, costs)));
                 let exact = find_exact_counts(explanation).map(|(_, cell)| cell);
@@ -68,10 +78,7 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
                 if functions {
                     blocks.push(Block::Table(table(exact, costs, &arms, "function", costs.functions.iter())));
                 }
-                if let Some((counts, cell)) = find_exact_counts(explanation) {
-                    blocks.push(Block::Text(plain(&exact::machine(counts))));
-                    blocks.extend(exact::cell_blocks(cell, functions));
-                }
+                blocks.extend(count_blocks(explanation, functions));
                 blocks.push(Block::Text(health(&costs.health)));
                 blocks.push(Block::List(costs.complaints().iter().map(|text| plain(text)).collect()));
             }
@@ -83,7 +90,14 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     blocks
 }
 
-fn find_exact_counts(explanation: &Explanation) -> Option<(&ExactCounts, &ExactCell)> {
+/// The instructions of the same pair, if they were counted.
+fn count_blocks(explanation: &Explanation, functions: bool) -> Vec<Block> {
+    let Some((counts, cell)) = find_exact_counts(explanation) else { return Vec::new() };
+    let machine = Block::Text(plain(&exact::machine(counts)));
+    [vec![machine], exact::cell_blocks(cell, functions)].concat()
+}
+
+pub(crate) fn find_exact_counts(explanation: &Explanation) -> Option<(&ExactCounts, &ExactCell)> {
     let counts = explanation.exact.as_deref()?;
     Some((counts, counts.cells.first()?))
 }

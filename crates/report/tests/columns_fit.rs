@@ -138,6 +138,7 @@ fn columns_never_contradict_the_difference() {
             is_sampled: false,
             is_resumable: true,
             explanations: &[],
+            uncounted: &[],
         });
         let rows = read_printed_figures(&render(&found, OutputFormat::Text, WIDTH));
         assert_eq!(rows.len(), questions.len());

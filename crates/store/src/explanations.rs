@@ -32,6 +32,7 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
     let (costs, reason) = match why {
         Why::Costs(costs) => (Some(costs), None),
         Why::Unknown(reason) => (None, Some(reason)),
+        Why::NotSampled => (None, None),
     };
     connection.execute(
         "INSERT INTO explanation (probe, factor, baseline, candidate, health, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -84,7 +85,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
             factor: named(row, 2)?,
             baseline: json(row, 3)?,
             candidate: json(row, 4)?,
-            why: Why::Unknown(row.get::<_, Option<String>>(6)?.unwrap_or_default()),
+            why: row.get::<_, Option<String>>(6)?.map_or(Why::NotSampled, Why::Unknown),
             exact: select_counts(connection, row.get(0)?)?.map(Box::new),
         };
         if let Some(health) = row.get::<_, Option<String>>(5)? {

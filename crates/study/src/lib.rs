@@ -11,6 +11,7 @@
 //! made. No I/O and no clock: the input is text, and the stopping rule is given the state of each question.
 
 pub mod builder;
+mod counted;
 mod diagnostics;
 mod language;
 mod parse;
@@ -18,6 +19,7 @@ mod plan;
 mod read;
 mod study;
 
+pub use counted::{CountedPair, LINK, exact_pair};
 pub use diagnostics::StudyErrors;
 pub use language::reference::reference;
 pub use language::schema::json_schema;

@@ -17,7 +17,8 @@ use crate::records::unpaired::{compare_arms, unpaired_sentence};
 use crate::runs::{Runs, estimate};
 use stacklab_model::{
     Cell, CellEstimate, Comparison, CpuScope, Explanation, Findings, HostFacts, LinkConfig, ProbeSpec,
-    Question, RunRecord, RunStatus, SpentTime, StopReason, StoppingRule, Topology, Until, Verdict, Warning,
+    Question, RunRecord, RunStatus, SpentTime, StopReason, StoppingRule, Topology, Uncounted, Until, Verdict,
+    Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +51,8 @@ pub struct RecordedCampaign<'a> {
     /// Whether `stacklab run --resume` can continue it.
     pub is_resumable: bool,
     pub explanations: &'a [Explanation],
+    /// What its comparisons ask for and does not have, of instructions.
+    pub uncounted: &'a [Uncounted],
 }
 
 const SAMPLED: &str = "the processors were sampled while it was measured, which takes time";
@@ -108,6 +111,7 @@ fn collect_findings(campaign: &RecordedCampaign) -> Findings {
         warnings: count_warnings(campaign.runs.iter()),
         is_sampled: campaign.is_sampled,
         explanations: campaign.explanations.to_vec(),
+        uncounted: campaign.uncounted.to_vec(),
     }
 }
 

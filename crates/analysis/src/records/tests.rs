@@ -65,6 +65,7 @@ impl RecordData {
             is_sampled: false,
             is_resumable: true,
             explanations: &[],
+            uncounted: &[],
         }
     }
 }

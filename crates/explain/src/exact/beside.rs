@@ -3,15 +3,11 @@
 
 use crate::ExplainError;
 use crate::exact::count_instructions;
-use crate::exact::inside::LINK;
-use crate::exact::plan::{ExactPair, ExactPlan};
+use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
 use stacklab_guests::kernel::{Kernel, build_kernel, built_in, check_source};
-use stacklab_model::{
-    Cell, ExactArm, ExactCounts, ExactPath, ExactProbe, Explanation, Factor, Links, Mechanism, Probe, SizeOf,
-    System, Topology, Translator, Transport, count_destinations,
-};
-use stacklab_study::Study;
+use stacklab_model::{Cell, ExactCounts, ExactPair, Explanation, Probe, System};
+use stacklab_study::{Study, exact_pair};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -49,62 +45,10 @@ pub fn count_beside(
     Ok(())
 }
 
-/// The arms of two cells in the counting guest, which knows fewer settings than a study.
+/// The arms of two cells in the emulated machine.
 fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair, ExplainError> {
-    let counted = match (probe, cells[0].transport) {
-        _ if cells[0].transport != cells[1].transport => return refuse("of two transports".to_owned()),
-        (Probe::Stream, Transport::Udp) => ExactProbe::Udp,
-        (Probe::Stream, Transport::Tcp) => ExactProbe::Tcp,
-        (Probe::Echo, Transport::Udp) => ExactProbe::Echo,
-        (probe, transport) => return refuse(format!("of {probe} over {transport}")),
-    };
-    if study.link_config != LINK {
-        return refuse("with a rate limit, offloads or another MTU than 1500".to_owned());
-    }
-    let is_routed = match &study.topology {
-        Topology::Link => false,
-        Topology::Routed(links) if *links == Links::default() => true,
-        _ => return refuse("over such a network: name a link, or routers with equal links".to_owned()),
-    };
-    let known = [
-        Factor::Mechanism,
-        Factor::Translator,
-        Factor::Socket,
-        Factor::Routes,
-        Factor::Conntrack,
-        Factor::Destinations,
-    ];
-    for cell in cells {
-        if let Some((factor, level)) = cell.settings.levels().find(|(factor, _)| !known.contains(factor)) {
-            return refuse(format!("with {factor} {level}"));
-        }
-        if cell.settings.translator.is_some_and(|translator| translator != Translator::Tayga) {
-            return refuse("with another translator than tayga".to_owned());
-        }
-        if count_destinations(cell) > 1 {
-            return refuse("to several destinations".to_owned());
-        }
-        if cell.size_of == SizeOf::Write {
-            return refuse("of messages that the kernel may join (size_of write)".to_owned());
-        }
-    }
-    let arms = cells.map(|cell| ExactArm {
-        family: cell.family,
-        path: match is_routed {
-            true => ExactPath::Routed(cell.settings.mechanism.unwrap_or(Mechanism::Native)),
-            false => ExactPath::Link,
-        },
-        size: cell.payload_bytes(),
-        rules: 0,
-        routes: cell.settings.routes.unwrap_or_default(),
-        conntrack: cell.settings.conntrack.unwrap_or_default(),
-        socket: cell.settings.tuning.socket.unwrap_or_default(),
-    });
-    Ok(ExactPair { probe: counted, arms })
-}
-
-fn refuse<T>(what: String) -> Result<T, ExplainError> {
-    Err(ExplainError::Study(format!("instructions cannot be counted {what}")))
+    exact_pair(study, probe, cells)
+        .map_err(|reason| ExplainError::Study(format!("instructions cannot be counted {reason}")))
 }
 
 /// The source of a guest's kernel.
@@ -179,6 +123,7 @@ impl KernelSource {
 mod tests {
     use super::*;
     use crate::sampled_study;
+    use stacklab_model::Factor;
     use stacklab_study::{Input, parse};
 
     fn arms(name: &str, factor: Option<Factor>, levels: &[&str]) -> Result<String, String> {

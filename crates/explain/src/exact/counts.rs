@@ -3,9 +3,9 @@
 
 use crate::costs::functions::pair_twins;
 use crate::exact::inside::{END, GuestReport};
-use crate::exact::plan::{ExactPair, ExactPlan, ROUNDS};
+use crate::exact::plan::{ExactPlan, ROUNDS};
 use crate::sampling::symbols::{StageMap, Symbols};
-use stacklab_model::{ExactCell, ExactRow};
+use stacklab_model::{ExactCell, ExactPair, ExactRow};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, Read};

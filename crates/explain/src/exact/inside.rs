@@ -5,9 +5,8 @@ use crate::exact::plan::{ExactPlan, ROUNDS};
 use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
 use stacklab_guests::inside::{is_first, prepare_testbeds};
-use stacklab_model::{
-    ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role, SocketKind, Tables, Tracking,
-};
+use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, Role, SocketKind, Tables, Tracking};
+use stacklab_study::LINK;
 use stacklab_testbed::mechanism::nat;
 use stacklab_testbed::{
     AGENT, Node, PathEnds, Routed, RoutedSpec, RoutedStreams, Testbed, addresses, ends, in_namespace,
@@ -186,7 +185,6 @@ const MAX_CONNECTIONS: u32 = 1_000_000;
 
 /// The path of this program in the guest, whose init process it is.
 const PROGRAM: &str = "/stacklab";
-pub(super) const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 /// The hosts' processes have started by then, and wait. Virtual time, in which the guest is idle.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -237,6 +235,7 @@ impl Networks {
                 ExactPath::Routed(mechanism) => {
                     let mut spec = RoutedSpec::of_namespaces(mechanism, &LINK);
                     spec.kind.tables = find_tables(arm);
+                    spec.kind.rules = arm.firewall;
                     Routed::build(&spec, program, &AGENT).and_then(|mut routed| {
                         let streams = routed.meet()?;
                         Ok(Built::Routed(Box::new(routed), streams))
@@ -276,8 +275,11 @@ impl Networks {
 }
 
 /// Whether two arms differ in nothing of their network.
-fn share_network(one: &ExactArm, other: &ExactArm) -> bool {
-    one.path == other.path && one.rules == other.rules && find_tables(one) == find_tables(other)
+pub(super) fn share_network(one: &ExactArm, other: &ExactArm) -> bool {
+    one.path == other.path
+        && one.rules == other.rules
+        && one.firewall == other.firewall
+        && find_tables(one) == find_tables(other)
 }
 
 /// The tables of the near router.

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `plan` | which messages |
 //! | `beside` | the kernel, as the command line names it; the arms of a sampled study |
+//! | `campaign` | the cells of a campaign whose comparisons ask for counts |
 //! | `inside` | the guest's side: testbeds and messages |
 //! | `counts` | parsers of what the guest leaves; counts by function and stage |
 //! | `programs` | user space: programs of a study's own, by function |
 //! | `sys` | marks, the plugin, all `unsafe` |
 
 pub(crate) mod beside;
+pub(crate) mod campaign;
 pub(crate) mod counts;
 pub(crate) mod inside;
 pub(crate) mod plan;
@@ -22,12 +24,13 @@ mod sys;
 
 use crate::ExplainError;
 use crate::exact::counts::{count_phases, read_counts};
-use crate::exact::inside::{LINK, find_tables};
+use crate::exact::inside::find_tables;
 use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
 use stacklab_guests::kernel::Kernel;
 use stacklab_guests::{BootFiles, boot_files};
 use stacklab_model::{ExactCell, ExactCounts, ExactPath, printable_lines};
+use stacklab_study::LINK;
 use stacklab_testbed::RoutedSpec;
 use stacklab_testbed::mechanism::nat::nft_program;
 use std::fs::{self, File};
@@ -165,6 +168,7 @@ fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
         if let ExactPath::Routed(mechanism) = arm.path {
             let mut spec = RoutedSpec::of_namespaces(mechanism, &LINK);
             spec.kind.tables = find_tables(arm);
+            spec.kind.rules = arm.firewall;
             all.extend(spec.programs().map_err(CampaignError::from)?);
         }
         if arm.rules > 0 {

@@ -1,33 +1,15 @@
 //! The traffic that is counted, and how the options of `explain --exact` choose it.
 
-use stacklab_model::{ExactArm, ExactPath, ExactProbe, Factor, Family, Mechanism, SocketKind, Tracking};
+use stacklab_model::{
+    ExactArm, ExactPair, ExactPath, ExactProbe, Factor, Family, Mechanism, Rules, SocketKind, Tracking,
+};
 use std::fmt;
 use std::str::FromStr;
 
 /// Rounds of a pair. In each, the baseline is counted first, then the candidate.
 pub(super) const ROUNDS: usize = 5;
-/// Largest message, bytes: one thread sends and receives, so a message has to fit the sockets' buffers.
-const MAX_MESSAGE: u32 = 16_384;
-const MAX_RULES: u32 = 10_000;
-/// The most entries of each family in a table of the guest's router, which has a gigabyte of memory.
-const MAX_ENTRIES: u32 = 200_000;
 /// Most characters of a plan, which is an argument of the guest's kernel: that takes 2047 in all.
 const MAX_LENGTH: usize = 1_800;
-
-/// Two arms with the same traffic, baseline first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExactPair {
-    pub probe: ExactProbe,
-    pub arms: [ExactArm; 2],
-}
-
-impl ExactPair {
-    /// Messages of an arm in a round: with the rounds a power of ten, so that figures per message are
-    /// short. A connection costs ten times as much as a message.
-    pub(super) fn messages(self) -> u64 {
-        if self.probe == ExactProbe::Connect { 200 } else { 2_000 }
-    }
-}
 
 /// Pairs, counted one after the other. As text: `udp:ipv4@loopback/128*0+ipv6@loopback/128*0,..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,32 +20,7 @@ pub struct ExactPlan {
 impl ExactPlan {
     /// The pairs, if they can be counted.
     pub(crate) fn new(pairs: Vec<ExactPair>) -> Result<Self, String> {
-        for ExactPair { probe, arms } in &pairs {
-            for arm in arms {
-                check_tables(arm)?;
-                let ExactArm { family, path, size, rules, socket, .. } = arm;
-                if *probe != ExactProbe::Connect && !(1..=MAX_MESSAGE).contains(size) {
-                    return Err(format!(
-                        "--size {size} cannot be counted: messages have 1 to {MAX_MESSAGE} bytes, because one thread sends and receives"
-                    ));
-                }
-                if !path.carries(*family) {
-                    return Err(format!("{path} does not carry {family}"));
-                }
-                if *socket == SocketKind::Ipv4Mapped && *family == Family::Ipv6 {
-                    return Err(
-                        "socket ipv4-mapped is of IPv4: use --family ipv4, or leave --family out".to_owned()
-                    );
-                }
-                if *rules > MAX_RULES {
-                    return Err(format!("--rules {rules}: at most {MAX_RULES}"));
-                }
-                if *rules > 0 && *path == ExactPath::Loopback {
-                    let reason = "--rules needs a receiver in a separate namespace: add --path link";
-                    return Err(reason.to_owned());
-                }
-            }
-        }
+        pairs.iter().try_for_each(ExactPair::check)?;
         let plan = ExactPlan { pairs };
         if plan.to_string().len() > MAX_LENGTH {
             let count = plan.pairs.len();
@@ -120,35 +77,17 @@ impl fmt::Display for ExactPlan {
     }
 }
 
-/// What a router's tables can have in the guest.
-fn check_tables(arm: &ExactArm) -> Result<(), String> {
-    let connections = match arm.conntrack {
-        Tracking::Off => 0,
-        Tracking::On(connections) => connections,
-    };
-    for (factor, entries) in [(Factor::Routes, arm.routes), (Factor::Conntrack, connections)] {
-        if entries > MAX_ENTRIES {
-            return Err(format!("--factor {factor} --levels {entries}: at most {MAX_ENTRIES}"));
-        }
-    }
-    if has_tables(arm) && !matches!(arm.path, ExactPath::Routed(_)) {
-        return Err("these tables are those of a router: use --path native, or leave --path out".to_owned());
-    }
-    Ok(())
-}
-
-fn has_tables(arm: &ExactArm) -> bool {
-    arm.routes > 0 || arm.conntrack != Tracking::Off
-}
-
 fn arm_text(arm: &ExactArm) -> String {
-    let ExactArm { family, path, size, rules, routes, conntrack, socket } = arm;
+    let ExactArm { family, path, size, rules, routes, conntrack, firewall, socket } = arm;
     let mut text = format!("{family}@{path}/{size}*{rules}");
     if *socket != SocketKind::Native {
         text += &format!(":{socket}");
     }
-    if has_tables(arm) {
+    if arm.has_tables() {
         text += &format!("!{routes}!{conntrack}");
+    }
+    if firewall.count > 0 {
+        text += &format!("!{}!{}", firewall.count, firewall.form);
     }
     text
 }
@@ -162,7 +101,10 @@ fn parse_pair(text: &str) -> Option<ExactPair> {
 
 fn parse_arm(text: &str) -> Option<ExactArm> {
     let (text, tables) = text.split_once('!').unwrap_or((text, "0!off"));
-    let (routes, conntrack) = tables.split_once('!')?;
+    let mut tables = tables.split('!');
+    let routes = tables.next()?.parse().ok()?;
+    let conntrack = tables.next()?.parse().ok()?;
+    let firewall = parse_firewall(tables)?;
     let (family, rest) = text.split_once('@')?;
     let (path, rest) = rest.split_once('/')?;
     let (size, rest) = rest.split_once('*')?;
@@ -172,10 +114,18 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
         path: path.parse().ok()?,
         size: size.parse().ok()?,
         rules: rules.parse().ok()?,
-        routes: routes.parse().ok()?,
-        conntrack: conntrack.parse().ok()?,
+        routes,
+        conntrack,
+        firewall,
         socket: socket.parse().ok()?,
     })
+}
+
+/// The number of rules and their form, if the router has a firewall.
+fn parse_firewall<'a>(mut rest: impl Iterator<Item = &'a str>) -> Option<Rules> {
+    let Some(count) = rest.next() else { return Some(Rules::default()) };
+    let firewall = Rules { count: count.parse().ok()?, form: rest.next()?.parse().ok()? };
+    if rest.next().is_some() { None } else { Some(firewall) }
 }
 
 impl FromStr for ExactPlan {
@@ -199,7 +149,7 @@ pub struct ExactRequest {
     pub sizes: Vec<u32>,
     /// The network; loopback without one.
     pub path: Option<ExactPath>,
-    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes or conntrack.
+    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes, conntrack or rules.
     pub factor: Option<Factor>,
     /// Its two levels.
     pub levels: Vec<String>,
@@ -252,10 +202,10 @@ impl ExactRequest {
                 let arms = combine_arms([family, family], [path, path], rules);
                 [0, 1].map(|arm| ExactArm { socket: sockets[arm], ..arms[arm] })
             }
-            Factor::Routes | Factor::Conntrack => return self.plan_tables(factor, rules),
+            Factor::Routes | Factor::Conntrack | Factor::Rules => return self.plan_tables(factor, rules),
             other => {
                 return Err(format!(
-                    "--exact compares family, mechanism, size, socket, routes, conntrack or --rules A,B, not {other}"
+                    "--exact compares family, mechanism, size, socket, routes, conntrack, rules or --rules A,B, not {other}"
                 ));
             }
         };
@@ -273,12 +223,21 @@ impl ExactRequest {
                 continue;
             }
             let mut arms = combine_arms([*family, *family], [path, path], rules);
-            if factor == Factor::Routes {
-                let routes = self.levels([0, 100_000])?;
-                arms = [0, 1].map(|arm| ExactArm { routes: routes[arm], ..arms[arm] });
-            } else {
-                let conntrack = self.levels([Tracking::Off, Tracking::On(20_000)])?;
-                arms = [0, 1].map(|arm| ExactArm { conntrack: conntrack[arm], ..arms[arm] });
+            match factor {
+                Factor::Routes => {
+                    let routes = self.levels([0, 100_000])?;
+                    arms = [0, 1].map(|arm| ExactArm { routes: routes[arm], ..arms[arm] });
+                }
+                Factor::Rules => {
+                    let counts = self.levels([0, 1000])?;
+                    for (arm, count) in arms.iter_mut().zip(counts) {
+                        arm.firewall.count = count;
+                    }
+                }
+                _ => {
+                    let conntrack = self.levels([Tracking::Off, Tracking::On(20_000)])?;
+                    arms = [0, 1].map(|arm| ExactArm { conntrack: conntrack[arm], ..arms[arm] });
+                }
             }
             pairs.extend(ExactPlan::of(&self.probes, &self.sizes, arms)?.pairs);
         }
@@ -317,6 +276,7 @@ fn combine_arms(families: [Family; 2], paths: [ExactPath; 2], rules: [u32; 2]) -
         rules: rules[arm],
         routes: 0,
         conntrack: Tracking::Off,
+        firewall: Rules::default(),
         socket: SocketKind::Native,
     })
 }

@@ -1,7 +1,7 @@
 //! Exact counts: the instructions that a message costs, by stage and function.
 
 use crate::names::{json_is_text, named};
-use crate::{Factor, Family, Mechanism, SocketKind, Tracking};
+use crate::{Factor, Family, Mechanism, RuleForm, Rules, SocketKind, Tracking};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -81,8 +81,18 @@ pub struct ExactArm {
     /// Connection tracking on the near router.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub conntrack: Tracking,
+    /// A firewall on the near router, none of whose rules matches.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub firewall: Rules,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub socket: SocketKind,
+}
+
+impl ExactArm {
+    /// Whether its near router has more than it needs to forward.
+    pub fn has_tables(&self) -> bool {
+        self.routes > 0 || self.conntrack != Tracking::Off || self.firewall.count > 0
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,10 +159,11 @@ impl ExactCell {
 const NO_RULES: &str = "no rules";
 const NO_ROUTES: &str = "no further routes";
 const NO_TRACKING: &str = "no tracking";
+const NO_FIREWALL: &str = "no firewall";
 /// What is not said of two arms that both have it.
-const USUAL: [&str; 4] = [NO_RULES, NO_ROUTES, NO_TRACKING, "native socket"];
+const USUAL: [&str; 5] = [NO_RULES, NO_ROUTES, NO_TRACKING, NO_FIREWALL, "native socket"];
 
-const PARTS: [fn(&ExactArm) -> String; 7] = [
+const PARTS: [fn(&ExactArm) -> String; 8] = [
     |arm| Factor::Family.level_label(arm.family.name()),
     |arm| match arm.size {
         0 => String::new(),
@@ -174,6 +185,11 @@ const PARTS: [fn(&ExactArm) -> String; 7] = [
     |arm| match arm.conntrack {
         Tracking::Off => NO_TRACKING.to_owned(),
         Tracking::On(connections) => format!("tracking, {connections} further connections"),
+    },
+    |arm| match arm.firewall {
+        Rules { count: 0, .. } => NO_FIREWALL.to_owned(),
+        Rules { count, form: RuleForm::List } => format!("firewall of {count} rules"),
+        Rules { count, form } => format!("firewall with a {form} of {count}"),
     },
     |arm| format!("{} socket", arm.socket),
 ];

@@ -1,6 +1,7 @@
 //! Why two cells differ: where in the network stack the processors' time goes.
 
 pub(crate) mod exact;
+pub(crate) mod exact_pair;
 pub(crate) mod program_counts;
 
 use crate::count;
@@ -40,6 +41,12 @@ impl Explanation {
         self.arms().map(|level| self.factor.level_label(&level))
     }
 
+    /// Whether another one is of the same cells, by the same probe.
+    pub fn is_of_same_cells(&self, other: &Explanation) -> bool {
+        (self.probe, self.factor) == (other.probe, other.factor)
+            && (&self.baseline, &self.candidate) == (&other.baseline, &other.candidate)
+    }
+
     pub fn costs(&self) -> Option<&StageCosts> {
         if let Why::Costs(costs) = &self.why { Some(costs) } else { None }
     }
@@ -50,6 +57,9 @@ impl Explanation {
 pub enum Why {
     Costs(Box<StageCosts>),
     Unknown(String),
+    /// Nobody asked: the instructions alone were counted.
+    #[serde(rename = "not_sampled")]
+    NotSampled,
 }
 
 /// The costs of two arms by stage, nanoseconds a message.

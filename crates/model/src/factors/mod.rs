@@ -152,6 +152,12 @@ impl Factor {
         )
     }
 
+    /// Whether it is of the near router's tables, which each routed testbed has for itself.
+    pub fn is_of_tables(self) -> bool {
+        use Factor::*;
+        matches!(self, Rules | RuleForm | Routes | Destinations | Conntrack)
+    }
+
     /// Whether cells that differ in the factor have separate Wi-Fi networks.
     pub fn is_of_wifi(self) -> bool {
         self.name().starts_with("wifi.")

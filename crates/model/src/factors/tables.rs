@@ -1,7 +1,7 @@
 //! The tables of a router: what they have besides what the testbed needs, and whether known connections pass by one.
 
 use crate::names::{json_is_text, named};
-use crate::{Cell, Family, Metric};
+use crate::{Cell, Factor, Family, Metric};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::ParseIntError;
@@ -59,6 +59,16 @@ named! {
 }
 
 impl Table {
+    /// The table whose entries a factor is the number of.
+    pub fn of(factor: Factor) -> Option<Self> {
+        match factor {
+            Factor::Routes => Some(Table::Routes),
+            Factor::Conntrack => Some(Table::Connections),
+            Factor::Rules => Some(Table::Rules),
+            _ => None,
+        }
+    }
+
     /// The metric of the memory that an entry takes.
     pub fn metric(self) -> Metric {
         match self {

@@ -9,7 +9,7 @@ use crate::findings::loss_by_load::LossByLoad;
 use crate::findings::records::Unpaired;
 use crate::findings::rfc8219::Rfc8219;
 use crate::names::named;
-use crate::{Cell, CpuScope, Explanation, Factor, Metric, Scale, Topology, Transport, Warning};
+use crate::{Cell, CpuScope, Explanation, Factor, Metric, Scale, Topology, Transport, Uncounted, Warning};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,9 @@ pub struct Findings {
     pub is_sampled: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explanation>,
+    /// Of the comparisons that ask for instructions, those without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
 }
 
 impl Findings {
@@ -86,6 +89,9 @@ pub struct ComparisonSpec {
     pub metrics: Vec<Metric>,
     /// The largest relative difference that counts as none (0.02 is 2 %).
     pub margin: f64,
+    /// Whether the instructions per message of its cells are counted, too.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub instructions: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

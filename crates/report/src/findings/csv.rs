@@ -2,6 +2,7 @@
 
 use crate::findings::control::CONTROL;
 use crate::findings::estimates::list_uncompared_estimates;
+use crate::findings::instructions::find_counts;
 use crate::findings::verdicts::verdict_name;
 use crate::rendering::column::{
     Column, Compares, Subject, cell_columns, estimate_columns, interval_columns, metric_columns,
@@ -10,15 +11,16 @@ use crate::rendering::column::{
 use crate::rendering::csv;
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{
-    CellEstimate, Comparison, Control, Estimate, Factor, Findings, Interval, Metric, SELF_ARMS, Scale,
-    StopReason, Tests, Verdict,
+    CellEstimate, Comparison, Control, Estimate, ExactCell, Factor, Findings, Interval, Metric, SELF_ARMS,
+    Scale, StopReason, Tests, Verdict,
 };
 use std::collections::BTreeSet;
 
 /// A row of the CSV of findings.
 #[derive(Clone, Copy)]
 pub(crate) enum CsvRow<'a> {
-    Comparison(&'a Comparison),
+    /// With the instructions of its cells, if they were counted by its probe.
+    Comparison(&'a Comparison, Option<&'a ExactCell>),
     /// An A/A control: two replicas of one cell, by the labels that the record has.
     Control(&'a Control),
     /// A cell and metric that no comparison shows: it fills the columns of the baseline's estimate, and nothing of a
@@ -27,7 +29,8 @@ pub(crate) enum CsvRow<'a> {
 }
 
 pub(crate) fn render(findings: &Findings, format: OutputFormat) -> String {
-    let comparisons = findings.comparisons.iter().map(CsvRow::Comparison);
+    let all = findings.comparisons.iter();
+    let comparisons = all.map(|comparison| CsvRow::Comparison(comparison, find_counts(findings, comparison)));
     let controls = compared_controls(findings).map(CsvRow::Control);
     let cells = list_uncompared_estimates(findings).map(CsvRow::Cell);
     csv::render(&columns(), comparisons.chain(controls).chain(cells), format)
@@ -77,6 +80,16 @@ pub(crate) fn columns<'a>() -> Vec<Column<'a, CsvRow<'a>>> {
     columns.extend(interval_columns("candidate_median", ["as for the baseline"; 2], |row: &CsvRow| {
         row.candidate_estimate()?.median_interval
     }));
+    columns.extend([
+        Column::figure(
+            "baseline_instructions",
+            "instructions per message of the baseline, if they were counted: in an emulated machine, exact",
+            |row: &CsvRow| row.instructions(0),
+        ),
+        Column::figure("candidate_instructions", "the same of the candidate", |row: &CsvRow| {
+            row.instructions(1)
+        }),
+    ]);
     columns
 }
 
@@ -131,7 +144,7 @@ fn verdict_columns<'a>() -> [Column<'a, CsvRow<'a>>; 4] {
             "verdict",
             "`better`, `equivalent`, `inconclusive`, `none_seen` or `nothing`; `control` in the row of an A/A control",
             |row: &CsvRow| match row {
-                CsvRow::Comparison(comparison) => Some(verdict_name(&comparison.verdict)),
+                CsvRow::Comparison(comparison, _) => Some(verdict_name(&comparison.verdict)),
                 CsvRow::Control(_) => Some(CONTROL),
                 CsvRow::Cell(_) => None,
             },
@@ -206,7 +219,15 @@ struct Difference {
 impl<'a> CsvRow<'a> {
     fn comparison(&self) -> Option<&'a Comparison> {
         match self {
-            CsvRow::Comparison(comparison) => Some(comparison),
+            CsvRow::Comparison(comparison, _) => Some(comparison),
+            _ => None,
+        }
+    }
+
+    /// The instructions per message of an arm: 0 is the baseline.
+    fn instructions(&self, arm: usize) -> Option<f64> {
+        match self {
+            CsvRow::Comparison(_, Some(cell)) => Some(cell.per_message(cell.total[arm])),
             _ => None,
         }
     }
@@ -217,7 +238,7 @@ impl<'a> CsvRow<'a> {
 
     fn factor(&self) -> Option<Factor> {
         match self {
-            CsvRow::Comparison(comparison) => Some(comparison.question.factor),
+            CsvRow::Comparison(comparison, _) => Some(comparison.question.factor),
             CsvRow::Control(_) => Some(Factor::Replica),
             CsvRow::Cell(_) => None,
         }
@@ -225,7 +246,7 @@ impl<'a> CsvRow<'a> {
 
     fn metric(&self) -> Metric {
         match self {
-            CsvRow::Comparison(comparison) => comparison.question.metric,
+            CsvRow::Comparison(comparison, _) => comparison.question.metric,
             CsvRow::Control(control) => control.metric,
             CsvRow::Cell(cell) => cell.metric,
         }
@@ -234,7 +255,7 @@ impl<'a> CsvRow<'a> {
     /// The levels of a control are not in its cell.
     fn subject(&self) -> Subject<'_> {
         match self {
-            CsvRow::Comparison(comparison) => {
+            CsvRow::Comparison(comparison, _) => {
                 Subject { cell: &comparison.question.baseline, compared: Some(comparison.question.factor) }
             }
             CsvRow::Control(control) => Subject { cell: &control.cell, compared: None },
@@ -245,7 +266,7 @@ impl<'a> CsvRow<'a> {
     /// The level of an arm: 0 is the baseline.
     fn level(&self, arm: usize) -> Option<String> {
         match self {
-            CsvRow::Comparison(comparison) => {
+            CsvRow::Comparison(comparison, _) => {
                 let question = &comparison.question;
                 Some([&question.baseline, &question.candidate][arm].level(question.factor))
             }
@@ -256,7 +277,7 @@ impl<'a> CsvRow<'a> {
 
     fn baseline_estimate(&self) -> Option<&Estimate> {
         Some(match self {
-            CsvRow::Comparison(comparison) => &comparison.baseline_estimate,
+            CsvRow::Comparison(comparison, _) => &comparison.baseline_estimate,
             CsvRow::Control(control) => &control.estimates[0],
             CsvRow::Cell(cell) => &cell.estimate,
         })
@@ -264,7 +285,7 @@ impl<'a> CsvRow<'a> {
 
     fn candidate_estimate(&self) -> Option<&Estimate> {
         match self {
-            CsvRow::Comparison(comparison) => Some(&comparison.candidate_estimate),
+            CsvRow::Comparison(comparison, _) => Some(&comparison.candidate_estimate),
             CsvRow::Control(control) => Some(&control.estimates[1]),
             CsvRow::Cell(_) => None,
         }
@@ -272,7 +293,7 @@ impl<'a> CsvRow<'a> {
 
     fn fit(&self) -> Option<[f64; 2]> {
         match self {
-            CsvRow::Comparison(comparison) => comparison.fitted,
+            CsvRow::Comparison(comparison, _) => comparison.fitted,
             CsvRow::Control(control) => Some(control.fitted),
             CsvRow::Cell(_) => None,
         }
@@ -280,7 +301,7 @@ impl<'a> CsvRow<'a> {
 
     fn difference(&self) -> Option<Difference> {
         let effect = match self {
-            CsvRow::Comparison(comparison) => comparison.effect.as_ref(),
+            CsvRow::Comparison(comparison, _) => comparison.effect.as_ref(),
             CsvRow::Control(control) => Some(&control.effect),
             CsvRow::Cell(_) => return None,
         };

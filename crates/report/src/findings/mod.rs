@@ -9,6 +9,7 @@ pub(crate) mod empty;
 pub(crate) mod estimates;
 pub(crate) mod groups;
 pub(crate) mod heading;
+pub(crate) mod instructions;
 pub(crate) mod loss_by_load;
 pub(crate) mod matrix;
 pub(crate) mod notes;

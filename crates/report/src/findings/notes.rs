@@ -1,6 +1,7 @@
 //! Notes below the figures: cautions, invalid runs, warnings.
 
 use crate::findings::heading::{OTHER_LOAD, once};
+use crate::findings::instructions::list_missing_counts;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance};
 use stacklab_model::{
@@ -21,6 +22,7 @@ pub(crate) fn short(findings: &Findings) -> Vec<Block> {
     let kinds = [invalid(findings), warnings(findings)].map(|kind| kind.into_iter().take(MAX_SHORT));
     let mut points = stop_reasons(findings);
     points.extend(outlook(findings));
+    points.extend(list_missing_counts(findings));
     points.extend(once(&findings.constraints));
     points.extend(kinds.into_iter().flatten());
     list_notes(points)
@@ -43,7 +45,8 @@ fn invalid(findings: &Findings) -> Vec<String> {
 
 pub(crate) fn points(findings: &Findings) -> Vec<String> {
     let outlook = outlook(findings).into_iter().collect();
-    let cut_short = [stop_reasons(findings), outlook, same_arm(findings), headers(findings)];
+    let uncounted = list_missing_counts(findings);
+    let cut_short = [stop_reasons(findings), outlook, uncounted, same_arm(findings), headers(findings)];
     let constraints = once(&findings.constraints);
     [cut_short.concat(), constraints, invalid(findings), warnings(findings)].concat()
 }

@@ -14,7 +14,9 @@ pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
     let mut room = MAX_FUNCTIONS;
     let mut views = Vec::new();
     for explanation in all {
-        views.push(view(explanation, &mut room));
+        if explanation.why != Why::NotSampled {
+            views.push(view(explanation, &mut room));
+        }
         if let Some(counts) = &explanation.exact {
             views.extend(exact_views(counts, &mut room));
         }
@@ -88,6 +90,7 @@ fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
     };
     match &explanation.why {
         Why::Unknown(reason) => view.sentence = format!("Not explained: {reason}."),
+        Why::NotSampled => {}
         Why::Costs(costs) => {
             view.sentence = stage_costs::answer(explanation, costs);
             view.health = stage_costs::health(&costs.health);

@@ -3,7 +3,7 @@
 use stacklab_model::{
     Cell, CellEstimate, Comparison, Control, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts,
     ExactPath, ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval,
-    LimitedBy, Metric, Probe, Question, Scale, SizeOf, SocketKind, StackCost, StageCost, StageCosts,
+    LimitedBy, Metric, Probe, Question, Rules, Scale, SizeOf, SocketKind, StackCost, StageCost, StageCosts,
     StopReason, Tests, Tracking, Transport, Verdict, Warning, Why,
 };
 
@@ -255,6 +255,7 @@ pub(crate) fn findings() -> Findings {
         ],
         is_sampled: false,
         explanations: vec![],
+        uncounted: vec![],
     }
 }
 
@@ -369,6 +370,7 @@ pub(crate) fn exact_counts() -> ExactCounts {
         rules: 0,
         routes: 0,
         conntrack: Tracking::Off,
+        firewall: Rules::default(),
         socket: SocketKind::Native,
     });
     let cell = ExactCell {

@@ -2,6 +2,7 @@
 
 mod columns;
 mod control;
+mod counted;
 pub(crate) mod fixtures;
 mod golden;
 pub(crate) mod rows;

@@ -1,8 +1,10 @@
 //! `stacklab run`.
 
+mod instructions;
 mod request;
 
 use crate::commands::report::{self, FailOn};
+use crate::commands::run::instructions::count_instructions;
 use crate::commands::run::request::{CampaignRequest, open_record};
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::{Failure, RECORD, WORSE, interrupt_flag};
@@ -66,6 +68,9 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let path = record.path().to_owned();
     let resume = write_resume_command(&options.study, &record);
     let mut measured = measured.map_err(|error| Failure::resumable(error, &resume));
+    if measured.is_ok() {
+        measured = count_instructions(&mut record, &resume);
+    }
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
         let place = &options.placement.in_vm;
         let time = Duration::from_nanos(ns);

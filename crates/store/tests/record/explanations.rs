@@ -47,7 +47,8 @@ fn explanations() -> Vec<Explanation> {
     };
     let with_costs = make_explanation(Why::Costs(Box::new(costs)));
     let counted = Explanation { exact: Some(Box::new(exact())), ..with_costs };
-    vec![counted, make_explanation(Why::Unknown("the time for it was over".into()))]
+    let alone = Explanation { why: Why::NotSampled, ..counted.clone() };
+    vec![counted, make_explanation(Why::Unknown("the time for it was over".into())), alone]
 }
 
 fn make_explanation(why: Why) -> Explanation {
@@ -100,6 +101,7 @@ fn make_arm(family: Family) -> ExactArm {
         rules: 0,
         routes: 0,
         conntrack: Tracking::Off,
+        firewall: Rules::default(),
         socket: SocketKind::Native,
     }
 }

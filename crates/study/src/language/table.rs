@@ -25,7 +25,7 @@ const FACTORS: KeyDef = required(
 const INCLUDE: KeyDef = optional(
     "include",
     Kind::Tables(OTHER_LEVELS),
-    "Further cells beside those of factors, one table for each set: the factors named here have these levels, all others those of factors.",
+    "Further cells beside those of factors, one table for each set: the factors named here have these levels, all others those of factors. Factors of hosts and of routers are those of all cells, but for the routers' tables (rules, routes, conntrack ..).",
 );
 const PROBE: KeyDef = required(
     "probe",
@@ -672,6 +672,12 @@ const COMPARED: &[KeyDef] = &[
         Kind::Share,
         "\"2 %\"",
         "The largest difference that does not matter, for rates and times. Shares and counts have other margins.",
+    ),
+    default(
+        "instructions",
+        Kind::Boolean,
+        "false",
+        "Whether `stacklab run` also counts the instructions per message of these cells, in an emulated machine: exact figures, beside the measured ones, of probe.stream, or of probe.echo without it. It takes some seconds for each pair of cells, QEMU and the image linux-6.1; where they are missing, the study runs without counts. Cells with settings that the emulated machine does not know are left out, and the report says which.",
     ),
 ];
 

@@ -61,8 +61,32 @@ impl Plan {
             ),
         ];
         lines.extend(self.warn_of_budget(study).map(|warning| format!("            {warning}")));
+        lines.extend(describe_counts(study));
         lines
     }
+}
+
+/// About what a pair of cells takes whose instructions are counted, with its part of the machine's boot, nanoseconds.
+const COUNTED_PAIR_NS: u64 = 6_000_000_000;
+
+/// How many pairs of cells are counted in an emulated machine, and which cannot be.
+fn describe_counts(study: &Study) -> Vec<String> {
+    let pairs = study.list_counted_pairs();
+    let reasons: Vec<&String> = pairs.iter().filter_map(|pair| pair.exact.as_ref().err()).collect();
+    let counted = pairs.len() - reasons.len();
+    let mut lines = Vec::new();
+    if counted > 0 {
+        lines.push(format!(
+            "Counted     instructions of {} of cells, after the last block: about {}",
+            count(counted, "pair"),
+            print_duration(counted as u64 * COUNTED_PAIR_NS)
+        ));
+    }
+    for reason in once_each(reasons.iter()) {
+        let left_out = reasons.iter().filter(|other| *other == reason).count();
+        lines.push(format!("            not of {}: messages {reason}", count(left_out, "pair")));
+    }
+    lines
 }
 
 /// What an estimated time rests on.

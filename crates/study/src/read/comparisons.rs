@@ -1,5 +1,6 @@
 //! The questions of a study.
 
+use crate::counted::find_counted_probe;
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::read::factors::{Factors, levels};
@@ -13,10 +14,9 @@ pub(super) fn read(
     probes: &[ProbeSpec],
     problems: &mut Problems,
 ) -> Vec<ComparisonSpec> {
-    let taken: Vec<Metric> = probes.iter().flat_map(|probe| probe.metrics.iter().copied()).collect();
     let mut found: Vec<At<ComparisonSpec>> = Vec::new();
     for node in node.items() {
-        let (Some(value), Some(place)) = (comparison(node, factors, &taken, problems), node.place()) else {
+        let (Some(value), Some(place)) = (comparison(node, factors, probes, problems), node.place()) else {
             continue;
         };
         if let Some(earlier) = found.iter().find(|earlier| overlap(&earlier.value, &value)) {
@@ -34,10 +34,11 @@ pub(super) fn read(
 fn comparison(
     node: Node,
     factors: &[Factors],
-    taken: &[Metric],
+    probes: &[ProbeSpec],
     problems: &mut Problems,
 ) -> Option<ComparisonSpec> {
-    let metrics = metrics(node.get("metrics"), taken, problems);
+    let taken: Vec<Metric> = probes.iter().flat_map(|probe| probe.metrics.iter().copied()).collect();
+    let metrics = metrics(node.get("metrics"), &taken, problems);
     let at: At<Factor> = node.get("factor").at(leaf::name, problems)?;
     let factor = at.value;
     let baseline = node.get("baseline").at(leaf::level, problems);
@@ -79,7 +80,21 @@ fn comparison(
         candidate: candidate.value,
         metrics,
         margin: node.get("margin").value(leaf::share, problems)?,
+        instructions: instructions(node.get("instructions"), probes, problems)?,
     })
+}
+
+/// Whether instructions are counted. There must be messages to count.
+fn instructions(node: Node, probes: &[ProbeSpec], problems: &mut Problems) -> Option<bool> {
+    let asked = node.at(leaf::boolean, problems)?;
+    if asked.value && find_counted_probe(probes).is_none() {
+        problems.add(
+            asked
+                .problem("instructions are counted of streams and of echoes", "the study has neither")
+                .help("add [probe.stream] or [probe.echo], or leave `instructions` out"),
+        );
+    }
+    Some(asked.value)
 }
 
 /// Two levels, as written, of a factor that a study may omit.

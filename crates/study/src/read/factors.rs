@@ -69,7 +69,8 @@ impl Factors {
             let Some(levels) = also.table() else { continue };
             for level in &levels.0 {
                 let Ok(factor) = level.name.parse::<Factor>() else { continue };
-                if factor.is_of_testbeds() || factor == Factor::Services {
+                let is_of_hosts = factor.is_of_testbeds() && !factor.is_of_tables();
+                if is_of_hosts || factor == Factor::Services {
                     let title = format!("`include.{}` is not possible", level.name);
                     let label = "its levels in [factors] are those of all cells";
                     problems.add(Problem::at(&level.name_place, title, label));

@@ -252,7 +252,7 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     // Mechanisms, routers and translators are those of [factors].
     let factors = &all[0];
     if !matches!(topology.value, Topology::Routed(_)) {
-        return check_without_routers(&topology.value, testbed, factors, problems);
+        return check_without_routers(&topology.value, testbed, all, problems);
     }
     check_ends(testbed, problems);
     check_systems(topology, factors, problems);
@@ -268,10 +268,10 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     check_families(factors, problems);
 }
 
-fn check_without_routers(topology: &Topology, testbed: Node, factors: &Factors, problems: &mut Problems) {
+fn check_without_routers(topology: &Topology, testbed: Node, all: &[Factors], problems: &mut Problems) {
     let of_routers = Factor::ALL.iter().filter(|factor| factor.is_of_routers());
     let factors = of_routers.map(|factor| {
-        let level = factors.setting_levels(*factor).first()?;
+        let level = all.iter().find_map(|factors| factors.setting_levels(*factor).first())?;
         Some((format!("factors.{factor}"), &level.place))
     });
     let keys = ["delay", "loss", "sender_link", "receiver_link"];
@@ -305,7 +305,9 @@ fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Pr
 
 /// Adds a form of rules without rules, which changes nothing.
 fn check_rules(all: &[Factors], problems: &mut Problems) {
-    let Some(form) = all[0].setting_levels(Factor::RuleForm).first() else { return };
+    let Some(form) = all.iter().find_map(|factors| factors.setting_levels(Factor::RuleForm).first()) else {
+        return;
+    };
     let mut rules = all.iter().flat_map(|factors| factors.setting_levels(Factor::Rules));
     if rules.all(|level| level.value == "0") {
         problems.add(

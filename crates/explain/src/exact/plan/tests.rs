@@ -101,6 +101,13 @@ fn tables_are_compared_in_each_family() {
     let family = Some(Family::Ipv6);
     let conntrack = ExactRequest { factor: Some(Factor::Conntrack), levels, family, ..udp() };
     assert_eq!(print_plan(&conntrack), "udp:ipv6@native/128*0!0!0+ipv6@native/128*0!0!5000");
+    let rules = ExactRequest { factor: Some(Factor::Rules), family, ..udp() };
+    assert_eq!(print_plan(&rules), "udp:ipv6@native/128*0+ipv6@native/128*0!0!off!1000!list");
+    assert_eq!(print_plan(&rules).parse(), rules.plan());
+    for wrong in ["!0", "!0!off!9", "!0!off!9!list!", "!0!off!9!tree"] {
+        let text = format!("udp:ipv6@native/128*0+ipv6@native/128*0{wrong}");
+        assert!(text.parse::<ExactPlan>().is_err(), "{wrong}");
+    }
     let [before, after] = conntrack.plan().unwrap().pairs[0].arms.map(|arm| arm.conntrack);
     assert_eq!([before, after], [Tracking::On(0), Tracking::On(5000)]);
 }

@@ -34,6 +34,8 @@ pub struct Page {
     pub(crate) losses: Vec<LossView>,
     /// The tables of RFC 8219 as the program prints them; empty of a study without a goal.
     pub(crate) rfc8219: Vec<Block>,
+    /// Instructions beside time and memory, as the program prints them; empty if none were counted.
+    pub(crate) instructions: Vec<Block>,
     pub(crate) sentences: Vec<Sentence>,
     pub(crate) matrix: Matrix,
     pub(crate) notes: Vec<String>,

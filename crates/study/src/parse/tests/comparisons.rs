@@ -59,6 +59,15 @@ fn a_mistake_in_a_comparison_is_named() {
             with("factor = \"family\"", "factor = \"mtu\""),
             &["no factor `mtu`", "mtu = [1500, 9000] to [factors]"],
         ),
+        (
+            with("= \"ipv6\"", "= \"ipv6\"\ninstructions = true")
+                .replace(
+                    "[probe.stream]\nmetrics = [\"throughput\"]",
+                    "[probe.connect]\nmetrics = [\"connect_time\"]",
+                )
+                .replace("[\"tcp\", \"udp\"]", "[\"tcp\"]"),
+            &["instructions are counted of streams and of echoes", "add [probe.stream] or [probe.echo]"],
+        ),
         // Its level is wrong, and that alone is said.
         (
             with("factor = \"family\"", "factor = \"io\"")

@@ -212,6 +212,7 @@ fn what_is_wrong_beside_the_matrix_is_said_there() {
         ("[[include]]\nsize = [128]", "this adds no cells"),
         ("[[include]]\nsize = [1440]", "1440 bytes do not fit one TCP segment over ipv6"),
         ("[[include]]\nos = [\"gvisor\"]", "`include.os` is not possible"),
+        ("[[include]]\nroutes = [10]", "`factors.routes` needs two routers"),
         ("[[include]]\nsizes = [128]", "there is no key `include.sizes`"),
         ("[include]\nsize = [128]", "expected tables in a list"),
         ("[[include]]\nkernel_pacing = [true]", "kernel_pacing"),

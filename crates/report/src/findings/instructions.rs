@@ -1,0 +1,173 @@
+//! Instructions per message beside time and memory, of the comparisons that ask for them.
+
+use crate::findings::comparisons::{distance, means};
+use crate::findings::groups::{
+    cells, group_by_key, label_cells, level, level_alone, list_varied_factors, row_factors, sort_key,
+};
+use crate::rendering::document::{Block, Footnotes, Table, plain};
+use crate::rendering::numbers::{
+    DisplayUnit, NONE, decimals, difference_heading, difference_places, differences,
+};
+use crate::stage_costs::find_exact_counts;
+use stacklab_model::{
+    Cell, Comparison, Estimate, ExactCell, Explanation, Factor, Findings, Metric, Table as RouterTable,
+    Uncounted, count, once_each, quote_file,
+};
+
+/// The metrics that may stand for time beside instructions, the best one first.
+const TIMES: [Metric; 5] = [
+    Metric::SenderCpuPerMessage,
+    Metric::ReceiverCpuPerMessage,
+    Metric::Throughput,
+    Metric::MessageRate,
+    Metric::Rtt,
+];
+
+const ABOUT: &str = "instructions per message of sender, receiver and what is between them, counted in an emulated machine: exact, and \
+     without caches. Stages and functions: stacklab report --stages";
+
+/// A table of each pair of levels, with a row for each pair of cells: IPv4 beside IPv6.
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
+    let counted = findings.explanations.iter().filter(|one| find_exact_counts(one).is_some());
+    let groups = group_by_key(counted.map(|one| ((one.factor, one.arms()), one)));
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Heading("Instructions, beside time and memory".to_owned())];
+    blocks.extend(list_machines(findings).into_iter().map(Block::Text));
+    for (_, mut rows) in groups {
+        rows.sort_by_key(|row| sort_key(&row.baseline));
+        let one = rows[0];
+        let arms = [&one.candidate, &one.baseline].map(|cell| level(cell, one.factor));
+        blocks.push(Block::Text(plain(&format!("{} vs {}", arms[0], arms[1]))));
+        blocks.push(Block::Table(table(findings, &rows)));
+    }
+    blocks
+}
+
+/// What instructions are, and the machines that counted them: one, unless a campaign was resumed with another version.
+fn list_machines(findings: &Findings) -> Vec<String> {
+    let counts = findings.explanations.iter().filter_map(|one| Some(find_exact_counts(one)?.0));
+    let machines = once_each(counts.map(crate::exact::machine));
+    machines.iter().map(|machine| plain(&format!("{ABOUT}. {machine}"))).collect()
+}
+
+fn table(findings: &Findings, rows: &[&Explanation]) -> Table {
+    let factor = rows[0].factor;
+    let cells: Vec<&Cell> = rows.iter().map(|row| &row.baseline).collect();
+    let mut table = label_cells(&cells, &list_row_factors(findings, &cells, factor));
+    let mut notes = Footnotes::default();
+    push_time(&mut table, findings, rows);
+    for (arm, cell) in [&rows[0].baseline, &rows[0].candidate].into_iter().enumerate() {
+        let column = rows.iter().map(|row| write_instructions(row, arm)).collect();
+        table.push(format!("instructions, {}", level_alone(cell, factor)), true, column);
+    }
+    table.push("more", true, rows.iter().map(|row| write_difference(row)).collect());
+    push_memory(&mut table, findings, rows, &mut notes);
+    table.footnotes = notes;
+    table
+}
+
+/// The factors that tell the rows apart. Most tables are of one size of messages.
+fn list_row_factors(findings: &Findings, rows: &[&Cell], compared: Factor) -> Vec<Factor> {
+    let varied = list_varied_factors(self::cells(findings));
+    let mut factors = row_factors(rows.iter().copied(), &varied, Some(compared));
+    factors.retain(|factor| {
+        *factor == Factor::Family || rows.iter().any(|cell| cell.level(*factor) != rows[0].level(*factor))
+    });
+    factors
+}
+
+/// The measured difference of time, if one was measured by the probe whose messages were counted.
+fn push_time(table: &mut Table, findings: &Findings, rows: &[&Explanation]) {
+    for metric in TIMES {
+        let found: Vec<Option<&Comparison>> =
+            rows.iter().map(|row| find_comparison(findings, row, metric)).collect();
+        if found.iter().all(Option::is_none) {
+            continue;
+        }
+        let distances: Vec<_> = found.iter().map(|row| distance((*row)?)).collect();
+        let unit = DisplayUnit::of(metric);
+        let places = difference_places(distances.iter().copied().flatten(), &unit);
+        let cells = differences(distances.into_iter(), &unit, places);
+        let title = difference_heading(unit.difference_unit, &cells);
+        table.push(format!("{}: {title}", metric.label()), true, cells);
+        return;
+    }
+}
+
+fn find_comparison<'a>(findings: &'a Findings, row: &Explanation, metric: Metric) -> Option<&'a Comparison> {
+    findings.comparisons.iter().find(|one| one.question.metric == metric && is_of_cells(row, one))
+}
+
+/// Whether a comparison is of the cells that were counted, by the same probe.
+fn is_of_cells(row: &Explanation, comparison: &Comparison) -> bool {
+    let question = &comparison.question;
+    row.probe == question.metric.probe()
+        && row.factor == question.factor
+        && (&row.baseline, &row.candidate) == (&question.baseline, &question.candidate)
+}
+
+/// The instructions of a comparison's cells, if they were counted.
+pub(crate) fn find_counts<'a>(findings: &'a Findings, comparison: &Comparison) -> Option<&'a ExactCell> {
+    let mut rows = findings.explanations.iter().filter(|row| is_of_cells(row, comparison));
+    rows.find_map(|row| Some(find_exact_counts(row)?.1))
+}
+
+fn write_instructions(row: &Explanation, arm: usize) -> String {
+    let Some((_, cell)) = find_exact_counts(row) else { return NONE.to_owned() };
+    format!("{:.0}", cell.per_message(cell.total[arm]))
+}
+
+fn write_difference(row: &Explanation) -> String {
+    let Some((_, cell)) = find_exact_counts(row) else { return NONE.to_owned() };
+    format!("{:+.0}", cell.difference(cell.total))
+}
+
+/// What an entry of the compared table takes of the kernel's memory, if that was measured.
+fn push_memory(table: &mut Table, findings: &Findings, rows: &[&Explanation], notes: &mut Footnotes) {
+    let Some(of) = RouterTable::of(rows[0].factor) else { return };
+    let metric = of.metric();
+    let mut estimates = Vec::new();
+    for row in rows {
+        let mut cells = findings.cells.iter().filter(|one| one.metric == metric);
+        let found = cells.find(|one| one.cell == row.candidate);
+        estimates.push(found.map_or_else(Estimate::default, |one| one.estimate.clone()));
+    }
+    if estimates.iter().all(|estimate| estimate.mean.is_none()) {
+        return;
+    }
+    let unit = DisplayUnit::of(metric);
+    let figures = estimates.iter().filter_map(|estimate| estimate.mean);
+    let places = decimals(figures, std::iter::empty());
+    let all: Vec<&Estimate> = estimates.iter().collect();
+    table.push(format!("memory, {}", unit.unit), true, means(&all, &unit, places, notes));
+}
+
+/// What has no count, and what would give it one.
+pub(crate) fn list_missing_counts(findings: &Findings) -> Vec<String> {
+    let mut points = Vec::new();
+    for Uncounted { pairs, reason } in &findings.uncounted {
+        let pairs = count(*pairs, "pair");
+        points.push(match reason {
+            Some(reason) => format!(
+                "the instructions of {pairs} of cells were not counted: the emulated machine does not know messages {reason}"
+            ),
+            None => format!(
+                "the instructions of {pairs} of cells were not counted{}",
+                advise_counting(findings)
+            ),
+        });
+    }
+    points
+}
+
+fn advise_counting(findings: &Findings) -> String {
+    if !findings.is_resumable {
+        return String::new();
+    }
+    let record = findings.record_name.as_deref().map_or_else(|| "RECORD".to_owned(), quote_file);
+    format!(
+        "; stacklab run --resume --out {record} counts them, with QEMU and the image linux-6.1 (stacklab doctor says what is missing)"
+    )
+}

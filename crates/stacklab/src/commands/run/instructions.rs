@@ -1,0 +1,39 @@
+//! The instructions of the cells whose comparisons ask for them: counted when a campaign has been measured.
+
+use crate::failure::{Failure, interrupt_flag};
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::notice::note;
+use stacklab_campaign::record::study_of;
+use stacklab_explain::{ExplainError, KERNEL, count_campaign, list_missing_counts};
+use stacklab_model::count;
+use stacklab_store::Record;
+use stacklab_traffic::protocol::AgentError;
+
+/// Counts what is missing. A machine that cannot count says so, and the campaign is complete without.
+pub(super) fn count_instructions(record: &mut Record, resume: &str) -> Result<(), Failure> {
+    let study = study_of(&record.campaign()?)?;
+    let missing = list_missing_counts(record, &study)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let pairs = count(missing.len(), "pair");
+    note(&format!("stacklab: counting the instructions of {pairs} of cells in emulated machines ({KERNEL})"));
+    let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
+    match count_campaign(record, missing, &program, &mut show_progress, interrupt_flag()?) {
+        Ok(()) => Ok(()),
+        Err(ExplainError::Interrupted) => {
+            Err(Failure::resumable(CampaignError::Agent(AgentError::Interrupted), resume))
+        }
+        Err(ExplainError::Campaign(error @ CampaignError::Store(_))) => {
+            Err(Failure::resumable(error, resume))
+        }
+        Err(reason) => {
+            note(&format!("stacklab: warning: instructions were not counted: {reason}; then: {resume}"));
+            Ok(())
+        }
+    }
+}
+
+fn show_progress(what: &str) {
+    note(&format!("stacklab: counting instructions: {what}"));
+}

@@ -1,0 +1,204 @@
+//! The cells whose instructions a study asks for, as arms of the machine that counts them: it knows fewer settings than
+//! a study.
+
+use crate::study::Study;
+use stacklab_model::{
+    Cell, ComparisonSpec, ExactArm, ExactPair, ExactPath, ExactProbe, Explanation, Factor, LinkConfig, Links,
+    Mechanism, Probe, ProbeSpec, RoutedKind, SizeOf, Topology, Translator, Transport, Why,
+    count_destinations,
+};
+
+/// The links of the emulated machine.
+pub const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
+
+/// Two compared cells whose instructions are asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedPair {
+    /// The cells, with the probe whose messages are counted, and nothing that explains them yet.
+    pub explanation: Explanation,
+    /// The same in the emulated machine, or why they cannot be there: `with flows 4`.
+    pub exact: Result<ExactPair, String>,
+}
+
+/// The probe whose messages are counted, if a study has one.
+pub(crate) fn find_counted_probe(probes: &[ProbeSpec]) -> Option<Probe> {
+    [Probe::Stream, Probe::Echo].into_iter().find(|probe| probes.iter().any(|spec| spec.probe == *probe))
+}
+
+impl Study {
+    /// The pairs of cells whose instructions its comparisons ask for, in their order.
+    pub fn list_counted_pairs(&self) -> Vec<CountedPair> {
+        let mut all = Vec::new();
+        let Some(probe) = find_counted_probe(&self.probes) else { return all };
+        for comparison in self.comparisons.iter().filter(|comparison| comparison.instructions) {
+            for cell in self.cells.iter().filter(|cell| probe.measures(cell)) {
+                all.extend(self.pair_cells(comparison, probe, cell));
+            }
+        }
+        all
+    }
+
+    /// The pair of a comparison with this baseline, if the cell is one and has a candidate.
+    fn pair_cells(&self, comparison: &ComparisonSpec, probe: Probe, cell: &Cell) -> Option<CountedPair> {
+        let ComparisonSpec { factor, baseline, candidate, .. } = comparison;
+        if cell.level(*factor) != *baseline {
+            return None;
+        }
+        let mut other = cell.clone();
+        other.set(*factor, candidate).ok()?;
+        if !self.cells.contains(&other) {
+            return None;
+        }
+        let exact = exact_pair(self, probe, [cell, &other]);
+        let why = Why::NotSampled;
+        let baseline = cell.clone();
+        let candidate = other;
+        let explanation = Explanation { probe, factor: *factor, baseline, candidate, why, exact: None };
+        Some(CountedPair { explanation, exact })
+    }
+}
+
+/// The arms of two cells in the emulated machine. The error is what keeps them out of it.
+pub fn exact_pair(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair, String> {
+    let probe = match (probe, cells[0].transport) {
+        _ if cells[0].transport != cells[1].transport => return Err("of two transports".to_owned()),
+        (Probe::Stream, Transport::Udp) => ExactProbe::Udp,
+        (Probe::Stream, Transport::Tcp) => ExactProbe::Tcp,
+        (Probe::Echo, Transport::Udp) => ExactProbe::Echo,
+        (probe, transport) => return Err(format!("of {probe} over {transport}")),
+    };
+    if study.link_config != LINK {
+        return Err("with a rate limit, offloads or another MTU than 1500".to_owned());
+    }
+    let is_routed = match &study.topology {
+        Topology::Link => false,
+        Topology::Routed(links) if *links == Links::default() => true,
+        _ => return Err("over such a network: name a link, or routers with equal links".to_owned()),
+    };
+    for cell in cells {
+        check_settings(cell)?;
+    }
+    let pair = ExactPair { probe, arms: cells.map(|cell| exact_arm(cell, is_routed)) };
+    pair.check().map_err(|reason| format!("with {reason}"))?;
+    Ok(pair)
+}
+
+/// The settings that the emulated machine knows.
+const KNOWN: [Factor; 8] = [
+    Factor::Mechanism,
+    Factor::Translator,
+    Factor::Socket,
+    Factor::Rules,
+    Factor::RuleForm,
+    Factor::Routes,
+    Factor::Conntrack,
+    Factor::Destinations,
+];
+
+fn check_settings(cell: &Cell) -> Result<(), String> {
+    if let Some((factor, level)) = cell.settings.levels().find(|(factor, _)| !KNOWN.contains(factor)) {
+        return Err(format!("with {factor} {level}"));
+    }
+    if cell.settings.translator.is_some_and(|translator| translator != Translator::Tayga) {
+        return Err("with another translator than tayga".to_owned());
+    }
+    if count_destinations(cell) > 1 {
+        return Err("to several destinations".to_owned());
+    }
+    if cell.size_of == SizeOf::Write {
+        return Err("of messages that the kernel may join (size_of write)".to_owned());
+    }
+    Ok(())
+}
+
+fn exact_arm(cell: &Cell, is_routed: bool) -> ExactArm {
+    ExactArm {
+        family: cell.family,
+        path: match is_routed {
+            true => ExactPath::Routed(cell.settings.mechanism.unwrap_or(Mechanism::Native)),
+            false => ExactPath::Link,
+        },
+        size: cell.payload_bytes(),
+        rules: 0,
+        routes: cell.settings.routes.unwrap_or_default(),
+        conntrack: cell.settings.conntrack.unwrap_or_default(),
+        firewall: RoutedKind::of(cell).rules,
+        socket: cell.settings.tuning.socket.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, parse};
+    use stacklab_model::{Family, RuleForm, Rules, Tracking};
+
+    fn study(text: &str) -> Study {
+        parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn tables() -> Study {
+        study(include_str!("../../../studies/tables.toml"))
+    }
+
+    #[test]
+    fn tables_are_counted_with_one_destination() {
+        let pairs = tables().list_counted_pairs();
+        let (counted, left_out): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.exact.is_ok());
+        // Routes and tracking beside both levels of the other, and a list and a set of rules, in each family.
+        assert_eq!((counted.len(), left_out.len()), (12, 8));
+        for pair in left_out {
+            assert_eq!(pair.exact, Err("to several destinations".to_owned()));
+        }
+        let arms = counted.iter().map(|pair| pair.exact.clone().unwrap().arms[1]);
+        let arms: Vec<ExactArm> = arms.filter(|arm| arm.family == Family::Ipv6).collect();
+        for (count, form) in [(1000, RuleForm::List), (10_000, RuleForm::Set)] {
+            assert!(arms.iter().any(|arm| arm.firewall == Rules { count, form }), "{form}");
+        }
+        assert!(arms.iter().any(|arm| arm.routes == 100_000 && arm.conntrack == Tracking::On(20_000)));
+    }
+
+    /// Why the pairs of a study with this in place of that cannot be counted; empty if they can.
+    fn reasons(this: &str, that: &str) -> Vec<String> {
+        let text = r#"
+title = "counted"
+[testbed]
+topology = "routed"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+size = [128]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "100ms" }
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+instructions = true
+"#;
+        assert!(text.contains(that), "{that}");
+        let pairs = study(&text.replace(that, this)).list_counted_pairs();
+        pairs.into_iter().filter_map(|pair| pair.exact.err()).collect()
+    }
+
+    #[test]
+    fn settings_that_are_not_known_are_named() {
+        assert!(reasons("", "").is_empty());
+        for (this, that, reason) in [
+            ("[factors]\nflows = [4]", "[factors]", "with flows 4"),
+            ("mtu = 1400\n[factors]", "[factors]", "with a rate limit, offloads or another MTU than 1500"),
+            ("size = [16_385]", "size = [128]", "with messages of 16385 bytes: "),
+            (
+                "[factors]\nrules = [20_000]",
+                "[factors]",
+                "with rules 20000: the emulated machine has room for 10000",
+            ),
+            ("[testbed]\ndelay = \"1ms\"", "[testbed]", "over such a network"),
+        ] {
+            let found = reasons(this, that);
+            assert!(found.iter().any(|found| found.starts_with(reason)), "{found:?}");
+        }
+        assert!(reasons("instructions = false", "instructions = true").is_empty());
+    }
+}
