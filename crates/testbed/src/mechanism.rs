@@ -32,7 +32,7 @@ pub(crate) mod udp_port;
 pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     rules::build(router.rules, memory)?;
     routes::build(router, memory)?;
-    conntrack::build(router.tables.tracking, memory)?;
+    conntrack::build(router.tables, memory)?;
     offload::build(router.tables.offload)?;
     match &router.mechanism.definition().method {
         Method::Forwarding => forward(router),

@@ -9,7 +9,7 @@ use crate::mechanism::routes::octets;
 use crate::mechanism::rules::choose_address;
 use crate::{Attempt, Fault};
 use nix::sys::socket::SockProtocol;
-use stacklab_model::{Family, Table, Tracking};
+use stacklab_model::{Family, Table, Tables, Tracking};
 use std::fs;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -42,13 +42,15 @@ const TIMEOUT_SECONDS: u32 = 30 * 24 * 3600;
 /// The ports of a name server's client, for example.
 const PORTS: [u16; 2] = [40_000, 53];
 
-pub(crate) fn build(tracking: Tracking, memory: &mut MemoryWatch) -> Result<(), Fault> {
-    let Tracking::On(connections) = tracking else { return Ok(()) };
+pub(crate) fn build(tables: Tables, memory: &mut MemoryWatch) -> Result<(), Fault> {
+    let Tracking::On(connections) = tables.tracking else { return Ok(()) };
     add_rules(&Family::ALL.iter().map(|family| write_rule(*family)).collect::<String>())?;
+    if connections > 0 || tables.destinations > 1 {
+        check_limit(connections, tables.destinations, read_setting(LIMIT)?)?;
+    }
     if connections == 0 {
         return Ok(());
     }
-    check_limit(connections, read_setting(LIMIT)?)?;
     memory.add_to_both(Table::Connections, connections, |family, numbers| {
         let what = format!("add {connections} tracked {family} connections");
         let before = read_setting(COUNT)?;
@@ -78,17 +80,23 @@ fn write_rule(family: Family) -> String {
     )
 }
 
-/// The kernel refuses connections beyond its limit, also those of the study.
-fn check_limit(connections: u32, limit: u64) -> Result<(), Fault> {
-    let needed = u64::from(connections) * 2 + MAX_OWN;
+/// The kernel refuses connections beyond its limit, also those of the study, which has one with each destination: a
+/// stream of each family lasts longer than the kernel forgets them.
+fn check_limit(connections: u32, destinations: u32, limit: u64) -> Result<(), Fault> {
+    let of_study = MAX_OWN.max(u64::from(destinations) * 2);
+    let needed = u64::from(connections) * 2 + of_study;
     if needed <= limit {
         return Ok(());
     }
+    let what = match connections {
+        0 => format!("track the connections with {destinations} destinations of each family"),
+        _ => format!("track {connections} connections of each family"),
+    };
     Err(format!(
         "with those of the study they are up to {needed}, and this kernel tracks {limit} at most: ask for fewer, or \
          sudo sysctl -w net.netfilter.{LIMIT}={needed}"
     ))
-    .attempt(format!("track {connections} connections of each family"))
+    .attempt(what)
 }
 
 fn read_setting(name: &str) -> Result<u64, Fault> {
@@ -157,16 +165,21 @@ mod tests {
 
     #[test]
     fn refuses_more_connections_than_the_kernel_tracks() {
-        check_limit(20_000, 65_536).unwrap();
-        let error = check_limit(200_000, 262_144).unwrap_err().to_string();
+        check_limit(20_000, 1, 65_536).unwrap();
+        check_limit(20_000, 10_000, 65_536).unwrap();
+        let error = check_limit(0, 200_000, 262_144).unwrap_err().to_string();
+        assert!(error.contains("track the connections with 200000 destinations"), "{error}");
+        assert!(error.contains("sysctl -w net.netfilter.nf_conntrack_max=400000"), "{error}");
+        let error = check_limit(200_000, 1, 262_144).unwrap_err().to_string();
         assert!(error.contains("this kernel tracks 262144 at most"), "{error}");
         assert!(error.contains("sysctl -w net.netfilter.nf_conntrack_max=420000"), "{error}");
     }
 
     #[test]
     fn connections_of_both_families_are_counted() {
+        let tables = Tables { tracking: Tracking::On(700), ..Tables::default() };
         let counted = in_new_namespace(|| {
-            build(Tracking::On(700), &mut MemoryWatch::default())?;
+            build(tables, &mut MemoryWatch::default())?;
             read_setting(COUNT)
         });
         assert_eq!(counted.unwrap().unwrap(), 1400);
