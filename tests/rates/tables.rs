@@ -60,7 +60,7 @@ fn packets_pass_a_router_with_large_tables() {
     assert_eq!(read_own_tables(), own_tables, "this machine's own tables are as before");
 }
 
-/// As many as routes: nothing arrives without them.
+/// As many as routes, and as neighbours of the second router: nothing arrives without them.
 const DESTINATIONS: u32 = 100;
 
 /// Enough that each destination is drawn.
@@ -72,6 +72,7 @@ fn spread_study() -> TestStudy {
         .set("testbed.rebuild", false)
         .levels(Factor::Routes, [DESTINATIONS])
         .levels(Factor::Destinations, [DESTINATIONS])
+        .levels(Factor::Neighbours, [DESTINATIONS])
         .families()
         .transports(&["udp"])
         .sizes(&[128])

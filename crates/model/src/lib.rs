@@ -41,7 +41,8 @@ pub use factors::rules::{MAX_RULES, RuleForm, Rules};
 pub use factors::settings::{AsWritten, CellSettings};
 pub use factors::system::{SMOLTCP, SYSTEMS, System, Systems};
 pub use factors::tables::{
-    EntryMemory, FlowOffload, MAX_CONNECTIONS, MAX_ROUTES, Table, Tables, Tracking, count_destinations,
+    EntryMemory, FlowOffload, MAX_CONNECTIONS, MAX_NEIGHBOURS, MAX_ROUTES, Table, Tables, Tracking,
+    count_destinations,
 };
 pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,

@@ -84,13 +84,14 @@ pub fn exact_pair(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<Exac
 }
 
 /// The settings that the emulated machine knows.
-const KNOWN: [Factor; 8] = [
+const KNOWN: [Factor; 9] = [
     Factor::Mechanism,
     Factor::Translator,
     Factor::Socket,
     Factor::Rules,
     Factor::RuleForm,
     Factor::Routes,
+    Factor::Neighbours,
     Factor::Conntrack,
     Factor::Destinations,
 ];
@@ -121,6 +122,7 @@ fn exact_arm(cell: &Cell, is_routed: bool) -> ExactArm {
         size: cell.payload_bytes(),
         rules: 0,
         routes: cell.settings.routes.unwrap_or_default(),
+        neighbours: cell.settings.neighbours.unwrap_or_default(),
         conntrack: cell.settings.conntrack.unwrap_or_default(),
         firewall: RoutedKind::of(cell).rules,
         socket: cell.settings.tuning.socket.unwrap_or_default(),

@@ -19,6 +19,7 @@ pub mod esp;
 pub(crate) mod fou;
 pub(crate) mod layers;
 pub mod nat;
+pub(crate) mod neighbours;
 pub mod offload;
 pub(crate) mod publish;
 pub(crate) mod routes;
@@ -32,6 +33,7 @@ pub(crate) mod udp_port;
 pub(crate) fn build(router: &Router, memory: &mut MemoryWatch) -> Result<(), Fault> {
     rules::build(router.rules, memory)?;
     routes::build(router, memory)?;
+    neighbours::build(router, memory)?;
     conntrack::build(router.tables, memory)?;
     offload::build(router.tables.offload)?;
     match &router.mechanism.definition().method {

@@ -78,7 +78,7 @@ fn describe_rules(rules: Rules) -> String {
     }
 }
 
-/// The near router's tables, for a sentence; empty without further entries and a flowtable.
+/// The routers' tables, for a sentence; empty without further entries and a flowtable.
 fn describe_tables(tables: Tables) -> String {
     let routes = match tables.routes {
         0 => String::new(),
@@ -87,6 +87,10 @@ fn describe_tables(tables: Tables) -> String {
     let destinations = match tables.destinations {
         1 => String::new(),
         several => format!(", packets to {several} destinations"),
+    };
+    let neighbours = match tables.neighbours {
+        0 => String::new(),
+        neighbours => format!(", {neighbours} more neighbours of each family of router2"),
     };
     let connections = match tables.tracking {
         Tracking::Off => String::new(),
@@ -97,7 +101,7 @@ fn describe_tables(tables: Tables) -> String {
         FlowOffload::Off => "",
         FlowOffload::On => ", known connections by a flowtable on router1",
     };
-    routes + &destinations + &connections + flowtable
+    routes + &destinations + &neighbours + &connections + flowtable
 }
 
 /// Two parts of the sentence: the hosts, and whether packets were captured while the clients were namespaces.

@@ -104,7 +104,7 @@ fn count_entries(arm: &ExactArm) -> u32 {
         Tracking::Off => 0,
         Tracking::On(connections) => connections,
     };
-    2 * (arm.routes + connections + arm.firewall.count)
+    2 * (arm.routes + arm.neighbours + connections + arm.firewall.count)
 }
 
 #[cfg(test)]

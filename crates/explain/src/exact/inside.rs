@@ -282,9 +282,10 @@ pub(super) fn share_network(one: &ExactArm, other: &ExactArm) -> bool {
         && find_tables(one) == find_tables(other)
 }
 
-/// The tables of the near router.
+/// The tables of the routers.
 pub(super) fn find_tables(arm: &ExactArm) -> Tables {
-    Tables { routes: arm.routes, tracking: arm.conntrack, ..Tables::default() }
+    let neighbours = arm.neighbours;
+    Tables { routes: arm.routes, neighbours, tracking: arm.conntrack, ..Tables::default() }
 }
 
 fn find_address(addresses: [IpAddr; 2], family: Family) -> Option<IpAddr> {

@@ -78,7 +78,7 @@ impl fmt::Display for ExactPlan {
 }
 
 fn arm_text(arm: &ExactArm) -> String {
-    let ExactArm { family, path, size, rules, routes, conntrack, firewall, socket } = arm;
+    let ExactArm { family, path, size, rules, routes, neighbours, conntrack, firewall, socket } = arm;
     let mut text = format!("{family}@{path}/{size}*{rules}");
     if *socket != SocketKind::Native {
         text += &format!(":{socket}");
@@ -86,8 +86,11 @@ fn arm_text(arm: &ExactArm) -> String {
     if arm.has_tables() {
         text += &format!("!{routes}!{conntrack}");
     }
-    if firewall.count > 0 {
+    if firewall.count > 0 || *neighbours > 0 {
         text += &format!("!{}!{}", firewall.count, firewall.form);
+    }
+    if *neighbours > 0 {
+        text += &format!("!{neighbours}");
     }
     text
 }
@@ -104,7 +107,11 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
     let mut tables = tables.split('!');
     let routes = tables.next()?.parse().ok()?;
     let conntrack = tables.next()?.parse().ok()?;
-    let firewall = parse_firewall(tables)?;
+    let firewall = parse_firewall(&mut tables)?;
+    let neighbours = tables.next().map_or(Some(0), |number| number.parse().ok())?;
+    if tables.next().is_some() {
+        return None;
+    }
     let (family, rest) = text.split_once('@')?;
     let (path, rest) = rest.split_once('/')?;
     let (size, rest) = rest.split_once('*')?;
@@ -115,6 +122,7 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
         size: size.parse().ok()?,
         rules: rules.parse().ok()?,
         routes,
+        neighbours,
         conntrack,
         firewall,
         socket: socket.parse().ok()?,
@@ -122,10 +130,9 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
 }
 
 /// The number of rules and their form, if the router has a firewall.
-fn parse_firewall<'a>(mut rest: impl Iterator<Item = &'a str>) -> Option<Rules> {
+fn parse_firewall<'a>(rest: &mut impl Iterator<Item = &'a str>) -> Option<Rules> {
     let Some(count) = rest.next() else { return Some(Rules::default()) };
-    let firewall = Rules { count: count.parse().ok()?, form: rest.next()?.parse().ok()? };
-    if rest.next().is_some() { None } else { Some(firewall) }
+    Some(Rules { count: count.parse().ok()?, form: rest.next()?.parse().ok()? })
 }
 
 impl FromStr for ExactPlan {
@@ -149,7 +156,8 @@ pub struct ExactRequest {
     pub sizes: Vec<u32>,
     /// The network; loopback without one.
     pub path: Option<ExactPath>,
-    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes, conntrack or rules.
+    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes, neighbours,
+    /// conntrack or rules.
     pub factor: Option<Factor>,
     /// Its two levels.
     pub levels: Vec<String>,
@@ -202,10 +210,12 @@ impl ExactRequest {
                 let arms = combine_arms([family, family], [path, path], rules);
                 [0, 1].map(|arm| ExactArm { socket: sockets[arm], ..arms[arm] })
             }
-            Factor::Routes | Factor::Conntrack | Factor::Rules => return self.plan_tables(factor, rules),
+            Factor::Routes | Factor::Neighbours | Factor::Conntrack | Factor::Rules => {
+                return self.plan_tables(factor, rules);
+            }
             other => {
                 return Err(format!(
-                    "--exact compares family, mechanism, size, socket, routes, conntrack, rules or --rules A,B, not {other}"
+                    "--exact compares family, mechanism, size, socket, routes, neighbours, conntrack, rules or --rules A,B, not {other}"
                 ));
             }
         };
@@ -227,6 +237,10 @@ impl ExactRequest {
                 Factor::Routes => {
                     let routes = self.levels([0, 100_000])?;
                     arms = [0, 1].map(|arm| ExactArm { routes: routes[arm], ..arms[arm] });
+                }
+                Factor::Neighbours => {
+                    let neighbours = self.levels([0, 10_000])?;
+                    arms = [0, 1].map(|arm| ExactArm { neighbours: neighbours[arm], ..arms[arm] });
                 }
                 Factor::Rules => {
                     let counts = self.levels([0, 1000])?;
@@ -275,6 +289,7 @@ fn combine_arms(families: [Family; 2], paths: [ExactPath; 2], rules: [u32; 2]) -
         size: 0,
         rules: rules[arm],
         routes: 0,
+        neighbours: 0,
         conntrack: Tracking::Off,
         firewall: Rules::default(),
         socket: SocketKind::Native,

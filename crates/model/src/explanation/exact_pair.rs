@@ -69,6 +69,7 @@ fn check_tables(arm: &ExactArm) -> Result<(), String> {
     };
     for (factor, entries, most) in [
         (Factor::Routes, arm.routes, MAX_ENTRIES),
+        (Factor::Neighbours, arm.neighbours, MAX_ENTRIES),
         (Factor::Conntrack, connections, MAX_ENTRIES),
         (Factor::Rules, arm.firewall.count, MAX_RULES),
     ] {

@@ -79,6 +79,8 @@ factors! {
         Routes = "routes" => routes,
         /// Addresses to which a stream's datagrams go.
         Destinations = "destinations" => destinations,
+        /// Further neighbours of the far router.
+        Neighbours = "neighbours" => neighbours,
         /// Connection tracking on the near router.
         Conntrack = "conntrack" => conntrack,
         /// A flowtable on the near router.
@@ -147,15 +149,16 @@ impl Factor {
                 | RuleForm
                 | Routes
                 | Destinations
+                | Neighbours
                 | Conntrack
                 | FlowOffload
         )
     }
 
-    /// Whether it is of the near router's tables, which each routed testbed has for itself.
+    /// Whether it is of the routers' tables, which each routed testbed has for itself.
     pub fn is_of_tables(self) -> bool {
         use Factor::*;
-        matches!(self, Rules | RuleForm | Routes | Destinations | Conntrack)
+        matches!(self, Rules | RuleForm | Routes | Destinations | Neighbours | Conntrack)
     }
 
     /// Whether cells that differ in the factor have separate Wi-Fi networks.

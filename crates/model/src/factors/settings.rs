@@ -26,6 +26,7 @@ pub struct CellSettings {
     pub rule_form: Option<RuleForm>,
     pub routes: Option<u32>,
     pub destinations: Option<u32>,
+    pub neighbours: Option<u32>,
     pub conntrack: Option<Tracking>,
     pub flow_offload: Option<FlowOffload>,
     pub router_queue: Option<RouterQueue>,
@@ -121,7 +122,7 @@ mod tests {
     use crate::{Io, Service, SocketKind, System};
 
     /// A level of each setting before those of Wi-Fi, and of each after them.
-    const BEFORE: [(&str, &str); 29] = [
+    const BEFORE: [(&str, &str); 30] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -131,6 +132,7 @@ mod tests {
         ("rule_form", "set"),
         ("routes", "100000"),
         ("destinations", "1000"),
+        ("neighbours", "10000"),
         ("conntrack", "off"),
         ("flow_offload", "on"),
         ("router_queue", "thread"),

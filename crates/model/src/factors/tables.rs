@@ -12,6 +12,9 @@ pub const MAX_ROUTES: u32 = 1_000_000;
 /// The most tracked connections of each family that a study can ask for.
 pub const MAX_CONNECTIONS: u32 = 1_000_000;
 
+/// The most neighbours of each family that a study can ask for.
+pub const MAX_NEIGHBOURS: u32 = 100_000;
+
 /// The near router's tables, and what is looked up in them. Their further entries are for each family. No packet of a
 /// study uses one, but for the routes of several destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,6 +23,8 @@ pub struct Tables {
     pub routes: u32,
     /// The addresses to which the datagrams of a stream go. With one, that is the receiver's own.
     pub destinations: u32,
+    /// Neighbours of the far router, on the link to its client.
+    pub neighbours: u32,
     /// Connection tracking, with its further connections.
     pub tracking: Tracking,
     /// A table of the connections that it forwards.
@@ -29,7 +34,7 @@ pub struct Tables {
 impl Default for Tables {
     fn default() -> Self {
         let tracking = Tracking::default();
-        Tables { routes: 0, destinations: 1, tracking, offload: FlowOffload::default() }
+        Tables { routes: 0, destinations: 1, neighbours: 0, tracking, offload: FlowOffload::default() }
     }
 }
 
@@ -43,6 +48,7 @@ impl Tables {
         Tables {
             routes: cell.settings.routes.unwrap_or_default(),
             destinations: count_destinations(cell),
+            neighbours: cell.settings.neighbours.unwrap_or_default(),
             tracking: cell.settings.conntrack.unwrap_or_default(),
             offload: cell.settings.flow_offload.unwrap_or_default(),
         }
@@ -50,11 +56,12 @@ impl Tables {
 }
 
 named! {
-    /// A table of the near router that has further entries.
+    /// A table of a router that has further entries.
     pub enum Table("table") {
         Routes = "routes",
         Connections = "connections",
         Rules = "rules",
+        Neighbours = "neighbours",
     }
 }
 
@@ -63,6 +70,7 @@ impl Table {
     pub fn of(factor: Factor) -> Option<Self> {
         match factor {
             Factor::Routes => Some(Table::Routes),
+            Factor::Neighbours => Some(Table::Neighbours),
             Factor::Conntrack => Some(Table::Connections),
             Factor::Rules => Some(Table::Rules),
             _ => None,
@@ -75,17 +83,19 @@ impl Table {
             Table::Routes => Metric::MemoryPerRoute,
             Table::Connections => Metric::MemoryPerConnection,
             Table::Rules => Metric::MemoryPerRule,
+            Table::Neighbours => Metric::MemoryPerNeighbour,
         }
     }
 
     /// The further entries of each family that a cell has in it.
     pub(crate) fn count_entries(self, cell: &Cell) -> u32 {
-        let Tables { routes, tracking, .. } = Tables::of(cell);
+        let Tables { routes, tracking, neighbours, .. } = Tables::of(cell);
         match (self, tracking) {
             (Table::Routes, _) => routes,
             (Table::Connections, Tracking::On(connections)) => connections,
             (Table::Connections, Tracking::Off) => 0,
             (Table::Rules, _) => cell.settings.rules.unwrap_or_default(),
+            (Table::Neighbours, _) => neighbours,
         }
     }
 }

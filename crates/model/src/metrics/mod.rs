@@ -134,6 +134,8 @@ metrics! {
         "the same of further tracked connections (factor conntrack)";
     MemoryPerRule = "memory_per_rule", "memory per firewall rule", Stream, BytePerEntry, [],
         "the same of firewall rules, or of entries of their set or map (factors rules and rule_form)";
+    MemoryPerNeighbour = "memory_per_neighbour", "memory per neighbour", Stream, BytePerEntry, [],
+        "the same of further neighbours of the router before the receiver (factor neighbours)";
     TransferTimeRatio = "transfer_time_ratio", "transfer time ratio", Stream, Times, [TCP],
         "transfer time of the payload over its time in full segments at the link's rate (RFC 6349)";
     TcpEfficiency = "tcp_efficiency", "TCP efficiency", Stream, Percent, [Higher, TCP],

@@ -5,9 +5,9 @@
 use crate::language::wifi::{self, WIFI};
 use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
-    Direction, Factor, Family, FlowOffload, Generator, MAX_CLIENTS, MAX_CONNECTIONS, MAX_PAIRS, MAX_ROUTES,
-    MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice, SenderPriority, SizeOf,
-    SocketKind, Tracking, Translator, Transport, Until,
+    Direction, Factor, Family, FlowOffload, Generator, MAX_CLIENTS, MAX_CONNECTIONS, MAX_NEIGHBOURS,
+    MAX_PAIRS, MAX_ROUTES, MAX_RULES, Mechanism, Pinning, Probe, RouterQueue, RuleForm, SearchDevice,
+    SenderPriority, SizeOf, SocketKind, Tracking, Translator, Transport, Until,
 };
 
 const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
@@ -252,6 +252,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         "destinations",
         Kind::List(&Kind::Integer { least: 1, most: MAX_ROUTES as i64 }),
         "Addresses to which the datagrams of a stream go, one drawn for each (testbed.topology \"routed\", mechanism native, UDP, one flow forward): the sender's router looks up another route for each, where its table has as many. Other probes than streams measure the cells with one. 1, the default: the receiver's own address.",
+    ),
+    optional(
+        "neighbours",
+        Kind::List(&Kind::Integer { least: 0, most: MAX_NEIGHBOURS as i64 }),
+        "Further permanent neighbours of each family on the link between the receiver's router and the receiver (testbed.topology \"routed\"): ARP entries, and those of IPv6's neighbour cache. The receiver is looked up among them for each packet; with several destinations each of these is a neighbour, and no level but 0 may be below them. 0, the default: the receiver alone.",
     ),
     optional(
         "conntrack",

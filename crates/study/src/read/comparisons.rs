@@ -110,6 +110,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Socket => "[\"native\", \"ipv4-mapped\"]",
         Factor::Routes => "[0, 100000]",
         Factor::Destinations => "[1, 10000]",
+        Factor::Neighbours => "[0, 10000]",
         Factor::Conntrack => "[\"off\", 0]",
         Factor::FlowOffload => "[\"off\", \"on\"]",
         Factor::RouterQueue => "[\"inline\", \"thread\"]",

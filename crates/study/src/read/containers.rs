@@ -16,6 +16,7 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     let Some(container) = containers.next() else { return };
     check_hosts(container, factors, problems);
     check_traffic(container, factors, problems);
+    check_neighbours(container, factors, problems);
     for level in mechanisms {
         match find_publisher(level) {
             Some(publisher) if publisher.has_ports() => {
@@ -88,6 +89,20 @@ fn check_hosts(container: &At<String>, factors: &Factors, problems: &mut Problem
                 .problem(title, "has another kernel")
                 .with_related_place(&container.place, "together with this")
                 .help(format!("leave factors.{factor} out, or this mechanism")),
+        );
+    }
+}
+
+/// A container's link is made by what publishes it, after the routers' tables.
+fn check_neighbours(container: &At<String>, factors: &Factors, problems: &mut Problems) {
+    let Some(setting) = factors.setting(Factor::Neighbours) else { return };
+    if let Some(some) = setting.numbers().find(|level| level.value > 0) {
+        let title =
+            format!("`neighbours` are of a router's link, and `{}` leads to a container", container.value);
+        problems.add(
+            some.problem(title, "another link")
+                .with_related_place(&container.place, "together with this")
+                .help("leave factors.neighbours out, or this mechanism"),
         );
     }
 }

@@ -13,6 +13,7 @@ pub(super) fn check(testbed: Node, all: &[Factors], probes: &[ProbeSpec], proble
         let several = Several { level: &level, factors };
         several.check_path(testbed, problems);
         several.check_routers(problems);
+        several.check_neighbours(problems);
         several.check_streams(problems);
         several.check_sockets(problems);
         several.check_probes(probes, problems);
@@ -73,6 +74,16 @@ impl Several<'_> {
         if let Some(rps) = queues.iter().find(|level| level.value == RouterQueue::Rps.name()) {
             let reason = "are flows, which steering spreads over processors";
             self.refuse(rps, reason, "may reorder them", problems);
+        }
+    }
+
+    /// Each destination must be a neighbour, or none of them.
+    fn check_neighbours(&self, problems: &mut Problems) {
+        let Some(neighbours) = self.factors.setting(Factor::Neighbours) else { return };
+        let mut some = neighbours.numbers().filter(|level| level.value > 0);
+        if let Some(few) = some.find(|level| level.value < self.level.value) {
+            let reason = "are each a neighbour of the receiver's router, where it has further ones";
+            self.refuse(&few, reason, "fewer than destinations", problems);
         }
     }
 

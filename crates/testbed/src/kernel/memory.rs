@@ -3,6 +3,15 @@
 use crate::{Attempt, Fault};
 use stacklab_model::{EntryMemory, Family, Table, count_first_third, kernel_memory_at_rest};
 use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// The kernel frees neighbours of an earlier testbed in batches that are five seconds apart (kfree_rcu): it has freed
+/// all of them when none came for so long.
+const DEFERRED: Duration = Duration::from_secs(7);
+/// How long that is waited for at most: others of this machine may free memory at any time.
+const MAX_DEFERRED: Duration = Duration::from_secs(40);
+/// Less than this is freed by others.
+const FREED_BYTES: u64 = 256 << 10;
 
 /// Watches the kernel's memory while entries are added to tables.
 #[derive(Debug, Default)]
@@ -32,6 +41,9 @@ impl MemoryWatch {
         count: u32,
         add: impl Fn(Family, Range<u32>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        if self.is_on && table == Table::Neighbours {
+            await_deferred()?;
+        }
         let first = if self.is_on { count_first_third(count) } else { count };
         for family in Family::ALL {
             add(*family, 0..first)?;
@@ -49,6 +61,21 @@ impl MemoryWatch {
         }
         Ok(())
     }
+}
+
+/// Waits until nothing more is freed of earlier testbeds.
+fn await_deferred() -> Result<(), Fault> {
+    let start = Instant::now();
+    let mut freed = start;
+    let mut memory = read_memory()?;
+    while freed.elapsed() < DEFERRED && start.elapsed() < MAX_DEFERRED {
+        let now = read_memory()?;
+        if now + FREED_BYTES < memory {
+            freed = Instant::now();
+        }
+        memory = now;
+    }
+    Ok(())
 }
 
 fn read_memory() -> Result<u64, Fault> {

@@ -21,7 +21,9 @@ pub(crate) fn route(router: &Router) -> Result<(), Fault> {
             Site::Near => router.middle(),
             Site::Far => INTERFACE,
         };
-        let via = Some(find_next_hop(router, *family));
+        // Where the far router has further neighbours, each destination is one of them.
+        let is_on_link = router.site == Site::Far && router.tables.neighbours > 0;
+        let via = if is_on_link { None } else { Some(find_next_hop(router, *family)) };
         Route { to: (family.unspecified_address(), 0), device, via, mtu: None }.add()?;
     }
     Ok(())

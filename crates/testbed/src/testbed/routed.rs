@@ -167,6 +167,7 @@ impl Routed {
             router.customers = spec.kind.customers;
             router.keys = keys[number];
             router.tables.destinations = spec.kind.tables.destinations;
+            router.tables.neighbours = spec.kind.tables.neighbours;
             if site == Site::Near {
                 router.rules = spec.kind.rules;
                 router.tables = spec.kind.tables;

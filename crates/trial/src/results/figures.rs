@@ -278,7 +278,7 @@ fn reason_without_source(metric: Metric) -> &'static str {
             "there are no routers between the hosts"
         }
         // What the testbed's builder has watched.
-        MemoryPerRoute | MemoryPerConnection | MemoryPerRule => {
+        MemoryPerRoute | MemoryPerConnection | MemoryPerRule | MemoryPerNeighbour => {
             "it is measured where all hosts are namespaces of this kernel that are built anew for each block"
         }
         // Figures of the radio channel, which the coordinator asks for.

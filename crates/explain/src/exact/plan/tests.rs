@@ -104,6 +104,9 @@ fn tables_are_compared_in_each_family() {
     let rules = ExactRequest { factor: Some(Factor::Rules), family, ..udp() };
     assert_eq!(print_plan(&rules), "udp:ipv6@native/128*0+ipv6@native/128*0!0!off!1000!list");
     assert_eq!(print_plan(&rules).parse(), rules.plan());
+    let neighbours = ExactRequest { factor: Some(Factor::Neighbours), family, ..udp() };
+    assert_eq!(print_plan(&neighbours), "udp:ipv6@native/128*0+ipv6@native/128*0!0!off!0!list!10000");
+    assert_eq!(print_plan(&neighbours).parse(), neighbours.plan());
     for wrong in ["!0", "!0!off!9", "!0!off!9!list!", "!0!off!9!tree"] {
         let text = format!("udp:ipv6@native/128*0+ipv6@native/128*0{wrong}");
         assert!(text.parse::<ExactPlan>().is_err(), "{wrong}");

@@ -156,7 +156,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of flows, os, rules, routes, io and 33 more: stacklab study reference
+      | ^^^^^^ expected one of flows, os, rules, routes, io and 34 more: stacklab study reference
 
     error: cannot use this value for `blocks.min`
       --> study.toml:14:7

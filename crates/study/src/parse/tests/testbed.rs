@@ -100,6 +100,7 @@ fn refuses_what_several_destinations_cannot_have() {
             &["`destinations` are reached by routes alone"],
         ),
         (write_destinations("clients = [2]"), &["`destinations` are behind one router"]),
+        (write_destinations("neighbours = [0, 999]"), &["`destinations` are each a neighbour", "fewer than"]),
         (write_destinations("router_os = [\"uml\"]"), &["`destinations` need namespaces"]),
         (write_destinations("direction = [\"both\"]"), &["`destinations` are behind the receiver"]),
         (write_destinations("flows = [4]"), &["`destinations` are those of one flow"]),
