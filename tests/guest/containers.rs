@@ -7,7 +7,7 @@ use crate::support::studies::TestStudy;
 use stacklab_model::Factor;
 use stacklab_store::Record;
 
-const WAYS: [&str; 5] = ["native", "dnat", "docker-proxy", "pasta", "slirp4netns"];
+const WAYS: [&str; 6] = ["native", "dnat", "docker-proxy", "pasta", "slirp4netns", "macvlan"];
 
 /// Messages of 1024 bytes over these ways, in both families.
 fn compare_ways(title: &str, ways: &[&str], transports: &[&str]) -> TestStudy {
@@ -43,6 +43,7 @@ fn each_way_to_a_container_carries_what_it_counts() {
         "dnat (nftables, stateful), seen on the middle link: ipv4 as ipv4 198.18.1.1 > 198.18.0.2 / udp",
         "ipv6 as ipv6 2001:2:0:1::1 > 2001:2:0:ffff::2 / udp",
         "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:2::1 / udp",
+        "ipv6 as ipv6 2001:2:0:1::1 > 2001:2:0:ffff::3 / udp",
     ] {
         assert!(seen.contains(part), "{part}: {seen}");
     }

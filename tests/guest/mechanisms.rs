@@ -163,6 +163,7 @@ fn is_tunnel(mechanism: Mechanism) -> bool {
     mechanism.tunnel().is_none_or(|tunnel| tunnel.device.in_debian_uml)
         && !mechanism.translates()
         && !mechanism.begins_at_sender()
+        && mechanism.publisher().is_none()
 }
 
 #[test]
@@ -172,12 +173,8 @@ fn translators_on_this_kernel_fit_the_header_model() {
         (FAST, Offered::Flood, &[1024, 1408]),
         (FAST, Offered::Paced, &[1536]),
     ] {
-        filled(None, rate, offered, sizes, is_translator);
+        filled(None, rate, offered, sizes, Mechanism::translates);
     }
-}
-
-fn is_translator(mechanism: Mechanism) -> bool {
-    mechanism.translates()
 }
 
 /// The mechanisms in the table that meet a condition, and the number of families that they carry together.
@@ -262,6 +259,7 @@ fn mechanisms_fill_the_rate_in_built_user_mode_linux() {
 /// Overlays and NAT are tried on this kernel and in another guest.
 fn is_for_built_uml(mechanism: Mechanism) -> bool {
     !mechanism.begins_at_sender()
+        && mechanism.publisher().is_none()
         && mechanism.tunnel().is_none_or(|tunnel| {
             !tunnel.carries_frames()
                 && ![Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp].contains(&tunnel.device.setup)

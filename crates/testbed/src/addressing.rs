@@ -163,11 +163,7 @@ impl Site {
 
     /// Its router's address on a customer's middle link.
     pub(crate) fn outer(self, customer: CustomerId, family: Family) -> IpAddr {
-        let last = self.number();
-        match family {
-            Family::Ipv4 => Ipv4Addr::new(198, 18, customer.middle_octet(), last).into(),
-            Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, customer.middle_word(), 0, 0, 0, last.into()).into(),
-        }
+        middle_address(customer, family, self.number())
     }
 
     /// Its router's address on a tunnel that carries Ethernet frames, and the length of the prefix there.
@@ -203,7 +199,31 @@ impl Site {
     }
 
     pub(crate) fn client_address(self, customer: CustomerId, mechanism: Mechanism, family: Family) -> IpAddr {
+        if self.is_client_on_middle_link(mechanism) {
+            return middle_address(customer, family, CONTAINER);
+        }
         self.host(customer, mechanism, family, 1)
+    }
+
+    /// Whether its client is beside its router, and not behind it.
+    pub(crate) fn is_client_on_middle_link(self, mechanism: Mechanism) -> bool {
+        self == Site::Far && mechanism.is_on_middle_link()
+    }
+
+    /// The address to which its client sends what is for others, and the hardware address there.
+    pub(crate) fn next_hop(
+        self,
+        customer: CustomerId,
+        mechanism: Mechanism,
+        family: Family,
+    ) -> (IpAddr, [u8; 6]) {
+        if self.is_client_on_middle_link(mechanism) {
+            let other = self.other();
+            let hardware = customer_hardware_address(customer, other.router(), MIDDLE);
+            return (other.outer(customer, family), hardware);
+        }
+        let hardware = customer_hardware_address(customer, self.router(), INTERFACE);
+        (self.gateway(customer, mechanism, family), hardware)
     }
 
     pub(crate) fn gateway(self, customer: CustomerId, mechanism: Mechanism, family: Family) -> IpAddr {
@@ -233,6 +253,17 @@ impl Site {
         let length = u32::from(prefix.1) + 32 - u32::from(common.1);
         let subnet = if length < 64 { u128::from(site) << 64 } else { 0 };
         Ipv6Addr::from(u128::from(prefix.0) | u128::from(own) << (128 - length) | subnet)
+    }
+}
+
+/// The last byte of the addresses of a container on the middle link.
+const CONTAINER: u8 = 3;
+
+/// An address on a customer's middle link, by its last byte.
+fn middle_address(customer: CustomerId, family: Family, last: u8) -> IpAddr {
+    match family {
+        Family::Ipv4 => Ipv4Addr::new(198, 18, customer.middle_octet(), last).into(),
+        Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, customer.middle_word(), 0, 0, 0, last.into()).into(),
     }
 }
 
@@ -271,6 +302,18 @@ mod tests {
         assert_eq!(list_paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
         assert_eq!(list_paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
         assert_eq!(list_paths(Site::Far, Mechanism::MapTranslation), ["198.18.67.18 1480"]);
+    }
+
+    #[test]
+    fn a_client_on_the_middle_link_is_beside_routers() {
+        let first = CustomerId::FIRST;
+        assert_eq!(list_paths(Site::Near, Mechanism::Macvlan), ["198.18.0.3 1500", "2001:2:0:ffff::3 1500"]);
+        let (next, hardware) = Site::Far.next_hop(first, Mechanism::Macvlan, Family::Ipv4);
+        assert_eq!(next, Site::Near.outer(first, Family::Ipv4));
+        assert_eq!(hardware, routed_hardware_address(Node::Router1, MIDDLE));
+        let (next, hardware) = Site::Near.next_hop(first, Mechanism::Macvlan, Family::Ipv4);
+        assert_eq!(next, Site::Near.gateway(first, Mechanism::Macvlan, Family::Ipv4));
+        assert_eq!(hardware, routed_hardware_address(Node::Router1, INTERFACE));
     }
 
     #[test]

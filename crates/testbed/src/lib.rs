@@ -52,6 +52,7 @@ mod testbed {
     pub(crate) mod destination_check;
     pub(crate) mod direct;
     pub(crate) mod forwarding_check;
+    pub(crate) mod macvlan;
     pub(crate) mod network;
     pub(crate) mod offload_check;
     pub(crate) mod path_check;

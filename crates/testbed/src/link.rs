@@ -205,6 +205,9 @@ impl ClientNetwork {
     fn configure_router(&self) -> Result<(), Fault> {
         for family in Family::ALL {
             add_address(INTERFACE, self.gateway(*family), prefix_bits(*family))?;
+            if self.site.is_client_on_middle_link(self.mechanism) {
+                continue;
+            }
             let hardware = customer_hardware_address(self.customer, self.site.client(), INTERFACE);
             add_neighbour(INTERFACE, self.client(*family), hardware)?;
         }
@@ -214,9 +217,8 @@ impl ClientNetwork {
     /// Configures the client's end.
     pub(crate) fn configure_client(&self) -> Result<(), Fault> {
         for family in Family::ALL {
-            let gateway = self.gateway(*family);
+            let (gateway, hardware) = self.site.next_hop(self.customer, self.mechanism, *family);
             add_address(self.device(), self.client(*family), prefix_bits(*family))?;
-            let hardware = customer_hardware_address(self.customer, self.site.router(), INTERFACE);
             add_neighbour(self.device(), gateway, hardware)?;
             if let Some(table) = self.table() {
                 add_rule(*family, Selector::Interface(self.device()), table)?;
@@ -238,7 +240,7 @@ pub fn configure_client(site: Site, mechanism: Mechanism) -> Result<(), Fault> {
 pub fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
     for (to, mtu) in site.paths(mechanism, middle_mtu) {
         let bits = if to.is_ipv4() { 32 } else { 128 };
-        let gateway = site.gateway(CustomerId::FIRST, mechanism, Family::of(to));
+        let (gateway, _) = site.next_hop(CustomerId::FIRST, mechanism, Family::of(to));
         Route { to: (to, bits), device: INTERFACE, via: Some(gateway), mtu: Some(mtu) }.add()?;
     }
     Ok(())

@@ -52,10 +52,14 @@ fn embed_v4(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The address of a container's host, if the receiver is a container.
+/// The address of a container's host, if the receiver is a container behind it.
 fn change_destination(customer: CustomerId, mechanism: Mechanism, family: Family) -> Option<IpAddr> {
-    let publisher = mechanism.publisher().filter(|publisher| !publisher.is_of_sender());
-    publisher.map(|_| Site::Far.outer(customer, family))
+    match mechanism.publisher()? {
+        Publisher::Dnat | Publisher::DockerProxy | Publisher::Pasta => {
+            Some(Site::Far.outer(customer, family))
+        }
+        Publisher::Slirp | Publisher::Macvlan => None,
+    }
 }
 
 /// The sender's address behind a router's NAT, or the container's host whose program has its own connections, if the
@@ -64,7 +68,7 @@ fn change_source(customer: CustomerId, mechanism: Mechanism, family: Family) -> 
     match mechanism.publisher() {
         Some(Publisher::DockerProxy) => return Some(Site::Far.gateway(customer, mechanism, family)),
         Some(Publisher::Slirp) => return Some(Site::Near.outer(customer, family)),
-        Some(Publisher::Dnat | Publisher::Pasta) | None => {}
+        Some(Publisher::Dnat | Publisher::Pasta | Publisher::Macvlan) | None => {}
     }
     match (mechanism.nat(), mechanism.sharing()) {
         (Some(Nat::Masquerade), _) => Some(Site::Near.outer(customer, family)),

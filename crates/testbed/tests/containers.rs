@@ -4,7 +4,7 @@
 use stacklab_model::{Family, LinkConfig, Mechanism};
 use stacklab_testbed::{Node, Routed, RoutedSpec, ends, in_namespace};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 
@@ -37,7 +37,8 @@ fn send_to_container(routed: &Routed, family: Family) -> u64 {
 
 #[test]
 fn bytes_to_a_container_are_counted_on_its_host() {
-    for mechanism in [Mechanism::Dnat, Mechanism::DockerProxy, Mechanism::Pasta, Mechanism::Slirp] {
+    let with_program = [Mechanism::DockerProxy, Mechanism::Pasta, Mechanism::Slirp];
+    for mechanism in with_program.into_iter().chain([Mechanism::Dnat, Mechanism::Macvlan]) {
         let routed = build(mechanism);
         assert_eq!(routed.path_checks.len(), 2, "both families are carried");
         for family in Family::ALL {
@@ -62,4 +63,26 @@ fn what_passes_a_proxy_is_not_counted() {
     // What the proxy writes for itself counts.
     assert!(send_to_container(&routed, Family::Ipv4) < SENT as u64 / 10);
     assert!(send_to_container(&routed, Family::Ipv6) >= SENT as u64, "it has no such rule");
+}
+
+/// A route by the container's host, which an engine could add, is not the way of macvlan.
+#[test]
+fn packets_that_a_host_forwards_are_refused() {
+    let routed = build(Mechanism::Macvlan);
+    send_to_container(&routed, Family::Ipv4);
+    let router = routed.pid(Node::Router1).to_string();
+    for family in Family::ALL {
+        let container = ends(Mechanism::Macvlan, *family).unwrap().receiver;
+        let host = if container.is_ipv4() { "198.18.0.2" } else { "2001:2:0:ffff::2" };
+        let mut route = Command::new("nsenter");
+        route.args(["-t", &router, "-n", "ip", "route", "add", &container.to_string(), "via", host]);
+        assert!(route.status().unwrap().success());
+        in_namespace(routed.pid(Node::Sender), || {
+            let address = if container.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            UdpSocket::bind(address).unwrap().send_to(b"stacklab", (container, PORT)).unwrap();
+        })
+        .unwrap();
+        let refused = routed.published_bytes().unwrap_err().to_string();
+        assert!(refused.contains("router2") && refused.contains("has forwarded"), "{refused}");
+    }
 }

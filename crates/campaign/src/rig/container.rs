@@ -18,6 +18,17 @@ pub(super) fn check_way(own: &Routed, mechanism: Mechanism, before: u64, evidenc
     }
 }
 
+/// Records as off the segmentation offload of a device that is limited to single segments: the driver keeps saying that
+/// it is on, and TCP never uses it.
+pub(super) fn correct_offloads(own: &Routed, evidence: &mut [Evidence]) {
+    let Some(addresses) = own.single_segment_addresses() else { return };
+    for report in evidence.iter_mut().flat_map(|arm| arm.collected.reports.iter_mut().flatten().flatten()) {
+        if addresses.contains(&report.endpoint.local.ip()) {
+            report.endpoint.offloads.tso = Some(false);
+        }
+    }
+}
+
 /// The bytes that receivers counted in their windows, and a byte for each connection.
 fn count_arrivals<'a>(reports: impl Iterator<Item = &'a HostReport>) -> u64 {
     let receivers = reports.filter(|report| report.role == Role::Receiver);
@@ -26,8 +37,9 @@ fn count_arrivals<'a>(reports: impl Iterator<Item = &'a HostReport>) -> u64 {
 
 /// Why the container must have been reached on another path, if it was.
 fn find_other_path(mechanism: Mechanism, received: u64, carried: u64) -> Option<String> {
-    let is_of_sender = mechanism.publisher().is_some_and(Publisher::is_of_sender);
-    let [receiver, host] = if is_of_sender { ["receiver", "the container's"] } else { ["container", "its"] };
+    let is_container =
+        mechanism.begins_at_sender() && !mechanism.publisher().is_some_and(Publisher::is_of_sender);
+    let [receiver, host] = if is_container { ["container", "its"] } else { ["receiver", "the container's"] };
     (carried < received).then(|| {
         format!(
             "the {receiver} got {received} bytes, and {mechanism} on {host} host has carried {carried}: they took \

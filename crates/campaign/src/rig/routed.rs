@@ -2,7 +2,7 @@
 //! CPU time in its measured window.
 
 use crate::CampaignError;
-use crate::rig::container::check_way;
+use crate::rig::container::{check_way, correct_offloads};
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
 use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::describe;
@@ -262,6 +262,7 @@ impl RigNetwork for RoutedNetwork {
         }
         if let (Some(own), Some(carried_before)) = (&self.source.own, before.published) {
             check_way(own, self.source.plan.kind.mechanism, carried_before, evidence);
+            correct_offloads(own, evidence);
         }
         if let Some(own) = &self.source.own {
             evidence.iter_mut().for_each(|arm| arm.entry_memory.clone_from(&own.entry_memory));

@@ -18,7 +18,7 @@ pub(crate) fn list_kernel_needs(kind: &RoutedKind) -> Vec<&'static str> {
         }],
         Method::Nat(_) => vec![NAT],
         Method::Publishing(Publisher::Dnat) => vec![NAT, TRACKING],
-        Method::Publishing(Publisher::DockerProxy) => Vec::new(),
+        Method::Publishing(Publisher::DockerProxy | Publisher::Macvlan) => Vec::new(),
         Method::Publishing(Publisher::Pasta | Publisher::Slirp) => vec!["tun"],
     };
     if kind.filters() && !needs.contains(&NAT) {

@@ -20,10 +20,13 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     for level in mechanisms {
         match find_publisher(level) {
             Some(publisher) if publisher.has_ports() => {
-                check_link(level, "receiver_link", testbed, problems);
+                check_link(level, "receiver_link", BETWEEN_LINKS, testbed, problems);
+            }
+            Some(Publisher::Macvlan) => {
+                check_link(level, "receiver_link", ON_MIDDLE_LINK, testbed, problems);
             }
             Some(publisher) if publisher.is_of_sender() => {
-                check_link(level, "sender_link", testbed, problems);
+                check_link(level, "sender_link", BETWEEN_LINKS, testbed, problems);
                 check_near_router(level, factors, problems);
             }
             _ => {}
@@ -31,13 +34,23 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     }
 }
 
-/// Adds another link to a container whose device is a program's.
-fn check_link(program: &At<String>, link: &'static str, testbed: Node, problems: &mut Problems) {
+/// Why a container's link is not another one than the middle link.
+const BETWEEN_LINKS: &str = "a program is between both links";
+const ON_MIDDLE_LINK: &str = "its device is on the middle link";
+
+/// Adds another link to a container whose device is a program's, or is on the middle link.
+fn check_link(
+    container: &At<String>,
+    link: &'static str,
+    reason: &str,
+    testbed: Node,
+    problems: &mut Problems,
+) {
     if let Some(place) = testbed.get(link).place() {
-        let title = format!("the container of `{}` has a link like the middle one", program.value);
+        let title = format!("the container of `{}` has a link like the middle one", container.value);
         problems.add(
             Problem::at(place, title, "another link")
-                .with_related_place(&program.place, "a program is between both links")
+                .with_related_place(&container.place, reason)
                 .help(format!("leave testbed.{link} out, or this mechanism")),
         );
     }

@@ -14,7 +14,12 @@ pub struct InterfaceBytes {
 impl InterfaceBytes {
     /// Those of a host whose stack is this kernel's.
     pub fn of(host: &Host) -> io::Result<Self> {
-        let table = File::open(format!("/proc/{}/net/dev", host.pid()))?;
+        Self::of_process(host.pid())
+    }
+
+    /// Those of the namespace of a process.
+    pub(crate) fn of_process(process: u32) -> io::Result<Self> {
+        let table = File::open(format!("/proc/{process}/net/dev"))?;
         Ok(InterfaceBytes { table, text: String::new() })
     }
 

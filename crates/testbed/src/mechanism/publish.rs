@@ -3,6 +3,7 @@
 
 use crate::addressing::{hardware_address_text, prefix_bits, routed_hardware_address};
 use crate::kernel::namespace::open_other;
+use crate::kernel::netlink::add_neighbour;
 use crate::kernel::sys::keep_open;
 use crate::mechanism::nat::{RuleCount, add_rules, name_family, read_counter};
 use crate::{Attempt, CustomerId, Fault, INTERFACE, MIDDLE, Router, Site, TestbedError, find};
@@ -30,8 +31,19 @@ const COUNTER: &str = "carried";
 pub(crate) fn build(router: &Router, publisher: Publisher) -> Result<(), Fault> {
     match (publisher, router.site) {
         (Publisher::Dnat, Site::Far) => add_rules(&write_rules(router)),
+        (Publisher::Macvlan, Site::Near) => introduce_container(router),
         _ => Ok(()),
     }
+}
+
+/// The container on the middle link is a neighbour of the near router.
+fn introduce_container(router: &Router) -> Result<(), Fault> {
+    let hardware = routed_hardware_address(Site::Far.client(), INTERFACE);
+    for family in Family::ALL {
+        let container = Site::Far.client_address(router.customer, router.mechanism, *family);
+        add_neighbour(MIDDLE, container, hardware)?;
+    }
+    Ok(())
 }
 
 /// Another destination for what comes to the host's own address, and a rule that counts it when it is forwarded to the
@@ -67,7 +79,7 @@ pub(crate) fn count_forwarded_bytes() -> Result<u64, Fault> {
 /// The program that a publisher is, if it is one. The error says how to get it.
 pub(crate) fn publisher_program(publisher: Publisher) -> Result<Option<PathBuf>, TestbedError> {
     match publisher {
-        Publisher::Dnat => Ok(None),
+        Publisher::Dnat | Publisher::Macvlan => Ok(None),
         Publisher::DockerProxy => find("docker-proxy", GET_DOCKER_PROXY).map(Some),
         Publisher::Pasta => find("pasta", "sudo apt-get install --no-install-recommends passt").map(Some),
         Publisher::Slirp => find("slirp4netns", GET_SLIRP).map(Some),

@@ -127,7 +127,7 @@ pub(crate) struct HostChain<const N: usize> {
     pub processors: Option<[Vec<usize>; 2]>,
     /// Whether discovered path MTUs stay valid as long as the hosts run.
     pub keeps_path_mtus: bool,
-    offloads: bool,
+    pub offloads: bool,
 }
 
 impl<const N: usize> HostChain<N> {

@@ -10,6 +10,7 @@ use crate::mechanism::publish::{
     PORTS, count_forwarded_bytes, publisher_program, write_docker_proxies, write_pasta, write_slirp,
 };
 use crate::path_ends::ends_of;
+use crate::testbed::macvlan::{count_bytes_past_host, create_macvlan, send_single_segments};
 use crate::testbed::network::HostChain;
 use crate::testbed::path_check::{CheckedPath, TIMEOUT, refuse_family};
 use crate::{
@@ -48,7 +49,7 @@ pub(crate) fn list_agent_options(mechanism: Mechanism) -> Vec<String> {
 /// The site whose client is a container with another device than its end of the link to the host.
 pub(crate) fn find_replaced_link(mechanism: Mechanism) -> Option<Site> {
     match mechanism.publisher()? {
-        Publisher::Pasta => Some(Site::Far),
+        Publisher::Pasta | Publisher::Macvlan => Some(Site::Far),
         Publisher::Slirp => Some(Site::Near),
         Publisher::Dnat | Publisher::DockerProxy => None,
     }
@@ -60,6 +61,8 @@ pub(crate) struct Publishing {
     publisher: Publisher,
     /// What the container has acknowledged, where a program moves bytes within the kernel.
     acknowledged: Option<AcknowledgedBytes>,
+    /// The receiver's process.
+    container: u32,
 }
 
 impl Publishing {
@@ -82,8 +85,10 @@ impl Publishing {
             }
             Publisher::Pasta => start_pasta(network, router, mtus[1], workdir)?,
             Publisher::Slirp => start_slirp(network, router.mechanism, mtus[0], workdir)?,
+            Publisher::Macvlan => start_macvlan(network, router.mechanism, mtus[1])?,
         }
-        Ok(Some(Publishing { publisher, acknowledged }))
+        let container = network.hosts[CONTAINER].pid();
+        Ok(Some(Publishing { publisher, acknowledged, container }))
     }
 
     /// The place of the container's host in the chain.
@@ -104,6 +109,7 @@ impl Publishing {
             Publisher::DockerProxy | Publisher::Pasta => Ok(host.companions_wrote()? + spliced),
             // It reads the container's packets, and its calls for sockets count nowhere.
             Publisher::Slirp => host.companions_read(),
+            Publisher::Macvlan => count_bytes_past_host(host, self.container),
         }
     }
 
@@ -240,6 +246,7 @@ fn start_pasta(
     wait_until_listening(host, "pasta", workdir)?;
     let mechanism = router.mechanism;
     network.hosts[CONTAINER].inside(|| {
+        switch_off_all(INTERFACE)?;
         configure_device(Site::Far, mechanism, mtu)?;
         Family::ALL.iter().try_for_each(|family| introduce(mechanism, *family))
     })
@@ -268,13 +275,28 @@ fn start_slirp(
         }
         thread::sleep(POLL_INTERVAL);
     }
-    network.hosts[SENDER].inside(|| configure_device(Site::Near, mechanism, mtu))
+    network.hosts[SENDER].inside(|| {
+        switch_off_all(INTERFACE)?;
+        configure_device(Site::Near, mechanism, mtu)
+    })
 }
 
-/// Configures the device of a program in the place of a client's link.
+/// The container gets a device of its host's middle link. Its own link to the host stays without addresses.
+fn start_macvlan(network: &mut HostChain<4>, mechanism: Mechanism, mtu: u32) -> Result<(), TestbedError> {
+    let container = &network.hosts[CONTAINER];
+    container.inside(set_link_aside)?;
+    network.hosts[HOST].inside(|| create_macvlan(container.pid(), mtu))?;
+    container.inside(|| {
+        if !network.offloads {
+            send_single_segments()?;
+        }
+        configure_device(Site::Far, mechanism, mtu)
+    })
+}
+
+/// Configures the device that takes the place of a client's link.
 fn configure_device(site: Site, mechanism: Mechanism, mtu: u32) -> Result<(), Fault> {
     without_link_local(INTERFACE)?;
-    switch_off_all(INTERFACE)?;
     raise(INTERFACE, mtu)?;
     configure_client(site, mechanism)?;
     wait_until_quiet(INTERFACE, &site.client_addresses(mechanism))

@@ -19,6 +19,7 @@ use crate::{
 };
 use stacklab_model::{EntryMemory, Family, Mechanism, RouterQueue};
 use std::ffi::OsStr;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -321,6 +322,13 @@ impl Routed {
     pub fn published_bytes(&self) -> Result<Option<u64>, TestbedError> {
         let Some(publishing) = &self.publishing else { return Ok(None) };
         publishing.settle(&self.network.hosts[publishing.host()]).map(Some)
+    }
+
+    /// The addresses of an end whose device keeps its segmentation offload on and is limited to single segments, which
+    /// was checked; `None` if no device is.
+    pub fn single_segment_addresses(&self) -> Option<[IpAddr; 2]> {
+        let is_limited = self.mechanism.is_on_middle_link() && !self.network.offloads;
+        is_limited.then(|| Site::Far.client_addresses(self.mechanism))
     }
 
     /// The bytes that it has carried since it had carried `before`, once they are as many as expected, or after a

@@ -30,13 +30,13 @@ pub enum Method {
     Softwire(Tunnel, Sharing),
     /// IPv4 translated to IPv6 and back, after the near router's NAT has given it these ports of a shared address.
     Mapping(PortSet),
-    /// The receiver is a container and the far router its host: the sender uses the host's own address. Or the sender
-    /// is a container and the near router its host.
+    /// The receiver is a container and the far router its host: the sender uses the host's own address, or the
+    /// container's on the host's link. Or the sender is a container and the near router its host.
     Publishing(Publisher),
 }
 
-/// What a host has that brings what comes to its own address to a container, or what a container sends to others.
-/// Connections begin at the sender.
+/// What a host has that brings what comes to its own address or its link to a container, or what a container sends to
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Publisher {
     /// A rule of nftables changes the destination address, and the host forwards.
@@ -47,12 +47,19 @@ pub enum Publisher {
     Pasta,
     /// The program of slirp4netns gets packets from the container's device, and has its own connections with others.
     Slirp,
+    /// A device that the kernel adds to the host's link, with its own hardware address. The host's stack is not passed.
+    Macvlan,
 }
 
 impl Publisher {
-    /// Whether a program does it, for the ports that it was given.
+    /// Whether a program does it.
     pub const fn is_program(self) -> bool {
-        !matches!(self, Publisher::Dnat)
+        !matches!(self, Publisher::Dnat | Publisher::Macvlan)
+    }
+
+    /// Whether connections begin at the sender alone: the host keeps state of them.
+    pub const fn begins_at_sender(self) -> bool {
+        !matches!(self, Publisher::Macvlan)
     }
 
     /// Whether the container is the sender, and not the receiver.

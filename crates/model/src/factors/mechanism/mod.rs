@@ -72,6 +72,7 @@ mechanisms! {
     DockerProxy = docker_proxy,
     Pasta = pasta,
     Slirp = slirp4netns,
+    Macvlan = macvlan,
 }
 
 text_of_names!(Mechanism, "mechanism");
@@ -147,7 +148,12 @@ impl Mechanism {
 
     /// Whether connections begin at the sender alone: a router keeps state of them.
     pub fn begins_at_sender(self) -> bool {
-        self.changes_source() || self.publisher().is_some()
+        self.changes_source() || self.publisher().is_some_and(Publisher::begins_at_sender)
+    }
+
+    /// Whether the receiver is on the middle link, beside the far router.
+    pub fn is_on_middle_link(self) -> bool {
+        self.publisher() == Some(Publisher::Macvlan)
     }
 
     /// Whether packets of a known connection leave a router by the other of its two links, unchanged but for their

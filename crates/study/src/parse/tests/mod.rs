@@ -2,6 +2,7 @@
 
 mod arms;
 mod comparisons;
+mod containers;
 mod diagnostics;
 mod factors;
 mod fuzz;

@@ -179,40 +179,6 @@ fn flow_offload_is_of_two_links() {
     assert_eq!(study(&write_routed_study(&off)).rows().len(), 2, "off forbids nothing");
 }
 
-#[test]
-fn a_container_is_a_namespace_that_is_sent_to() {
-    for (more, error) in [
-        ("direction = [\"reverse\"]", "`docker-proxy` is stateful: only the sender can open connections"),
-        ("router_os = [\"linux-6.1\"]", "`docker-proxy` needs namespaces"),
-        (
-            "[probe.connect]\nmetrics = [\"connect_time\"]",
-            "a connection through `docker-proxy` is open before the container has it",
-        ),
-        ("generator = [\"iperf3\"]", "`docker-proxy` carries the traffic of stacklab alone"),
-    ] {
-        let text = write_routed_study(&format!("mechanism = [\"docker-proxy\", \"pasta\"]\n{more}"));
-        let found = errors(&text).to_string();
-        assert!(found.contains(error), "{more}: {found}");
-    }
-}
-
-#[test]
-fn a_container_that_sends_has_no_forwarding_router() {
-    for (more, error) in [
-        ("direction = [\"reverse\"]", "`slirp4netns` is stateful: only the sender can open connections"),
-        ("rules = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
-        ("routes = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
-        ("router_queue = [\"rps\"]", "with `slirp4netns` the sender's router forwards no packets"),
-        ("generator = [\"iperf3\"]", "`slirp4netns` carries the traffic of stacklab alone"),
-    ] {
-        let text = write_routed_study(&format!("mechanism = [\"slirp4netns\"]\n{more}"));
-        let found = errors(&text).to_string();
-        assert!(found.contains(error), "{more}: {found}");
-    }
-    let connect = "mechanism = [\"slirp4netns\"]\n[probe.connect]\nmetrics = [\"connect_time\"]";
-    assert_eq!(study(&write_routed_study(connect)).rows().len(), 1);
-}
-
 fn translate_back(mechanisms: &str, translator: &str) -> String {
     write_routed_study(&format!(
         "mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"

@@ -1,0 +1,60 @@
+//! What a study may have beside the mechanisms that lead to a container, or from one.
+
+use super::{errors, study, write_routed_study};
+
+#[test]
+fn a_container_is_a_namespace_that_is_sent_to() {
+    for (more, error) in [
+        ("direction = [\"reverse\"]", "`docker-proxy` is stateful: only the sender can open connections"),
+        ("router_os = [\"linux-6.1\"]", "`docker-proxy` needs namespaces"),
+        (
+            "[probe.connect]\nmetrics = [\"connect_time\"]",
+            "a connection through `docker-proxy` is open before the container has it",
+        ),
+        ("generator = [\"iperf3\"]", "`docker-proxy` carries the traffic of stacklab alone"),
+    ] {
+        let text = write_routed_study(&format!("mechanism = [\"docker-proxy\", \"pasta\"]\n{more}"));
+        let found = errors(&text).to_string();
+        assert!(found.contains(error), "{more}: {found}");
+    }
+}
+
+#[test]
+fn a_container_that_sends_has_no_forwarding_router() {
+    for (more, error) in [
+        ("direction = [\"reverse\"]", "`slirp4netns` is stateful: only the sender can open connections"),
+        ("rules = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
+        ("routes = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
+        ("router_queue = [\"rps\"]", "with `slirp4netns` the sender's router forwards no packets"),
+        ("generator = [\"iperf3\"]", "`slirp4netns` carries the traffic of stacklab alone"),
+    ] {
+        let text = write_routed_study(&format!("mechanism = [\"slirp4netns\"]\n{more}"));
+        let found = errors(&text).to_string();
+        assert!(found.contains(error), "{more}: {found}");
+    }
+    let connect = "mechanism = [\"slirp4netns\"]\n[probe.connect]\nmetrics = [\"connect_time\"]";
+    assert_eq!(study(&write_routed_study(connect)).rows().len(), 1);
+}
+
+fn write_link_study(more: &str) -> String {
+    write_routed_study(&format!("mechanism = [\"macvlan\"]\n{more}"))
+}
+
+#[test]
+fn a_container_on_the_link_opens_connections_too() {
+    for more in [
+        "direction = [\"forward\", \"reverse\"]",
+        "rules = [0, 1000]",
+        "router_queue = [\"inline\", \"rps\"]",
+    ] {
+        assert!(!study(&write_link_study(more)).rows().is_empty(), "{more}");
+    }
+    for (more, error) in [
+        ("router_os = [\"linux-6.1\"]", "`macvlan` needs namespaces"),
+        ("clients = [2]", "`macvlan`"),
+        ("[testbed.receiver_link]\nrate = \"1 Gbit/s\"", "its device is on the middle link"),
+    ] {
+        let found = errors(&write_link_study(more)).to_string();
+        assert!(found.contains(error), "{more}: {found}");
+    }
+}
