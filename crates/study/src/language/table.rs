@@ -520,7 +520,7 @@ const PROBES: &[KeyDef] = &[
                 "priority",
                 Kind::Name { set: "priority", names: SenderPriority::NAMES },
                 "\"realtime\"",
-                "Of the sender's thread while it sends. realtime: before others of its processor (SCHED_FIFO), which needs root or a limit rtprio of 1; without the right, and where sender and receiver share processors, it is normal.",
+                "Of the sender's thread while it sends. realtime: before others of its processor (SCHED_FIFO), which needs root or a limit rtprio of 1; without the right, where sender and receiver share processors, and in slices of more than 500 ms it is normal.",
             ),
             optional(
                 "goal",

@@ -1,6 +1,7 @@
 //! The run of an arm of a search: its figure or the reason for its absence, and its slices.
 
 use crate::trial::search::bounds::Bounds;
+use crate::trial::search::slice::MAX_REALTIME_NS;
 use crate::trial::search::{Arm, SearchedArm, searches_loads};
 use stacklab_model::{
     Direction, Drops, HostReport, Length, LinkBucket, Metric, Pacing, RunRecord, RunStatus, SearchOutcome,
@@ -54,7 +55,9 @@ pub(super) fn make_run(
     }
     values.extend(outcome.back_to_back.map(|frames| (Metric::BackToBack, frames)));
     let mut warnings = warn_of_slices(&arm.slices);
-    warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
+    if outcome.slice_ns <= MAX_REALTIME_NS {
+        warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
+    }
     let direction = Direction::of(&trial.cell);
     let flood = arm.flood;
     let joint = JointFigures::default();
@@ -150,7 +153,7 @@ fn list_missing(reason: &str) -> Vec<(Metric, Value)> {
 }
 
 fn warn_of_priority(asked_for: SenderPriority, slices: &[SearchSlice]) -> Option<Warning> {
-    let lacks_it = slices.iter().any(|slice| !slice.at_realtime_priority);
+    let lacks_it = !slices.iter().any(|slice| slice.at_realtime_priority);
     (asked_for == SenderPriority::Realtime && lacks_it).then(|| Warning {
         code: "search_priority".to_owned(),
         text: "the sender had no realtime priority: this user has no right to it".to_owned(),
@@ -217,10 +220,11 @@ mod tests {
     #[test]
     fn a_priority_that_was_refused_is_a_warning() {
         let taken = SearchSlice { at_realtime_priority: true, ..SearchSlice::default() };
-        let slices = [taken, SearchSlice::default()];
-        assert!(warn_of_priority(SenderPriority::Normal, &slices).is_none());
-        assert!(warn_of_priority(SenderPriority::Realtime, &slices[..1]).is_none());
-        let warning = warn_of_priority(SenderPriority::Realtime, &slices).unwrap();
+        // Longer slices, of a goal, have none.
+        let slices = [SearchSlice::default(), taken];
+        assert!(warn_of_priority(SenderPriority::Normal, &slices[..1]).is_none());
+        assert!(warn_of_priority(SenderPriority::Realtime, &slices).is_none());
+        let warning = warn_of_priority(SenderPriority::Realtime, &slices[..1]).unwrap();
         assert_eq!(warning.code, "search_priority");
     }
 

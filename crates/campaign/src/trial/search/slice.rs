@@ -6,12 +6,15 @@ use crate::trial::prepared::Prepared;
 use crate::trial::search::balance::judge;
 use stacklab_model::{
     Direction, Ends, HostReport, Length, Pacing, SearchDevice, SearchOutcome, SearchSlice, SearchSpec,
-    TrialSpec,
+    SenderPriority, TrialSpec,
 };
 use stacklab_testbed::kernel::router_thread::{RouterThread, ThreadTimes};
 use stacklab_trial::validate::numbers;
 use stacklab_trial::{Collected, collect};
 
+/// The longest slice whose sender has a realtime priority, nanoseconds: the kernel takes a twentieth of each second
+/// from threads that have one and never wait (`sched_rt_runtime_us`, and since Linux 6.12 the fair server).
+pub(super) const MAX_REALTIME_NS: u64 = 500_000_000;
 /// The length of the flood from whose rate a search begins, nanoseconds.
 const FLOOD_NS: u64 = 100_000_000;
 
@@ -102,6 +105,9 @@ pub(super) fn slice_spec(arm: &Prepared<'_>, pacing: Pacing, length: Length, num
     spec.token ^= number.wrapping_mul(0x9e37_79b1);
     spec.probe.pacing = pacing;
     spec.probe.length = length;
+    if matches!(length, Length::Time(ns) if ns > MAX_REALTIME_NS) {
+        spec.sender_priority = SenderPriority::Normal;
+    }
     spec
 }
 
