@@ -218,17 +218,20 @@ const NEWEST: [u32; 2] = [11, 1];
 
 /// The version of this QEMU, if it can count instructions.
 pub fn check_emulator(qemu: &Path) -> Result<String, String> {
-    let version = check_plugins(qemu, PLUGIN)?;
-    interface(&version)?;
-    Ok(version)
+    check_plugins(qemu, PLUGIN, |version| interface(version).map(|_| ()))
 }
 
-/// The version of this QEMU, if it loads plugins and there is one.
-fn check_plugins(qemu: &Path, plugin: &[u8]) -> Result<String, String> {
+/// The version of this QEMU, if it is a known one that loads plugins, and there is one.
+fn check_plugins(
+    qemu: &Path,
+    plugin: &[u8],
+    check_version: impl Fn(&str) -> Result<(), String>,
+) -> Result<String, String> {
     if plugin.is_empty() {
         return Err("this build of stacklab has no plugin for QEMU: it needs x86-64 Linux".to_owned());
     }
     let version = version(&run_emulator(qemu, "--version")?)?;
+    check_version(&version)?;
     let help = run_emulator(qemu, "--help")?;
     if !help.lines().any(|line| line.starts_with("-plugin")) {
         return Err(format!("QEMU {version} was built without plugins (--enable-plugins)"));

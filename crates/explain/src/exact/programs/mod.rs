@@ -41,9 +41,7 @@ const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/user_plugin.so")
 
 /// The version of this QEMU, if it can count the instructions of programs.
 pub fn check_user_emulator(qemu: &Path) -> Result<String, String> {
-    let version = check_plugins(qemu, PLUGIN)?;
-    is_known(&version)?;
-    Ok(version)
+    check_plugins(qemu, PLUGIN, is_known)
 }
 
 /// Whether the plugin knows the interface of a version.
