@@ -42,7 +42,7 @@ pub fn study_of(campaign: &Campaign) -> Result<Study, CampaignError> {
 
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
 /// Samples and counts of instructions are taken one after the other, so each lasts until there is another one.
-pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
+pub fn latest(all: Vec<Explanation>, is_sampled: bool) -> Vec<Explanation> {
     let mut kept: Vec<Explanation> = Vec::new();
     for mut new in all {
         let same = kept.iter().position(|old| old.is_of_same_cells(&new));
@@ -52,9 +52,20 @@ pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
             }
             new.exact = new.exact.or(old.exact);
         }
+        if !is_sampled && new.exact.is_some() && matches!(new.why, Why::Unknown(_)) {
+            // A machine may have failed before.
+            new.why = Why::NotSampled;
+        }
         kept.push(new);
     }
     kept
+}
+
+/// Whether it is of a pair whose instructions the study asks for, and only says why they were not counted.
+fn is_failed_count(study: &Study, explanation: &Explanation) -> bool {
+    matches!(explanation.why, Why::Unknown(_))
+        && explanation.exact.is_none()
+        && study.list_counted_pairs().iter().any(|pair| pair.explanation.is_of_same_cells(explanation))
 }
 
 /// Whether one of these kinds of hosts is that of a system of the study: `gvisor: release-20260105.0`.
@@ -125,8 +136,10 @@ impl Recorded {
                 kinds.push(host.kind);
             }
         }
-        let explanations = latest(record.explanations()?);
-        let uncounted = list_missing_counts(&study, &explanations);
+        let is_sampled = campaign.sample_period_ns.is_some();
+        let mut explanations = latest(record.explanations()?, is_sampled);
+        let uncounted = list_missing_counts(&study, &explanations, is_sampled);
+        explanations.retain(|one| is_sampled || !is_failed_count(&study, one));
         let has_quota = hosts.iter().any(|(_, facts)| facts.cpu_quota.is_some());
         let throttled_us = if has_quota { sum_throttled_us(record, &runs)? } else { 0 };
         Ok(Recorded {
@@ -189,18 +202,21 @@ impl Recorded {
 }
 
 /// The pairs of cells without a count of instructions that a study asks for, by the reason.
-fn list_missing_counts(study: &Study, known: &[Explanation]) -> Vec<Uncounted> {
+fn list_missing_counts(study: &Study, known: &[Explanation], is_sampled: bool) -> Vec<Uncounted> {
     let mut all: Vec<Uncounted> = Vec::new();
     for pair in study.list_counted_pairs() {
-        let is_counted =
-            known.iter().any(|one| one.exact.is_some() && one.is_of_same_cells(&pair.explanation));
-        if is_counted {
+        let same = known.iter().find(|one| one.is_of_same_cells(&pair.explanation));
+        if same.is_some_and(|one| one.exact.is_some()) {
             continue;
         }
         let reason = pair.exact.err();
-        match all.iter_mut().find(|one| one.reason == reason) {
+        let failure = match same.map(|one| &one.why) {
+            Some(Why::Unknown(failure)) if !is_sampled && reason.is_none() => Some(failure.clone()),
+            _ => None,
+        };
+        match all.iter_mut().find(|one| (&one.reason, &one.failure) == (&reason, &failure)) {
             Some(one) => one.pairs += 1,
-            None => all.push(Uncounted { pairs: 1, reason }),
+            None => all.push(Uncounted { pairs: 1, reason, failure }),
         }
     }
     all
@@ -346,13 +362,35 @@ mod tests {
         let counted = explain(Why::NotSampled, Some("7"));
         let sampled = explain(unknown.clone(), None);
         let both = explain(unknown.clone(), Some("7"));
-        assert_eq!(latest(vec![counted.clone(), sampled.clone()]), vec![both.clone()]);
-        assert_eq!(latest(vec![sampled.clone(), counted]), vec![both.clone()]);
+        assert_eq!(latest(vec![counted.clone(), sampled.clone()], true), vec![both.clone()]);
+        assert_eq!(latest(vec![sampled.clone(), counted.clone()], true), vec![both.clone()]);
+        // Without samples, the reason is that of a machine which failed before another counted.
+        assert_eq!(latest(vec![sampled.clone(), counted.clone()], false), vec![counted]);
         // What is newer stands in the place of what is older.
         let again = explain(Why::NotSampled, Some("9"));
-        assert_eq!(latest(vec![both, again]), [explain(unknown, Some("9"))]);
+        assert_eq!(latest(vec![both, again], true), [explain(unknown, Some("9"))]);
         let other = Explanation { probe: Probe::Echo, ..sampled.clone() };
-        assert_eq!(latest(vec![sampled, other]).len(), 2);
+        assert_eq!(latest(vec![sampled, other], true).len(), 2);
+    }
+
+    #[test]
+    fn uncounted_pairs_have_the_reason_of_a_failure() {
+        let comparison = "{factor='family', baseline='ipv4', candidate='ipv6', instructions=true}";
+        let instructions = [format!("comparison=[{comparison}]")];
+        let source = StudySource::read(Some(Path::new("quickstart"))).unwrap();
+        let study = source.check(None, &instructions).unwrap();
+        let pairs = study.list_counted_pairs();
+        let mut failed = pairs[0].explanation.clone();
+        failed.why = Why::Unknown("it hangs".to_owned());
+        assert!(is_failed_count(&study, &failed));
+        // Samples of a campaign that counts nothing may lack a reason, too.
+        assert!(!is_failed_count(&source.check(None, &[]).unwrap(), &failed));
+        let found = list_missing_counts(&study, &[failed.clone()], false);
+        assert!(found.contains(&Uncounted { pairs: 1, reason: None, failure: Some("it hangs".to_owned()) }));
+        assert_eq!(found.iter().map(|one| one.pairs).sum::<usize>(), pairs.len());
+        // The reason of a sampled campaign is not that of a machine.
+        let sampled = list_missing_counts(&study, &[failed], true);
+        assert!(sampled.iter().all(|one| one.failure.is_none()));
     }
 
     #[test]

@@ -74,6 +74,16 @@ pub enum ExplainError {
     Campaign(#[from] CampaignError),
 }
 
+impl ExplainError {
+    /// Why something could not be counted, where a sentence says so already.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            ExplainError::Exact(reason) | ExplainError::Kernel(reason) => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl From<StoreError> for ExplainError {
     fn from(error: StoreError) -> Self {
         CampaignError::from(error).into()

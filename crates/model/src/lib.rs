@@ -25,7 +25,7 @@ mod words;
 
 pub use claims::{MIN_FLEET_PAIRS, MIN_PAIRS, MIN_PAIRS_OF_MEAN, MIN_UNPAIRED_RUNS};
 pub use explanation::exact::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow};
-pub use explanation::exact_pair::{ExactPair, Uncounted};
+pub use explanation::exact_pair::{ExactPair, MAX_ENTRIES, Uncounted, count_entries};
 pub use explanation::program_counts::{EndCounts, FunctionCount, ProgramCell, ProgramCounts, ProgramEnd};
 pub use explanation::{Explanation, Health, SampleEvent, StackCost, StageCost, StageCosts, Why};
 pub use factors::Factor;

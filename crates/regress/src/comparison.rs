@@ -276,7 +276,6 @@ pub(crate) mod tests {
             size: 128,
             rules: 0,
             routes: 0,
-            neighbours: 0,
             conntrack: Tracking::Off,
             firewall: Rules::default(),
             socket: SocketKind::Native,

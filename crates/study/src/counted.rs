@@ -4,12 +4,15 @@
 use crate::study::Study;
 use stacklab_model::{
     Cell, ComparisonSpec, ExactArm, ExactPair, ExactPath, ExactProbe, Explanation, Factor, LinkConfig, Links,
-    Mechanism, Probe, ProbeSpec, RoutedKind, SizeOf, Topology, Translator, Transport, Why,
+    Mechanism, Probe, ProbeSpec, Publisher, RoutedKind, SizeOf, Topology, Translator, Transport, Why,
     count_destinations,
 };
 
 /// The links of the emulated machine.
 pub const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
+
+/// Why further neighbours are not counted: one guest has the networks of both arms.
+pub const ONE_NEIGHBOUR_TABLE: &str = "the kernel has one table of neighbours for all namespaces";
 
 /// Two compared cells whose instructions are asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,13 +29,17 @@ pub(crate) fn find_counted_probe(probes: &[ProbeSpec]) -> Option<Probe> {
 }
 
 impl Study {
-    /// The pairs of cells whose instructions its comparisons ask for, in their order.
+    /// The pairs of cells whose instructions its comparisons ask for, in their order. Comparisons of other metrics may
+    /// have the same pairs.
     pub fn list_counted_pairs(&self) -> Vec<CountedPair> {
-        let mut all = Vec::new();
+        let mut all: Vec<CountedPair> = Vec::new();
         let Some(probe) = find_counted_probe(&self.probes) else { return all };
         for comparison in self.comparisons.iter().filter(|comparison| comparison.instructions) {
             for cell in self.cells.iter().filter(|cell| probe.measures(cell)) {
-                all.extend(self.pair_cells(comparison, probe, cell));
+                let Some(pair) = self.pair_cells(comparison, probe, cell) else { continue };
+                if !all.contains(&pair) {
+                    all.push(pair);
+                }
             }
         }
         all
@@ -103,6 +110,14 @@ fn check_settings(cell: &Cell) -> Result<(), String> {
     if cell.settings.translator.is_some_and(|translator| translator != Translator::Tayga) {
         return Err("with another translator than tayga".to_owned());
     }
+    let mechanism = cell.settings.mechanism.unwrap_or(Mechanism::Native);
+    if mechanism.publisher().is_some_and(Publisher::is_program) {
+        return Err(format!("with mechanism {mechanism}: its program is not in the emulated machine"));
+    }
+    let neighbours = cell.settings.neighbours.unwrap_or_default();
+    if neighbours > 0 {
+        return Err(format!("with neighbours {neighbours}: {ONE_NEIGHBOUR_TABLE}"));
+    }
     if count_destinations(cell) > 1 {
         return Err("to several destinations".to_owned());
     }
@@ -122,7 +137,6 @@ fn exact_arm(cell: &Cell, is_routed: bool) -> ExactArm {
         size: cell.payload_bytes(),
         rules: 0,
         routes: cell.settings.routes.unwrap_or_default(),
-        neighbours: cell.settings.neighbours.unwrap_or_default(),
         conntrack: cell.settings.conntrack.unwrap_or_default(),
         firewall: RoutedKind::of(cell).rules,
         socket: cell.settings.tuning.socket.unwrap_or_default(),
@@ -162,7 +176,12 @@ mod tests {
 
     /// Why the pairs of a study with this in place of that cannot be counted; empty if they can.
     fn reasons(this: &str, that: &str) -> Vec<String> {
-        let text = r#"
+        assert!(STUDY.contains(that), "{that}");
+        let pairs = study(&STUDY.replace(that, this)).list_counted_pairs();
+        pairs.into_iter().filter_map(|pair| pair.exact.err()).collect()
+    }
+
+    const STUDY: &str = r#"
 title = "counted"
 [testbed]
 topology = "routed"
@@ -179,9 +198,15 @@ baseline = "ipv4"
 candidate = "ipv6"
 instructions = true
 "#;
-        assert!(text.contains(that), "{that}");
-        let pairs = study(&text.replace(that, this)).list_counted_pairs();
-        pairs.into_iter().filter_map(|pair| pair.exact.err()).collect()
+
+    #[test]
+    fn comparisons_of_other_metrics_share_their_pairs() {
+        let comparison = &STUDY[STUDY.find("[[comparison]]").unwrap()..];
+        let again = format!("{STUDY}metrics = [\"throughput\"]\n{comparison}metrics = [\"loss\"]\n");
+        let again = again
+            .replace("metrics = [\"throughput\"]\nlength", "metrics = [\"throughput\", \"loss\"]\nlength");
+        assert_eq!(study(&again).comparisons.len(), 2);
+        assert_eq!(study(&again).list_counted_pairs().len(), 1);
     }
 
     #[test]
@@ -196,6 +221,17 @@ instructions = true
                 "[factors]",
                 "with rules 20000: the emulated machine has room for 10000",
             ),
+            (
+                "[factors]\nroutes = [200_000]\nconntrack = [160_000]",
+                "[factors]",
+                "with 720000 entries in the routers' tables: the emulated machine has room for 700000",
+            ),
+            (
+                "[factors]\nmechanism = [\"docker-proxy\"]",
+                "[factors]",
+                "with mechanism docker-proxy: its program is not in the emulated machine",
+            ),
+            ("[factors]\nneighbours = [100]", "[factors]", "with neighbours 100: the kernel has one table"),
             ("[testbed]\ndelay = \"1ms\"", "[testbed]", "over such a network"),
         ] {
             let found = reasons(this, that);

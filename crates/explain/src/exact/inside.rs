@@ -223,7 +223,7 @@ impl Networks {
                 .map_err(|error| format!("cannot write {MAX_TRACKED} in the guest: {error}"))?;
         }
         for arm in plan.arms() {
-            if all.0.iter().any(|(known, _)| share_network(known, arm)) {
+            if all.0.iter().any(|(known, _)| known.shares_network(arm)) {
                 continue;
             }
             let program = Path::new(PROGRAM);
@@ -257,7 +257,7 @@ impl Networks {
 
     fn place(&self, arm: &ExactArm) -> ArmPlacement {
         const CARRIED: &str = "the plan has carried families only";
-        let built = self.0.iter().find(|(known, _)| share_network(known, arm));
+        let built = self.0.iter().find(|(known, _)| known.shares_network(arm));
         let (_, built) = built.expect("each arm's network was built");
         let [sender, receiver] = built.pids();
         let ends = match arm.path {
@@ -274,18 +274,9 @@ impl Networks {
     }
 }
 
-/// Whether two arms differ in nothing of their network.
-pub(super) fn share_network(one: &ExactArm, other: &ExactArm) -> bool {
-    one.path == other.path
-        && one.rules == other.rules
-        && one.firewall == other.firewall
-        && find_tables(one) == find_tables(other)
-}
-
 /// The tables of the routers.
 pub(super) fn find_tables(arm: &ExactArm) -> Tables {
-    let neighbours = arm.neighbours;
-    Tables { routes: arm.routes, neighbours, tracking: arm.conntrack, ..Tables::default() }
+    Tables { routes: arm.routes, tracking: arm.conntrack, ..Tables::default() }
 }
 
 fn find_address(addresses: [IpAddr; 2], family: Family) -> Option<IpAddr> {

@@ -28,7 +28,7 @@ use crate::exact::inside::find_tables;
 use crate::exact::plan::ExactPlan;
 use stacklab_campaign::CampaignError;
 use stacklab_guests::kernel::Kernel;
-use stacklab_guests::{BootFiles, boot_files};
+use stacklab_guests::{BootFiles, boot_files, emulator};
 use stacklab_model::{ExactCell, ExactCounts, ExactPath, printable_lines};
 use stacklab_study::LINK;
 use stacklab_testbed::RoutedSpec;
@@ -65,6 +65,13 @@ pub fn count_instructions(
     await_emulator(running, plan, folder.path(), step, interrupted)?;
     let (release, cells) = read_results(plan, folder.path())?;
     Ok(ExactCounts { qemu: version, kernel: release, cells })
+}
+
+/// Refuses a system whose QEMU cannot count.
+pub(crate) fn check_machine() -> Result<(), ExplainError> {
+    let qemu = emulator().map_err(CampaignError::from)?;
+    check_emulator(&qemu).map_err(ExplainError::Exact)?;
+    Ok(())
 }
 
 /// Starts the machine. It leaves its files in the folder: `counts`, `report`, `console` and `errors`.

@@ -3,6 +3,7 @@
 use stacklab_model::{
     ExactArm, ExactPair, ExactPath, ExactProbe, Factor, Family, Mechanism, Rules, SocketKind, Tracking,
 };
+use stacklab_study::ONE_NEIGHBOUR_TABLE;
 use std::fmt;
 use std::str::FromStr;
 
@@ -78,7 +79,7 @@ impl fmt::Display for ExactPlan {
 }
 
 fn arm_text(arm: &ExactArm) -> String {
-    let ExactArm { family, path, size, rules, routes, neighbours, conntrack, firewall, socket } = arm;
+    let ExactArm { family, path, size, rules, routes, conntrack, firewall, socket } = arm;
     let mut text = format!("{family}@{path}/{size}*{rules}");
     if *socket != SocketKind::Native {
         text += &format!(":{socket}");
@@ -86,11 +87,8 @@ fn arm_text(arm: &ExactArm) -> String {
     if arm.has_tables() {
         text += &format!("!{routes}!{conntrack}");
     }
-    if firewall.count > 0 || *neighbours > 0 {
+    if firewall.count > 0 {
         text += &format!("!{}!{}", firewall.count, firewall.form);
-    }
-    if *neighbours > 0 {
-        text += &format!("!{neighbours}");
     }
     text
 }
@@ -108,7 +106,6 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
     let routes = tables.next()?.parse().ok()?;
     let conntrack = tables.next()?.parse().ok()?;
     let firewall = parse_firewall(&mut tables)?;
-    let neighbours = tables.next().map_or(Some(0), |number| number.parse().ok())?;
     if tables.next().is_some() {
         return None;
     }
@@ -122,7 +119,6 @@ fn parse_arm(text: &str) -> Option<ExactArm> {
         size: size.parse().ok()?,
         rules: rules.parse().ok()?,
         routes,
-        neighbours,
         conntrack,
         firewall,
         socket: socket.parse().ok()?,
@@ -156,8 +152,8 @@ pub struct ExactRequest {
     pub sizes: Vec<u32>,
     /// The network; loopback without one.
     pub path: Option<ExactPath>,
-    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes, neighbours,
-    /// conntrack or rules.
+    /// The factor in which the arms differ: family (the default), mechanism, size, socket, routes, conntrack
+    /// or rules.
     pub factor: Option<Factor>,
     /// Its two levels.
     pub levels: Vec<String>,
@@ -210,12 +206,15 @@ impl ExactRequest {
                 let arms = combine_arms([family, family], [path, path], rules);
                 [0, 1].map(|arm| ExactArm { socket: sockets[arm], ..arms[arm] })
             }
-            Factor::Routes | Factor::Neighbours | Factor::Conntrack | Factor::Rules => {
+            Factor::Routes | Factor::Conntrack | Factor::Rules => {
                 return self.plan_tables(factor, rules);
+            }
+            Factor::Neighbours => {
+                return Err(format!("--factor neighbours cannot be counted: {ONE_NEIGHBOUR_TABLE}"));
             }
             other => {
                 return Err(format!(
-                    "--exact compares family, mechanism, size, socket, routes, neighbours, conntrack, rules or --rules A,B, not {other}"
+                    "--exact compares family, mechanism, size, socket, routes, conntrack, rules or --rules A,B, not {other}"
                 ));
             }
         };
@@ -237,10 +236,6 @@ impl ExactRequest {
                 Factor::Routes => {
                     let routes = self.levels([0, 100_000])?;
                     arms = [0, 1].map(|arm| ExactArm { routes: routes[arm], ..arms[arm] });
-                }
-                Factor::Neighbours => {
-                    let neighbours = self.levels([0, 10_000])?;
-                    arms = [0, 1].map(|arm| ExactArm { neighbours: neighbours[arm], ..arms[arm] });
                 }
                 Factor::Rules => {
                     let counts = self.levels([0, 1000])?;
@@ -289,7 +284,6 @@ fn combine_arms(families: [Family; 2], paths: [ExactPath; 2], rules: [u32; 2]) -
         size: 0,
         rules: rules[arm],
         routes: 0,
-        neighbours: 0,
         conntrack: Tracking::Off,
         firewall: Rules::default(),
         socket: SocketKind::Native,

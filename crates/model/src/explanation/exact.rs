@@ -78,9 +78,6 @@ pub struct ExactArm {
     /// Further routes of each family on the near router.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub routes: u32,
-    /// Further neighbours of each family of the far router.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub neighbours: u32,
     /// Connection tracking on the near router.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub conntrack: Tracking,
@@ -94,7 +91,21 @@ pub struct ExactArm {
 impl ExactArm {
     /// Whether its routers have more than they need to forward.
     pub fn has_tables(&self) -> bool {
-        self.routes > 0 || self.neighbours > 0 || self.conntrack != Tracking::Off || self.firewall.count > 0
+        self.routes > 0 || self.conntrack != Tracking::Off || self.firewall.count > 0
+    }
+
+    /// Whether two arms differ in nothing of their network.
+    pub fn shares_network(&self, other: &ExactArm) -> bool {
+        self.path == other.path
+            && self.rules == other.rules
+            && self.firewall == other.firewall
+            && (self.routes, self.conntrack) == (other.routes, other.conntrack)
+    }
+
+    /// The entries of both families that its routers' tables have.
+    pub(crate) fn count_entries(&self) -> u32 {
+        let entries = self.routes.saturating_add(self.conntrack.connections());
+        entries.saturating_add(self.firewall.count).saturating_mul(2)
     }
 }
 
@@ -161,13 +172,12 @@ impl ExactCell {
 
 const NO_RULES: &str = "no rules";
 const NO_ROUTES: &str = "no further routes";
-const NO_NEIGHBOURS: &str = "no further neighbours";
 const NO_TRACKING: &str = "no tracking";
 const NO_FIREWALL: &str = "no firewall";
 /// What is not said of two arms that both have it.
-const USUAL: [&str; 6] = [NO_RULES, NO_ROUTES, NO_NEIGHBOURS, NO_TRACKING, NO_FIREWALL, "native socket"];
+const USUAL: [&str; 5] = [NO_RULES, NO_ROUTES, NO_TRACKING, NO_FIREWALL, "native socket"];
 
-const PARTS: [fn(&ExactArm) -> String; 9] = [
+const PARTS: [fn(&ExactArm) -> String; 8] = [
     |arm| Factor::Family.level_label(arm.family.name()),
     |arm| match arm.size {
         0 => String::new(),
@@ -185,10 +195,6 @@ const PARTS: [fn(&ExactArm) -> String; 9] = [
     |arm| match arm.routes {
         0 => NO_ROUTES.to_owned(),
         routes => format!("{routes} further routes"),
-    },
-    |arm| match arm.neighbours {
-        0 => NO_NEIGHBOURS.to_owned(),
-        neighbours => format!("{neighbours} further neighbours"),
     },
     |arm| match arm.conntrack {
         Tracking::Off => NO_TRACKING.to_owned(),

@@ -1,13 +1,15 @@
 //! Two arms whose instructions are counted, and what the counting guest has no room for.
 
-use crate::{ExactArm, ExactPath, ExactProbe, Factor, SocketKind, Tracking};
+use crate::{ExactArm, ExactPath, ExactProbe, Factor, SocketKind};
 use serde::{Deserialize, Serialize};
 
 /// Largest message, bytes: one thread sends and receives, so a message has to fit the sockets' buffers.
 const MAX_MESSAGE: u32 = 16_384;
 const MAX_RULES: u32 = 10_000;
-/// The most entries of each family in a table of the guest's router, which has a gigabyte of memory.
-const MAX_ENTRIES: u32 = 200_000;
+/// The most entries of each family in a table of the guest's router.
+const MAX_TABLE: u32 = 200_000;
+/// The most entries in the tables of all networks of the guest, both families together: it has a gigabyte of memory.
+pub const MAX_ENTRIES: u32 = 700_000;
 
 /// Pairs of compared cells whose instructions a study asks for, and that have no count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +18,9 @@ pub struct Uncounted {
     /// Why they cannot be counted: `to several destinations`; `None` if they can, and were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why a machine that was to count them failed; `None` if none was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// Two arms with the same traffic, baseline first.
@@ -34,8 +39,27 @@ impl ExactPair {
 
     /// Refuses what the guest cannot carry, or has no room for.
     pub fn check(&self) -> Result<(), String> {
-        self.arms.iter().try_for_each(|arm| check_arm(self.probe, arm))
+        self.arms.iter().try_for_each(|arm| check_arm(self.probe, arm))?;
+        match count_entries(&self.arms) {
+            0..=MAX_ENTRIES => Ok(()),
+            entries => Err(format!(
+                "{entries} entries in the routers' tables: the emulated machine has room for {MAX_ENTRIES}"
+            )),
+        }
     }
+}
+
+/// The entries of both families in the tables of the arms' networks.
+pub fn count_entries<'a>(arms: impl IntoIterator<Item = &'a ExactArm>) -> u32 {
+    let mut networks: Vec<&ExactArm> = Vec::new();
+    let mut entries: u32 = 0;
+    for arm in arms {
+        if !networks.iter().any(|known| known.shares_network(arm)) {
+            networks.push(arm);
+            entries = entries.saturating_add(arm.count_entries());
+        }
+    }
+    entries
 }
 
 fn check_arm(probe: ExactProbe, arm: &ExactArm) -> Result<(), String> {
@@ -63,14 +87,10 @@ fn check_arm(probe: ExactProbe, arm: &ExactArm) -> Result<(), String> {
 
 /// What a router's tables can have in the guest.
 fn check_tables(arm: &ExactArm) -> Result<(), String> {
-    let connections = match arm.conntrack {
-        Tracking::Off => 0,
-        Tracking::On(connections) => connections,
-    };
+    let connections = arm.conntrack.connections();
     for (factor, entries, most) in [
-        (Factor::Routes, arm.routes, MAX_ENTRIES),
-        (Factor::Neighbours, arm.neighbours, MAX_ENTRIES),
-        (Factor::Conntrack, connections, MAX_ENTRIES),
+        (Factor::Routes, arm.routes, MAX_TABLE),
+        (Factor::Conntrack, connections, MAX_TABLE),
         (Factor::Rules, arm.firewall.count, MAX_RULES),
     ] {
         if entries > most {

@@ -56,6 +56,7 @@ impl Explanation {
 #[serde(rename_all = "lowercase")]
 pub enum Why {
     Costs(Box<StageCosts>),
+    /// Of a campaign that was not sampled: why the instructions were not counted.
     Unknown(String),
     /// Nobody asked: the instructions alone were counted.
     #[serde(rename = "not_sampled")]

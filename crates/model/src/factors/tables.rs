@@ -90,12 +90,11 @@ impl Table {
     /// The further entries of each family that a cell has in it.
     pub(crate) fn count_entries(self, cell: &Cell) -> u32 {
         let Tables { routes, tracking, neighbours, .. } = Tables::of(cell);
-        match (self, tracking) {
-            (Table::Routes, _) => routes,
-            (Table::Connections, Tracking::On(connections)) => connections,
-            (Table::Connections, Tracking::Off) => 0,
-            (Table::Rules, _) => cell.settings.rules.unwrap_or_default(),
-            (Table::Neighbours, _) => neighbours,
+        match self {
+            Table::Routes => routes,
+            Table::Connections => tracking.connections(),
+            Table::Rules => cell.settings.rules.unwrap_or_default(),
+            Table::Neighbours => neighbours,
         }
     }
 }
@@ -122,6 +121,14 @@ pub enum Tracking {
 impl Tracking {
     /// The level without tracking.
     pub const OFF: &str = "off";
+
+    /// The further connections of each family.
+    pub fn connections(self) -> u32 {
+        match self {
+            Tracking::Off => 0,
+            Tracking::On(connections) => connections,
+        }
+    }
 }
 
 impl fmt::Display for Tracking {

@@ -147,16 +147,12 @@ fn push_memory(table: &mut Table, findings: &Findings, rows: &[&Explanation], no
 /// What has no count, and what would give it one.
 pub(crate) fn list_missing_counts(findings: &Findings) -> Vec<String> {
     let mut points = Vec::new();
-    for Uncounted { pairs, reason } in &findings.uncounted {
-        let pairs = count(*pairs, "pair");
-        points.push(match reason {
-            Some(reason) => format!(
-                "the instructions of {pairs} of cells were not counted: the emulated machine does not know messages {reason}"
-            ),
-            None => format!(
-                "the instructions of {pairs} of cells were not counted{}",
-                advise_counting(findings)
-            ),
+    for Uncounted { pairs, reason, failure } in &findings.uncounted {
+        let pairs = format!("the instructions of {} of cells", count(*pairs, "pair"));
+        points.push(match (reason, failure) {
+            (Some(reason), _) => format!("{pairs} cannot be counted (messages {reason})"),
+            (None, Some(failure)) => plain(&format!("{pairs} were not counted: {failure}")),
+            (None, None) => format!("{pairs} were not counted{}", advise_counting(findings)),
         });
     }
     points

@@ -57,8 +57,9 @@ fn with_counts() -> Findings {
         cells: vec![memory],
         is_resumable: true,
         uncounted: vec![
-            Uncounted { pairs: 8, reason: Some("to several destinations".to_owned()) },
-            Uncounted { pairs: 1, reason: None },
+            Uncounted { pairs: 8, reason: Some("to several destinations".to_owned()), failure: None },
+            Uncounted { pairs: 1, reason: None, failure: None },
+            Uncounted { pairs: 2, reason: None, failure: Some("the emulated machine hangs".to_owned()) },
         ],
         ..findings()
     }
@@ -103,10 +104,11 @@ fn pairs_without_a_count_say_why() {
     let text = render(&with_counts(), OutputFormat::Text, WIDTH);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "instructions of 8 pairs of cells were not counted: the emulated machine",
-        "to several destinations",
+        "instructions of 8 pairs of cells cannot be counted (messages to several destinations)",
+        "instructions of 2 pairs of cells were not counted: the emulated machine hangs",
         "instructions of 1 pair of cells were not counted; stacklab run --resume --out RECORD counts them",
     ] {
         assert!(flat.contains(part), "{part}: {text}");
     }
+    assert_eq!(flat.matches("--resume").count(), 1, "{text}");
 }

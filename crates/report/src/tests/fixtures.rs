@@ -369,7 +369,6 @@ pub(crate) fn exact_counts() -> ExactCounts {
         size: 128,
         rules: 0,
         routes: 0,
-        neighbours: 0,
         conntrack: Tracking::Off,
         firewall: Rules::default(),
         socket: SocketKind::Native,

@@ -71,11 +71,11 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
     pub seconds: u64,
     /// The factor to explain: one of the study's comparisons; without a study, any that can be interleaved; with
-    /// --exact: family, mechanism, size, socket, routes, neighbours, conntrack or rules
+    /// --exact: family, mechanism, size, socket, routes, conntrack or rules
     #[arg(long, value_name = "FACTOR")]
     pub factor: Option<Factor>,
     /// The factor's two levels, baseline and candidate (without a study); family, io and mechanism have
-    /// defaults, and with --exact size, socket, routes, neighbours, conntrack and rules
+    /// defaults, and with --exact size, socket, routes, conntrack and rules
     #[arg(long, value_name = "A,B", requires = "factor", value_delimiter = ',')]
     pub levels: Vec<String>,
     /// Mean time between samples of a CPU; shorter times find differences sooner and cost more

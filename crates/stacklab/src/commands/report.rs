@@ -123,7 +123,9 @@ fn brief_with_hint(findings: &Findings, record: &Path) -> String {
 }
 
 fn stages(options: &ReportOptions, format: OutputFormat, width: Width) -> Result<String, Failure> {
-    let all = latest(Record::read(&options.record)?.explanations()?);
+    let record = Record::read(&options.record)?;
+    let is_sampled = record.campaign()?.sample_period_ns.is_some();
+    let all = latest(record.explanations()?, is_sampled);
     if all.is_empty() {
         return Err(Failure::usage(format!(
             "{} explains nothing: `stacklab explain --out FILE` and `stacklab run --explain` make records that do",

@@ -100,7 +100,6 @@ fn make_arm(family: Family) -> ExactArm {
         size: 128,
         rules: 0,
         routes: 0,
-        neighbours: 0,
         conntrack: Tracking::Off,
         firewall: Rules::default(),
         socket: SocketKind::Native,

@@ -84,7 +84,7 @@ fn describe_counts(study: &Study) -> Vec<String> {
     }
     for reason in once_each(reasons.iter()) {
         let left_out = reasons.iter().filter(|other| *other == reason).count();
-        lines.push(format!("            not of {}: messages {reason}", count(left_out, "pair")));
+        lines.push(format!("            not of {} (messages {reason})", count(left_out, "pair")));
     }
     lines
 }

@@ -104,10 +104,7 @@ fn tables_are_compared_in_each_family() {
     let rules = ExactRequest { factor: Some(Factor::Rules), family, ..udp() };
     assert_eq!(print_plan(&rules), "udp:ipv6@native/128*0+ipv6@native/128*0!0!off!1000!list");
     assert_eq!(print_plan(&rules).parse(), rules.plan());
-    let neighbours = ExactRequest { factor: Some(Factor::Neighbours), family, ..udp() };
-    assert_eq!(print_plan(&neighbours), "udp:ipv6@native/128*0+ipv6@native/128*0!0!off!0!list!10000");
-    assert_eq!(print_plan(&neighbours).parse(), neighbours.plan());
-    for wrong in ["!0", "!0!off!9", "!0!off!9!list!", "!0!off!9!tree"] {
+    for wrong in ["!0", "!0!off!9", "!0!off!9!list!", "!0!off!9!list!9", "!0!off!9!tree"] {
         let text = format!("udp:ipv6@native/128*0+ipv6@native/128*0{wrong}");
         assert!(text.parse::<ExactPlan>().is_err(), "{wrong}");
     }
@@ -129,6 +126,7 @@ fn refuses_options_that_contradict_each_other() {
         (ExactRequest { factor: mechanism, levels: unknown, ..udp() }, "--levels x: "),
         (ExactRequest { levels: vec!["ipv4".to_owned()], ..udp() }, "takes two"),
         (ExactRequest { factor: Some(Factor::Io), ..udp() }, "not io"),
+        (ExactRequest { factor: Some(Factor::Neighbours), ..udp() }, "one table of neighbours"),
         (
             ExactRequest { factor: Some(Factor::Routes), path: Some(ExactPath::Link), ..udp() },
             "those of a router",

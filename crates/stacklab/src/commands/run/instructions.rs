@@ -28,7 +28,9 @@ pub(super) fn count_instructions(record: &mut Record, resume: &str) -> Result<()
             Err(Failure::resumable(error, resume))
         }
         Err(reason) => {
-            note(&format!("stacklab: warning: instructions were not counted: {reason}; then: {resume}"));
+            note(&format!(
+                "stacklab: warning: instructions were not counted: {reason}; to try again: {resume}"
+            ));
             Ok(())
         }
     }
