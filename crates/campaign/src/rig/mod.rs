@@ -6,6 +6,7 @@ pub(crate) mod affinity;
 mod agent;
 mod container;
 mod direct;
+mod freed_memory;
 pub(crate) mod host_pair;
 mod iperf3_server;
 mod machines;

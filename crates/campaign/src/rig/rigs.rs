@@ -1,6 +1,7 @@
 //! All rigs of a study, and where those with routers are built.
 
 use crate::program::{Emulators, emulate};
+use crate::rig::freed_memory::{Rest, await_memory};
 use crate::rig::host_pair::Kernels;
 use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed_source::RoutedSource;
@@ -15,6 +16,7 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
+use stacklab_testbed::kernel::memory::WatchesMemory;
 use stacklab_testbed::{AGENT, Routed};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
@@ -316,6 +318,23 @@ impl RoutedPlacement {
         self.guest.is_none() && self.needs.guests().is_empty()
     }
 
+    /// Whether the memory of tables can be watched. Neighbours of the block before are freed after its testbeds, and
+    /// would be taken for what the new entries give back.
+    fn settle_memory(&self, interrupted: &AtomicBool) -> Result<WatchesMemory, CampaignError> {
+        if !self.needs.watches_memory {
+            return Ok(WatchesMemory::No);
+        }
+        if self.needs.rows.iter().all(|row| row.tables.neighbours == 0) {
+            return Ok(WatchesMemory::Yes);
+        }
+        match await_memory(interrupted) {
+            // Where it cannot be read, the first table says so.
+            Ok(Rest::Settled) | Err(_) => Ok(WatchesMemory::Yes),
+            Ok(Rest::Unsettled) => Ok(WatchesMemory::Unsettled),
+            Ok(Rest::Interrupted) => Err(CampaignError::Agent(AgentError::Interrupted)),
+        }
+    }
+
     /// Builds all testbeds, and the guest that holds them if there is one. Call it from the main thread.
     fn build(
         &self,
@@ -325,7 +344,9 @@ impl RoutedPlacement {
         let link_config = &self.needs.link_config;
         let mut rigs = Vec::new();
         let Some((system, _)) = &self.guest else {
-            for plan in self.needs.specs(None) {
+            let watches_memory = self.settle_memory(interrupted)?;
+            for mut plan in self.needs.specs(None) {
+                plan.watches_memory = watches_memory;
                 let mut own = Routed::build_with(&plan, &program, &AGENT, prepare)?;
                 let streams = own.meet()?;
                 let carried = own.path_checks.clone();

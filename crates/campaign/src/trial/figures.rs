@@ -82,7 +82,11 @@ fn add_entry_memory(made: &mut Figures, entries: &[EntryMemory], spec: &TrialSpe
     for EntryMemory { table, family, bytes } in entries {
         let metric = table.metric();
         if *family == spec.family && metric.is_of(spec.probe.probe) {
-            made.values.insert(metric, Value::finite(*bytes, "the kernel's memory is unknown"));
+            let value = match bytes {
+                Ok(bytes) => Value::finite(*bytes, "the kernel's memory is unknown"),
+                Err(reason) => Value::Missing((*reason).to_owned()),
+            };
+            made.values.insert(metric, value);
         }
     }
 }

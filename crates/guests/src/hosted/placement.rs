@@ -5,6 +5,7 @@ use crate::hosted::needs::{JOOL, lacks_support, list_kernel_needs};
 use crate::image::{GET_QEMU, built, check_architecture, emulator, how_to_get, lacks_emulator};
 use crate::{Image, no_image};
 use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, System, once_each};
+use stacklab_testbed::kernel::memory::WatchesMemory;
 use stacklab_testbed::mechanism::translate::jool_here;
 use stacklab_testbed::{Ability, FLOWTABLES, FORWARDING, RoutedSpec, TestbedError, Translates, abilities};
 use std::collections::BTreeSet;
@@ -179,7 +180,7 @@ impl Requirements {
                 .map(|system| translator_on(inside.unwrap_or(system), kind, self.forward_only));
             let kind = kind.clone();
             let link_config = self.link_config.clone();
-            let watches_memory = self.watches_memory;
+            let watches_memory = if self.watches_memory { WatchesMemory::Yes } else { WatchesMemory::No };
             specs.push(RoutedSpec { kind, translates, link_config, links: self.links, watches_memory });
         }
         specs

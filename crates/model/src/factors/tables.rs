@@ -104,8 +104,8 @@ impl Table {
 pub struct EntryMemory {
     pub table: Table,
     pub family: Family,
-    /// Bytes; below zero if the rest of the machine gave back more than the entries took.
-    pub bytes: f64,
+    /// Bytes, or why they are not known.
+    pub bytes: Result<f64, &'static str>,
 }
 
 /// Whether a router tracks the connections of what it forwards. A level is `off` or a number: `0` is not `off`.

@@ -58,7 +58,11 @@ pub fn kernel_memory_at_rest() -> io::Result<u64> {
     Ok(before)
 }
 
-fn read_kernel_memory() -> io::Result<u64> {
+/// The bytes that the kernel has for itself at this moment.
+///
+/// # Errors
+/// If `/proc/meminfo` cannot be read, or does not have these figures.
+pub fn read_kernel_memory() -> io::Result<u64> {
     // Where it is not allowed, the longer interval is waited for.
     let _ = fs::read(ADD_UP);
     let text = fs::read_to_string(MEMINFO)?;

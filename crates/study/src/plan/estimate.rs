@@ -57,6 +57,7 @@ impl Plan {
                 block_ns = block_ns.saturating_add(part);
             }
         }
+        block_ns = block_ns.saturating_add(estimate_settling(study));
         // The budget ends a campaign between two trials, from the third block on.
         let afforded =
             study.rule.budget_ns.map_or(u64::MAX, |budget| budget.div_ceil(block_ns.max(1)).max(2));
@@ -109,6 +110,15 @@ impl Plan {
 fn emptying_ns(study: &Study) -> u64 {
     let rate = study.topology.slowest(&study.link_config);
     rate.map_or(0, |rate| HELD_BYTES * 8_000_000_000 / rate.bits_per_second().max(1))
+}
+
+/// Nanoseconds until a kernel has freed the neighbours of a block's testbeds, after which tables are weighed.
+const SETTLING_NS: u64 = 7_000_000_000;
+
+fn estimate_settling(study: &Study) -> u64 {
+    let has_neighbours = study.cells.iter().any(|cell| cell.settings.neighbours.unwrap_or_default() > 0);
+    let is_weighed = study.measures(|metric| metric.table().is_some());
+    if has_neighbours && is_weighed { SETTLING_NS } else { 0 }
 }
 
 /// Nanoseconds for which sockets are held, with the readings of the kernel's memory.
@@ -230,6 +240,15 @@ mod tests {
         // 1474 bytes of wire each at 100 Mbit/s: 11.792 s, and 4 ms until the link is empty.
         let limited = estimate(None, &[&only[..], &["testbed.rate=100 Mbit/s"]].concat());
         assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_881);
+    }
+
+    #[test]
+    fn tables_are_weighed_after_neighbours_are_freed() {
+        let neighbours = ["comparison=[]", "testbed.topology='routed'", "factors.neighbours=[100]"];
+        let metrics = ["probe.stream.metrics=['throughput','memory_per_neighbour']"];
+        let unweighed = estimate(None, &neighbours).block_ns;
+        let weighed = estimate(None, &[&neighbours[..], &metrics].concat()).block_ns;
+        assert_eq!(weighed - unweighed, SETTLING_NS);
     }
 
     fn rule(budget_ns: Option<u64>) -> StoppingRule {

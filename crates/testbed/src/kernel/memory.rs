@@ -3,28 +3,34 @@
 use crate::{Attempt, Fault};
 use stacklab_model::{EntryMemory, Family, Table, count_first_third, kernel_memory_at_rest};
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
-/// The kernel frees neighbours of an earlier testbed in batches that are five seconds apart (kfree_rcu): it has freed
-/// all of them when none came for so long.
-const DEFERRED: Duration = Duration::from_secs(7);
-/// How long that is waited for at most: others of this machine may free memory at any time.
-const MAX_DEFERRED: Duration = Duration::from_secs(40);
-/// Less than this is freed by others.
-const FREED_BYTES: u64 = 256 << 10;
+/// Why entries have no figure.
+const UNSETTLED: &str = "neighbours of earlier testbeds were still being freed";
+const NO_GROWTH: &str = "other programs gave back more of the kernel's memory than the entries took";
+
+/// Whether the memory that entries of tables take is watched while they are added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WatchesMemory {
+    /// Entries are added at once.
+    #[default]
+    No,
+    /// It is.
+    Yes,
+    /// It would be, but the kernel is still freeing what others had: there is a reason instead of a figure.
+    Unsettled,
+}
 
 /// Watches the kernel's memory while entries are added to tables.
 #[derive(Debug, Default)]
 pub struct MemoryWatch {
-    /// Without it, entries are added at once.
-    is_on: bool,
+    watches: WatchesMemory,
     entries: Vec<EntryMemory>,
 }
 
 impl MemoryWatch {
     /// One that watches, or one that does nothing.
-    pub fn new(is_on: bool) -> Self {
-        MemoryWatch { is_on, entries: Vec::new() }
+    pub fn new(watches: WatchesMemory) -> Self {
+        MemoryWatch { watches, entries: Vec::new() }
     }
 
     /// What each entry took, of each table and family that was watched.
@@ -41,12 +47,13 @@ impl MemoryWatch {
         count: u32,
         add: impl Fn(Family, Range<u32>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        if self.is_on && table == Table::Neighbours {
-            await_deferred()?;
-        }
-        let first = if self.is_on { count_first_third(count) } else { count };
+        let is_watched = self.watches == WatchesMemory::Yes;
+        let first = if is_watched { count_first_third(count) } else { count };
         for family in Family::ALL {
             add(*family, 0..first)?;
+            if self.watches == WatchesMemory::Unsettled {
+                self.entries.push(EntryMemory { table, family: *family, bytes: Err(UNSETTLED) });
+            }
         }
         if first == count {
             return Ok(());
@@ -54,28 +61,16 @@ impl MemoryWatch {
         for family in Family::ALL {
             let before = read_memory()?;
             add(*family, first..count)?;
-            let after = read_memory()?;
-            // Others of this machine may have given back more than the entries took.
-            let bytes = (after as f64 - before as f64) / f64::from(count - first);
+            let bytes = weigh_entry(before, read_memory()?, count - first);
             self.entries.push(EntryMemory { table, family: *family, bytes });
         }
         Ok(())
     }
 }
 
-/// Waits until nothing more is freed of earlier testbeds.
-fn await_deferred() -> Result<(), Fault> {
-    let start = Instant::now();
-    let mut freed = start;
-    let mut memory = read_memory()?;
-    while freed.elapsed() < DEFERRED && start.elapsed() < MAX_DEFERRED {
-        let now = read_memory()?;
-        if now + FREED_BYTES < memory {
-            freed = Instant::now();
-        }
-        memory = now;
-    }
-    Ok(())
+/// What each of some entries took, if the kernel's memory grew.
+fn weigh_entry(before: u64, after: u64, entries: u32) -> Result<f64, &'static str> {
+    if after > before { Ok((after - before) as f64 / f64::from(entries)) } else { Err(NO_GROWTH) }
 }
 
 fn read_memory() -> Result<u64, Fault> {
@@ -89,8 +84,10 @@ mod tests {
 
     #[test]
     fn entries_are_added_once_whether_watched_or_not() {
-        for is_on in [false, true] {
-            let mut watch = MemoryWatch::new(is_on);
+        for (watches, weighed) in
+            [(WatchesMemory::No, 0), (WatchesMemory::Yes, 2), (WatchesMemory::Unsettled, 2)]
+        {
+            let mut watch = MemoryWatch::new(watches);
             let added = RefCell::new(Vec::new());
             watch
                 .add_to_both(Table::Routes, 10, |family, numbers| {
@@ -102,7 +99,19 @@ mod tests {
             added.sort_unstable();
             let expected = Family::ALL.iter().flat_map(|family| (0..10).map(|number| (*family, number)));
             assert!(added.iter().copied().eq(expected), "{added:?}");
-            assert_eq!(watch.into_entries().len(), if is_on { 2 } else { 0 });
+            let entries = watch.into_entries();
+            assert_eq!(entries.len(), weighed);
+            if watches == WatchesMemory::Unsettled {
+                assert!(entries.iter().all(|entry| entry.bytes == Err(UNSETTLED)));
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_did_not_grow_is_not_a_figure() {
+        assert_eq!(weigh_entry(1000, 1600, 4), Ok(150.0));
+        for after in [1000, 400] {
+            assert_eq!(weigh_entry(1000, after, 4), Err(NO_GROWTH));
         }
     }
 }

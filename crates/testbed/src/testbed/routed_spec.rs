@@ -1,5 +1,6 @@
 //! The specification of a routed testbed.
 
+use crate::kernel::memory::WatchesMemory;
 use crate::mechanism::esp::ip_program;
 use crate::mechanism::nat::nft_program;
 use crate::mechanism::publish::publisher_program;
@@ -21,7 +22,7 @@ pub struct RoutedSpec {
     /// The settings of each link.
     pub links: Links,
     /// Whether the memory that entries of tables take is watched while they are added.
-    pub watches_memory: bool,
+    pub watches_memory: WatchesMemory,
 }
 
 impl RoutedSpec {
@@ -35,7 +36,7 @@ impl RoutedSpec {
             translates: [tayga.clone(), tayga],
             link_config: link_config.clone(),
             links,
-            watches_memory: false,
+            watches_memory: WatchesMemory::No,
         }
     }
 
