@@ -32,6 +32,7 @@ fn json(all: &[Explanation]) -> String {
     struct Content<'a> {
         explained: Vec<&'a StageCosts>,
         unexplained: Vec<Unexplained<'a>>,
+        counted: Vec<Counted<'a>>,
     }
     #[derive(Serialize)]
     struct Unexplained<'a> {
@@ -39,10 +40,21 @@ fn json(all: &[Explanation]) -> String {
         arms: [String; 2],
         reason: &'a str,
     }
-    let mut content = Content { explained: Vec::new(), unexplained: Vec::new() };
+    #[derive(Serialize)]
+    struct Counted<'a> {
+        cell: String,
+        arms: [String; 2],
+        qemu: &'a str,
+        kernel: &'a str,
+        counts: &'a ExactCell,
+    }
+    let mut content = Content { explained: Vec::new(), unexplained: Vec::new(), counted: Vec::new() };
     for explanation in all {
         let cell = explanation.context();
         let arms = explanation.arms();
+        if let Some((ExactCounts { qemu, kernel, .. }, counts)) = find_exact_counts(explanation) {
+            content.counted.push(Counted { cell: cell.clone(), arms: arms.clone(), qemu, kernel, counts });
+        }
         match &explanation.why {
             Why::Costs(costs) => content.explained.push(costs),
             Why::Unknown(reason) => content.unexplained.push(Unexplained { cell, arms, reason }),
@@ -200,53 +212,108 @@ pub(crate) fn health(health: &Health) -> String {
     )
 }
 
-/// A row of the CSV: a stage, a sum or a function of two arms.
+/// A row of the CSV: a stage, a sum or a function of two arms, in time or in instructions.
 pub(crate) struct CostRow<'a> {
-    costs: &'a StageCosts,
+    cell: String,
+    arms: [String; 2],
     kind: &'static str,
-    cost: &'a StageCost,
+    name: &'a str,
+    cost: Option<(&'a StageCosts, &'a StageCost)>,
+    /// Instructions per message.
+    instructions: Option<[f64; 2]>,
 }
 
 fn csv(all: &[Explanation], functions: bool, format: OutputFormat) -> String {
     let mut rows = Vec::new();
-    for costs in all.iter().filter_map(Explanation::costs) {
-        rows.extend(costs.stages.iter().map(|cost| CostRow { costs, kind: "stage", cost }));
-        rows.extend(costs.sums().into_iter().map(|cost| CostRow { costs, kind: "whole", cost }));
-        if functions {
-            rows.extend(costs.functions.iter().map(|cost| CostRow { costs, kind: "function", cost }));
+    for explanation in all {
+        if let Some(costs) = explanation.costs() {
+            push_costs(&mut rows, costs, functions);
+        }
+        if let Some((_, cell)) = find_exact_counts(explanation) {
+            push_instructions(&mut rows, explanation, cell, functions);
         }
     }
     csv::render(&columns(), rows.into_iter(), format)
 }
 
+fn push_costs<'a>(rows: &mut Vec<CostRow<'a>>, costs: &'a StageCosts, functions: bool) {
+    let mut kinds: Vec<(&'static str, &'a StageCost)> = Vec::new();
+    kinds.extend(costs.stages.iter().map(|cost| ("stage", cost)));
+    kinds.extend(costs.sums().into_iter().map(|cost| ("whole", cost)));
+    if functions {
+        kinds.extend(costs.functions.iter().map(|cost| ("function", cost)));
+    }
+    for (kind, cost) in kinds {
+        rows.push(CostRow {
+            cell: costs.cell.clone(),
+            arms: costs.arms.clone(),
+            kind,
+            name: &cost.name,
+            cost: Some((costs, cost)),
+            instructions: None,
+        });
+    }
+}
+
+fn push_instructions<'a>(
+    rows: &mut Vec<CostRow<'a>>,
+    explanation: &Explanation,
+    cell: &'a ExactCell,
+    functions: bool,
+) {
+    let mut kinds: Vec<(&'static str, &'a str, [u64; 2])> = Vec::new();
+    kinds.extend(cell.stages.iter().map(|row| ("instructions", &*row.name, row.instructions)));
+    kinds.push(("instructions", "sum", cell.total));
+    if functions {
+        kinds
+            .extend(cell.functions.iter().map(|row| ("function instructions", &*row.name, row.instructions)));
+    }
+    for (kind, name, counts) in kinds {
+        rows.push(CostRow {
+            cell: explanation.context(),
+            arms: explanation.arms(),
+            kind,
+            name,
+            cost: None,
+            instructions: Some(counts.map(|count| cell.per_message(count))),
+        });
+    }
+}
+
 pub(crate) fn columns<'a>() -> Vec<Column<'a, CostRow<'a>>> {
     vec![
-        Column::text("cell", "what both arms have in common", |row: &CostRow| Some(&row.costs.cell)),
-        Column::text("baseline", "level of the baseline", |row: &CostRow| Some(&row.costs.arms[0])),
-        Column::text("candidate", "level of the candidate", |row: &CostRow| Some(&row.costs.arms[1])),
+        Column::text("cell", "what both arms have in common", |row: &CostRow| Some(&row.cell)),
+        Column::text("baseline", "level of the baseline", |row: &CostRow| Some(&row.arms[0])),
+        Column::text("candidate", "level of the candidate", |row: &CostRow| Some(&row.arms[1])),
         Column::text(
             "kind",
-            "`stage`, `function`, or `whole`: rows that are not stages, and the sums",
+            "`stage`, `function`, or `whole`: rows that are not stages, and the sums; `instructions` of a stage or the \
+             `sum`, or `function instructions`, if they were counted",
             |row: &CostRow| Some(row.kind),
         ),
-        Column::text("name", "the stage or function", |row: &CostRow| Some(&row.cost.name)),
+        Column::text("name", "the stage or function", |row: &CostRow| Some(row.name)),
         Column::figure("baseline_ns", "nanoseconds of CPU time of both hosts a message", |row: &CostRow| {
-            Some(row.cost.ns[0])
+            Some(row.cost?.1.ns[0])
         }),
-        Column::figure("candidate_ns", "the same", |row: &CostRow| Some(row.cost.ns[1])),
+        Column::figure("candidate_ns", "the same", |row: &CostRow| Some(row.cost?.1.ns[1])),
         Column::figure("difference_ns", "candidate minus baseline", |row: &CostRow| {
-            Some(row.cost.difference_ns)
+            Some(row.cost?.1.difference_ns)
         }),
         Column::figure("error_ns", "standard error of the difference, by trials", |row: &CostRow| {
-            Some(row.cost.error_ns)
+            Some(row.cost?.1.error_ns)
         }),
         Column::figure("half_width_ns", "half of the difference's 95 % interval", |row: &CostRow| {
-            Some(row.costs.half_width_ns(row.cost))
+            let (costs, cost) = row.cost?;
+            Some(costs.half_width_ns(cost))
         }),
         Column::figure(
             "adjusted_p",
             "p of no difference, adjusted (Holm); empty for `whole`",
-            |row: &CostRow| row.cost.adjusted_p,
+            |row: &CostRow| row.cost?.1.adjusted_p,
         ),
+        Column::figure("baseline_instructions", "instructions a message, exact", |row: &CostRow| {
+            Some(row.instructions?[0])
+        }),
+        Column::figure("candidate_instructions", "the same", |row: &CostRow| Some(row.instructions?[1])),
     ]
 }

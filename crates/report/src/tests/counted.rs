@@ -79,6 +79,13 @@ fn instructions_stand_beside_time_and_memory() {
         stages.contains("Instructions: stream IPv6 UDP 128 B") && stages.contains("ip output"),
         "{stages}"
     );
+    let csv = stage_costs(&found.explanations, OutputFormat::Csv, true, WIDTH);
+    let rows = CsvRows::read(&csv);
+    assert_eq!((rows.at(0, "kind"), rows.at(0, "name")), ("instructions", "ip output"), "{csv}");
+    assert!(csv.contains(",sum,") && csv.contains(",14578.2"), "{csv}");
+    let json = stage_costs(&found.explanations, OutputFormat::Json, true, WIDTH);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["counted"].as_array().map(Vec::len), Some(2), "{json}");
     let page = serde_json::to_string(&crate::page::tests::of(&found)).unwrap();
     assert!(page.contains("Instructions, beside time and memory") && page.contains("14578"), "{page}");
     let json = render(&found, OutputFormat::Json, WIDTH);
