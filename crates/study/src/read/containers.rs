@@ -9,6 +9,13 @@ use stacklab_model::{Factor, Generator, Mechanism, Probe, ProbeSpec, Publisher};
 const OF_NEAR_ROUTER: [Factor; 5] =
     [Factor::Rules, Factor::Routes, Factor::Conntrack, Factor::RouterQueue, Factor::Destinations];
 
+/// What the sender's kernel does with its packets and their headers: behind a program there are other ones.
+const OF_PACKETS: [Factor; 5] =
+    [Factor::Dscp, Factor::FlowLabel, Factor::CongestionControl, Factor::Mss, Factor::KernelPacing];
+
+/// Largest MTU of a program's device: its frames have 16 bits for their length, and a header of 14 bytes.
+const MAX_DEVICE_MTU: u32 = 65_521;
+
 /// Adds what a container and its host cannot be, and cannot carry. Where streams begin is checked with NAT.
 pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     let mechanisms = factors.setting_levels(Factor::Mechanism);
@@ -17,20 +24,64 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
     check_hosts(container, factors, problems);
     check_traffic(container, factors, problems);
     check_neighbours(container, factors, problems);
+    let by_program = mechanisms.iter().find(|level| find_publisher(level).is_some_and(Publisher::is_program));
+    if let Some(program) = by_program {
+        check_packets(program, factors, problems);
+    }
     for level in mechanisms {
-        match find_publisher(level) {
-            Some(publisher) if publisher.has_ports() => {
-                check_link(level, "receiver_link", BETWEEN_LINKS, testbed, problems);
-            }
-            Some(Publisher::Macvlan) => {
-                check_link(level, "receiver_link", ON_MIDDLE_LINK, testbed, problems);
-            }
-            Some(publisher) if publisher.is_of_sender() => {
-                check_link(level, "sender_link", BETWEEN_LINKS, testbed, problems);
-                check_near_router(level, factors, problems);
-            }
-            _ => {}
+        let Some(publisher) = find_publisher(level) else { continue };
+        if publisher.has_device() {
+            check_device_mtu(level, factors, problems);
         }
+        if publisher.has_ports() {
+            check_link(level, "receiver_link", BETWEEN_LINKS, testbed, problems);
+        }
+        if publisher == Publisher::Macvlan {
+            check_link(level, "receiver_link", ON_MIDDLE_LINK, testbed, problems);
+        }
+        if publisher.is_of_sender() {
+            check_link(level, "sender_link", BETWEEN_LINKS, testbed, problems);
+            check_near_router(level, factors, problems);
+            check_fragments(level, factors, problems);
+        }
+    }
+}
+
+/// Adds settings of the sender's packets, which end at a program: it sends others.
+fn check_packets(program: &At<String>, factors: &Factors, problems: &mut Problems) {
+    for factor in OF_PACKETS {
+        let Some(level) = factors.setting_levels(factor).first() else { continue };
+        let title = format!("behind `{}` there are no packets of the sender", program.value);
+        problems.add(
+            level
+                .problem(title, "is of the sender's packets")
+                .with_related_place(&program.place, "a program sends its own, without this setting")
+                .help(format!("leave factors.{factor} out, or this mechanism")),
+        );
+    }
+}
+
+/// Adds an MTU that the device of a program cannot have.
+fn check_device_mtu(program: &At<String>, factors: &Factors, problems: &mut Problems) {
+    let Some(mtu) = factors.least_mtu.as_ref().filter(|mtu| mtu.value > MAX_DEVICE_MTU) else { return };
+    let title = format!("the device of `{}` has no MTU of {}", program.value, mtu.value);
+    problems.add(
+        mtu.problem(title, format!("expected at most {MAX_DEVICE_MTU}"))
+            .with_related_place(&program.place, "together with this")
+            .help("use a smaller testbed.mtu, or leave this mechanism out"),
+    );
+}
+
+/// Adds datagrams that the container's kernel fragments: slirp4netns ends at some of them, by a mistake of its library.
+fn check_fragments(program: &At<String>, factors: &Factors, problems: &mut Problems) {
+    for (size, packet, mtu) in factors.find_large_datagrams() {
+        let title =
+            format!("`{}` may crash at fragments, and this takes a packet of {packet} bytes", program.value);
+        problems.add(
+            size.problem(title, format!("more than the link's MTU of {mtu}"))
+                .with_related_place(&program.place, "together with this")
+                .help("use smaller datagrams, or TCP alone"),
+        );
     }
 }
 
@@ -120,11 +171,14 @@ fn check_neighbours(container: &At<String>, factors: &Factors, problems: &mut Pr
     }
 }
 
-/// Other programs take their own ports, and how much they send is not known exactly.
+/// Other programs take their own ports, and how much they send is not known exactly. Those of `[[program]]` are at
+/// ports that nothing publishes.
 fn check_traffic(container: &At<String>, factors: &Factors, problems: &mut Problems) {
     let mut generators = factors.setting_levels(Factor::Generator).iter();
     let other = generators.find(|level| level.value != Generator::Stacklab.name());
-    for level in other.into_iter().chain(factors.setting_levels(Factor::Programs).first()) {
+    let programs = factors.setting_levels(Factor::Programs).first();
+    let own_programs = factors.setting_levels(Factor::Program).first();
+    for level in other.into_iter().chain(programs).chain(own_programs) {
         let title = format!("`{}` carries the traffic of stacklab alone", container.value);
         problems.add(
             level

@@ -59,6 +59,29 @@ impl Factors {
         Some(most).filter(|level| level.value > 1)
     }
 
+    /// The sizes whose datagrams do not fit a packet of the link, with the bytes of the largest packet and the MTU.
+    pub(super) fn find_large_datagrams(&self) -> Vec<(&At<u32>, u32, u32)> {
+        let Some(mtu) = self.least_mtu.as_ref().map(|mtu| mtu.value) else { return Vec::new() };
+        if !self.transport.iter().any(|transport| transport.value == Transport::Udp) {
+            return Vec::new();
+        }
+        let mut fragmented = Vec::new();
+        for size in &self.size {
+            let mut packet = 0;
+            for family in &self.family {
+                for size_of in &self.size_of {
+                    let cell = Cell::new(family.value, Transport::Udp, size_of.value, size.value);
+                    let headers = family.value.header_bytes() + Transport::Udp.header_bytes();
+                    packet = packet.max(cell.payload_bytes() + headers);
+                }
+            }
+            if packet > mtu {
+                fragmented.push((size, packet, mtu));
+            }
+        }
+        fragmented
+    }
+
     /// Those of `[factors]`, then those of each `[[include]]`, which has the levels of `[factors]` where it names none.
     pub(super) fn read_all(tree: &Table, problems: &mut Problems) -> Vec<Self> {
         let bed_mtu = Node(tree.get("testbed")).get("mtu").at(whole, problems);

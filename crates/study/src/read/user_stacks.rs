@@ -4,7 +4,7 @@ use crate::diagnostics::Problems;
 use crate::language::leaf;
 use crate::read::factors::Factors;
 use crate::read::{At, Node};
-use stacklab_model::{Cell, Factor, System, Systems, Transport};
+use stacklab_model::{Factor, System, Systems};
 
 /// Options of sockets and ways of sending that smoltcp does not have, with the levels that ask for none.
 const OF_KERNELS: [(Factor, &[&str]); 7] = [
@@ -92,19 +92,8 @@ fn check_congestion_control(level: &At<String>, factors: &Factors, problems: &mu
 
 /// Adds datagrams that do not fit a packet.
 fn check_sizes(level: &At<String>, factors: &Factors, problems: &mut Problems) {
-    let Some(mtu) = factors.least_mtu.as_ref().map(|mtu| mtu.value) else { return };
-    if !factors.transport.iter().any(|transport| transport.value == Transport::Udp) {
-        return;
-    }
-    for size in &factors.size {
-        let longest = factors.family.iter().flat_map(|family| {
-            factors.size_of.iter().map(|size_of| {
-                let cell = Cell::new(family.value, Transport::Udp, size_of.value, size.value);
-                cell.payload_bytes() + family.value.header_bytes() + Transport::Udp.header_bytes()
-            })
-        });
-        let Some(longest) = longest.max().filter(|packet| *packet > mtu) else { continue };
-        let title = format!("smoltcp does not fragment, and this takes a packet of {longest} bytes");
+    for (size, packet, mtu) in factors.find_large_datagrams() {
+        let title = format!("smoltcp does not fragment, and this takes a packet of {packet} bytes");
         let label = format!("more than the link's MTU of {mtu}");
         refuse(size, &title, &label, level, "use smaller datagrams, or TCP alone", problems);
     }

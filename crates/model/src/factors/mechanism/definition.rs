@@ -67,6 +67,11 @@ impl Publisher {
         matches!(self, Publisher::Slirp)
     }
 
+    /// Whether the container's device is a program's.
+    pub const fn has_device(self) -> bool {
+        matches!(self, Publisher::Pasta | Publisher::Slirp)
+    }
+
     /// Whether a program brings only the traffic of the ports that it was given.
     pub const fn has_ports(self) -> bool {
         self.is_program() && !self.is_of_sender()

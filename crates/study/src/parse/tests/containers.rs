@@ -12,6 +12,8 @@ fn a_container_is_a_namespace_that_is_sent_to() {
             "a connection through `docker-proxy` is open before the container has it",
         ),
         ("generator = [\"iperf3\"]", "`docker-proxy` carries the traffic of stacklab alone"),
+        ("dscp = [46]", "behind `docker-proxy` there are no packets of the sender"),
+        ("congestion_control = [\"bbr\"]", "behind `docker-proxy` there are no packets of the sender"),
     ] {
         let text = write_routed_study(&format!("mechanism = [\"docker-proxy\", \"pasta\"]\n{more}"));
         let found = errors(&text).to_string();
@@ -27,13 +29,36 @@ fn a_container_that_sends_has_no_forwarding_router() {
         ("routes = [1000]", "with `slirp4netns` the sender's router forwards no packets"),
         ("router_queue = [\"rps\"]", "with `slirp4netns` the sender's router forwards no packets"),
         ("generator = [\"iperf3\"]", "`slirp4netns` carries the traffic of stacklab alone"),
+        ("mss = [1000]", "behind `slirp4netns` there are no packets of the sender"),
     ] {
         let text = write_routed_study(&format!("mechanism = [\"slirp4netns\"]\n{more}"));
         let found = errors(&text).to_string();
         assert!(found.contains(error), "{more}: {found}");
     }
+    let large =
+        write_routed_study("mechanism = [\"slirp4netns\"]").replace("size = [128]", "size = [128, 1453]");
+    let found = errors(&large).to_string();
+    assert!(
+        found.contains("`slirp4netns` may crash at fragments, and this takes a packet of 1501 bytes"),
+        "{found}"
+    );
     let connect = "mechanism = [\"slirp4netns\"]\n[probe.connect]\nmetrics = [\"connect_time\"]";
     assert_eq!(study(&write_routed_study(connect)).rows().len(), 1);
+}
+
+#[test]
+fn devices_of_programs_have_16_bit_lengths() {
+    for mechanism in ["pasta", "slirp4netns", "docker-proxy", "dnat"] {
+        let text = write_routed_study(&format!("mechanism = [\"{mechanism}\"]"));
+        let text = text.replace("topology = \"routed\"", "topology = \"routed\"\nmtu = 65522");
+        if mechanism.starts_with('d') {
+            assert_eq!(study(&text).link_config.mtu, 65522);
+            continue;
+        }
+        let found = errors(&text).to_string();
+        assert!(found.contains(&format!("the device of `{mechanism}` has no MTU of 65522")), "{found}");
+        assert_eq!(study(&text.replace("65522", "65521")).link_config.mtu, 65521);
+    }
 }
 
 fn write_link_study(more: &str) -> String {

@@ -85,6 +85,10 @@ fn what_programs_do_not_have_is_said_at_its_place() {
             &["programs are measured by probe.program alone"],
         ),
         (with("[factors]", "[testbed]\ntopology = \"wifi\"\n[factors]"), &["a program cannot run on Wi-Fi"]),
+        (
+            with("[factors]", "[testbed]\ntopology = \"routed\"\n[factors]\nmechanism = [\"dnat\"]"),
+            &["`dnat` carries the traffic of stacklab alone"],
+        ),
         (with("port = 4433", "port = 70000"), &["program.port", "65535"]),
         (with("server = \"one {host} {port}\"", ""), &["`program.server` is missing"]),
     ]);
