@@ -223,7 +223,10 @@ fn exact_counts_need_built_in_drivers_in_the_kernel() {
 fn exact_counts_refuse_what_they_cannot_count() {
     let program = Program::new();
     for (words, says) in [
-        (&["sctp"][..], "counts udp, tcp, echo or connect, not sctp"),
+        (
+            &["sctp"][..],
+            "no study `sctp`: --exact counts udp, tcp, echo, connect, or the programs of a study",
+        ),
         (&["--size", "0"], "1 to 16384 bytes"),
         (&["--size", "128,65000"], "messages of 65000 bytes"),
         (&["--seconds", "9s"], "cannot be used with"),

@@ -93,7 +93,10 @@ fn a_planted_loop_is_found_to_the_instruction() {
 #[test]
 fn children_and_threads_are_counted() {
     let program = with_planted();
-    write_script(&program, "#!/bin/sh\n./planted ask \"$@\"\ntrue\n");
+    // Neither variables of the emulator nor children of another user are in the way.
+    let client = "#!/bin/sh\nexport LD_LIBRARY_PATH=/none QEMU_LD_PREFIX=/none\n\
+                  setpriv --reuid=65534 --clear-groups sh -c 'true | true' || exit 7\n./planted ask \"$@\"\ntrue\n";
+    write_script(&program, client);
     for how in ["serve-in-child", "serve-in-threads"] {
         program.write("study.toml", study(how));
         let found = count_as_json(&program, &["--family", "ipv6"]);
@@ -120,6 +123,11 @@ fn programs_that_cannot_be_counted_say_why() {
             code::NOTHING_VALID,
             "does it make as many as {requests} says?",
         ),
+        (
+            "#!/bin/sh\nLD_DEBUG=no,none ./planted ask \"$@\"\n",
+            code::NOTHING_VALID,
+            "it starts ./planted with LD_DEBUG=no,none, whose comma cannot be passed on",
+        ),
         ("#!/bin/sh\nkill -SEGV $$\n", code::NOTHING_VALID, "uncaught target signal 11"),
     ] {
         write_script(&program, client);
@@ -131,6 +139,14 @@ fn programs_that_cannot_be_counted_say_why() {
     assert!(outcome.stderr.contains("client of `plain` does not take a number of requests"), "{outcome}");
     let outcome = program.run(&["explain", "--exact", "quickstart"]).expect(code::REQUEST);
     assert!(outcome.stderr.contains("has no [[program]] tables"), "{outcome}");
+    for (words, why) in [
+        (["study.toml", "--size", "64"], "--size and --kernel are for messages"),
+        (["udp", "--requests", "5"], "--requests is for the programs of a study"),
+        (["upd", "--rules", "5"], "there is no study `upd`: --exact counts udp, tcp, echo, connect"),
+    ] {
+        let outcome = program.run(&[&["explain", "--exact"], &words[..]].concat()).expect(code::REQUEST);
+        assert!(outcome.stderr.contains(why), "{outcome}");
+    }
     program.write("study.toml", study("serve"));
     let mut command = program.command(&["explain", "--exact", "study.toml"]);
     command.env("PATH", "/nonexistent");

@@ -5,13 +5,16 @@ use stacklab_model::{HostReport, Mechanism, Publisher, Role, add_up};
 use stacklab_testbed::Routed;
 
 /// Makes runs invalid of which the host has carried less than the container got. `before` is what it had carried.
-pub(super) fn check_way(own: &Routed, mechanism: Mechanism, before: u64, evidence: &mut [Evidence]) {
+pub(super) fn check_way(own: &mut Routed, mechanism: Mechanism, before: u64, evidence: &mut [Evidence]) {
     let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
     let received = count_arrivals(reports);
-    let reason = match own.published_since(before, received) {
-        Ok(None) => None,
-        Ok(Some(carried)) => find_other_path(mechanism, received, carried),
-        Err(error) => Some(error.to_string()),
+    let reason = match own.lost_companion() {
+        Some(lost) => Some(lost),
+        None => match own.published_since(before, received) {
+            Ok(None) => None,
+            Ok(Some(carried)) => find_other_path(mechanism, received, carried),
+            Err(error) => Some(error.to_string()),
+        },
     };
     if let Some(reason) = reason {
         evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));

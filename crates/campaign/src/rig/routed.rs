@@ -260,7 +260,7 @@ impl RigNetwork for RoutedNetwork {
             let reason = format!("nothing of customer {} crossed its middle link", silent + 1);
             evidence.iter_mut().for_each(|arm| arm.collected.reports = Err(reason.clone()));
         }
-        if let (Some(own), Some(carried_before)) = (&self.source.own, before.published) {
+        if let (Some(own), Some(carried_before)) = (&mut self.source.own, before.published) {
             check_way(own, self.source.plan.kind.mechanism, carried_before, evidence);
             correct_offloads(own, evidence);
         }

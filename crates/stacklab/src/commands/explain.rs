@@ -14,7 +14,7 @@ use clap::Args;
 use programs::explain_programs;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::notice::note;
-use stacklab_campaign::sources::{StudySource, new_seed};
+use stacklab_campaign::sources::{StudySource, new_seed, preset_names};
 use stacklab_explain::{
     ExactRequest, ExplainError, KERNEL, KernelSource, PROBES, Sampler, Timing, check_countable, check_study,
     compared_cells, count_beside, count_instructions, explanations, sampled_study,
@@ -31,13 +31,16 @@ use std::sync::atomic::AtomicBool;
 
 mod programs;
 
+/// Bytes per message.
+const DEFAULT_SIZE: u32 = 128;
+
 /// Options of sampling, which an exact count does not have.
 const SAMPLING: [&str; 5] = ["seconds", "period", "fixed_period", "seed", "out"];
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
     /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel; with --exact also connect, or
-    /// a study of programs ([[program]])
+    /// a study of programs
     #[arg(value_name = "STUDY", default_value = "udp", default_value_if("exact", "true", None))]
     pub study: Option<PathBuf>,
     /// Count the instructions of messages (default: udp and tcp) in an emulated machine, without root; or those of
@@ -48,8 +51,9 @@ pub(crate) struct ExplainOptions {
     #[arg(long, group = "counts", conflicts_with = "exact")]
     pub instructions: bool,
     /// The kernel whose instructions are counted: linux-SERIES, a bzImage, or a folder with its source, which is built
-    #[arg(long, value_name = "KERNEL", requires = "counts", default_value = KERNEL)]
-    pub kernel: KernelSource,
+    /// [default: linux-6.1]
+    #[arg(long, value_name = "KERNEL", requires = "counts")]
+    pub kernel: Option<KernelSource>,
     /// The network of both arms: loopback, link (two hosts and a veth pair) or a mechanism between routers
     /// [default: loopback]
     #[arg(long, value_name = "PATH", requires = "exact")]
@@ -61,11 +65,11 @@ pub(crate) struct ExplainOptions {
     /// nftables rules that match nothing at the receiver: as many in both arms, or two numbers to compare
     #[arg(long, value_name = "N[,N]", requires = "exact", value_delimiter = ',')]
     pub rules: Vec<u32>,
-    /// Requests of the shorter runs of programs; the longer ones make twice as many
-    #[arg(long, value_name = "N", requires = "exact", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
-    pub requests: u32,
-    /// Bytes per message (without a study); with --exact, one or more sizes
-    #[arg(long, value_name = "BYTES", default_value = "128", value_delimiter = ',')]
+    /// Requests of the shorter runs of programs; the longer ones make twice as many [default: 100]
+    #[arg(long, value_name = "N", requires = "exact", value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests: Option<u32>,
+    /// Bytes per message (without a study); with --exact, one or more sizes [default: 128]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     pub size: Vec<u32>,
     /// Sampling time, with warm-up and idle slices (without a study)
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
@@ -101,6 +105,16 @@ pub(crate) struct ExplainOptions {
     pub out: Option<PathBuf>,
 }
 
+impl ExplainOptions {
+    fn sizes(&self) -> Vec<u32> {
+        if self.size.is_empty() { vec![DEFAULT_SIZE] } else { self.size.clone() }
+    }
+
+    fn kernel(&self) -> Result<KernelSource, Failure> {
+        self.kernel.clone().map_or_else(|| KERNEL.parse().map_err(Failure::usage), Ok)
+    }
+}
+
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     if options.exact {
@@ -109,11 +123,11 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the record"))?;
     let ExplainOptions { factor, levels, seconds, .. } = options;
     let study = &options.study.clone().unwrap_or_default();
-    let [size] = &options.size[..] else {
+    let [size] = options.sizes()[..] else {
         return Err(Failure::usage("--size takes one size; to count several, add --exact"));
     };
     let own = PROBES.into_iter().find(|probe| Path::new(probe) == study && !study.is_file());
-    let text = own.map(|name| sampled_study(name, *factor, levels, *size, *seconds)).transpose()?;
+    let text = own.map(|name| sampled_study(name, *factor, levels, size, *seconds)).transpose()?;
     let source = own.zip(text).map(|(name, text)| StudySource { name: name.to_owned(), text });
     let seed = options.seed.unwrap_or_else(new_seed);
     let asked = StudyOptions {
@@ -148,7 +162,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     })?;
     let mut found = explanations(&record, &profile, factor, &pairs)?;
     if options.instructions {
-        with_kernel(&options.kernel, |kernel, program, step, interrupted| {
+        with_kernel(&options.kernel()?, |kernel, program, step, interrupted| {
             count_beside(&mut found, &study, kernel, program, step, interrupted)
         })?;
     }
@@ -168,15 +182,22 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
         None => vec![ExactProbe::Udp, ExactProbe::Tcp],
         Some(named) => match named.to_str().and_then(|text| text.parse().ok()) {
             Some(probe) => vec![probe],
-            None => return explain_programs(options, named),
+            None => {
+                check_name(named)?;
+                return explain_programs(options, named);
+            }
         },
     };
+    if options.requests.is_some() {
+        let text = "--requests is for the programs of a study: messages are counted one by one";
+        return Err(Failure::usage(text));
+    }
     if !options.settings.is_empty() {
         return Err(Failure::usage("--set changes a study, and --exact counts messages without one"));
     }
     let request = ExactRequest {
         probes,
-        sizes: options.size.clone(),
+        sizes: options.sizes(),
         path: options.path,
         factor: options.factor,
         levels: options.levels.clone(),
@@ -184,13 +205,27 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
         family: options.family,
     };
     let plan = request.plan().map_err(Failure::usage)?;
-    let counts = with_kernel(&options.kernel, |kernel, program, step, interrupted| {
+    let counts = with_kernel(&options.kernel()?, |kernel, program, step, interrupted| {
         count_instructions(&plan, kernel, program, step, interrupted)
     })?;
     print_text(&match options.format {
         OutputFormat::Html => html(&exact_page(&counts))?,
         format => exact_counts(&counts, format, options.functions, width()),
     })
+}
+
+/// Refuses a name that is neither a study nor a probe.
+fn check_name(named: &Path) -> Result<(), Failure> {
+    let is_name = named.extension().is_none() && named.components().count() == 1;
+    if !is_name || named.exists() || preset_names().into_iter().any(|preset| Path::new(preset) == named) {
+        return Ok(());
+    }
+    let probes: Vec<&str> = ExactProbe::ALL.iter().map(|probe| probe.name()).collect();
+    Err(Failure::usage(format!(
+        "there is no study `{}`: --exact counts {}, or the programs of a study",
+        named.display(),
+        probes.join(", ")
+    )))
 }
 
 /// Counts with a kernel, which may be built first, and this program.

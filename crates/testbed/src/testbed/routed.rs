@@ -346,9 +346,14 @@ impl Routed {
         Ok(RoutedStreams { chain, spokes })
     }
 
+    /// A program beside the hosts, such as a translator, that has ended.
+    pub fn lost_companion(&mut self) -> Option<String> {
+        self.network.hosts.iter_mut().find_map(Host::lost_companion)
+    }
+
     /// Returns the given error, or, if a translator has ended and so caused it, an error that says so.
     pub(super) fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
-        let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
+        let Some(lost) = self.lost_companion() else { return error };
         let said = last_words(&tayga_console(self.workdir.path()));
         refuse_family(self.mechanism, family, format!("{lost}{said}"))
     }

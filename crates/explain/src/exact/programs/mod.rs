@@ -19,6 +19,7 @@ use stacklab_testbed::program_in_path;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -32,6 +33,10 @@ const CPU: &str = "max";
 const ROUNDS: usize = 3;
 /// How many times longer programs may take than without the emulator.
 const SLOWNESS: u32 = 30;
+/// How names of variables begin that the emulator or its loader reads.
+const OF_EMULATOR: [&[u8]; 2] = [b"LD_", b"QEMU_"];
+/// Fewest instructions of a request: a client that makes requests takes more.
+const MIN_PER_REQUEST: u64 = 20;
 /// The oldest version of QEMU that counts programs, and the first whose interface is another one.
 const OLDEST: [u32; 2] = [7, 0];
 const NEXT_INTERFACE: u32 = 7;
@@ -95,11 +100,13 @@ pub fn count_programs(
             step(&format!("counting {}, round {round} of {ROUNDS}", cell.label()));
             let mut runs = Vec::new();
             for requests in requests {
-                runs.push(emulator.run(&mut rigs, study, cell, requests)?);
+                let run = emulator.run(&mut rigs, study, cell, requests)?;
+                run.iter().for_each(|executed| symbols.read_all(executed));
+                runs.push(run);
             }
-            counted.add_round(&runs, &mut symbols);
+            counted.add_round(&runs, &symbols);
         }
-        cells.push(counted.finish(cell)?);
+        cells.push(counted.finish(cell, requests[0])?);
     }
     let pairs = compared_pairs(study);
     Ok(ProgramCounts { qemu: emulator.version, cpu: CPU.to_owned(), requests, cells, pairs })
@@ -139,7 +146,11 @@ impl UserEmulator {
             let reason = "QEMU takes the path of a plugin without commas: set TMPDIR to another folder";
             return Err(ExplainError::Exact(reason.to_owned()));
         }
-        fs::write(folder.path().join("plugin.so"), PLUGIN).map_err(ExplainError::Folder)?;
+        let plugin = folder.path().join("plugin.so");
+        fs::write(&plugin, PLUGIN).map_err(ExplainError::Folder)?;
+        // Programs may run as other users than this one.
+        set_mode(folder.path(), 0o711)?;
+        set_mode(&plugin, 0o644)?;
         Ok(UserEmulator { qemu, version, folder })
     }
 
@@ -154,6 +165,7 @@ impl UserEmulator {
         let folders = [ProgramEnd::Client, ProgramEnd::Server].map(|end| self.folder.path().join(end.name()));
         for folder in &folders {
             fs::create_dir(folder).map_err(ExplainError::Folder)?;
+            set_mode(folder, 0o1733)?;
         }
         let [client, server] = folders.each_ref().map(|folder| self.command(folder));
         let emulators = Emulators { client, server, slowness: SLOWNESS };
@@ -177,11 +189,35 @@ impl UserEmulator {
         let plugin = self.folder.path().join("plugin.so");
         let interface = interface(&self.version).unwrap_or(1);
         let plugin = format!("{},out={},version={interface}", plugin.display(), folder.display());
-        let mut command = vec![OsString::from(&self.qemu)];
+        let variables = list_emulator_variables(std::env::vars_os());
+        let mut command = Vec::new();
+        if !variables.is_empty() {
+            command.push(OsString::from("env"));
+        }
+        for (name, _) in &variables {
+            command.extend(["-u".into(), name.clone()]);
+        }
+        command.push(OsString::from(&self.qemu));
         // The plugin repeats these for programs that are started, and takes `-plugin` for the last of them.
-        command.extend(["-cpu", CPU, "-seed", "1", "-plugin", &plugin].map(OsString::from));
+        command.extend(["-cpu", CPU, "-seed", "1"].map(OsString::from));
+        for (mut variable, value) in variables {
+            variable.push("=");
+            variable.push(value);
+            command.extend(["-E".into(), variable]);
+        }
+        command.extend(["-plugin", &plugin].map(OsString::from));
         command
     }
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), ExplainError> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(ExplainError::Folder)
+}
+
+/// The variables of programs that the emulator or its loader would take for theirs. They are set in the program alone.
+fn list_emulator_variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    all.filter(|(name, _)| OF_EMULATOR.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix)))
+        .collect()
 }
 
 fn fail(cell: &Cell, reason: &str) -> ExplainError {
@@ -197,7 +233,7 @@ struct CountedCell {
 
 impl CountedCell {
     /// Adds a shorter and a longer run.
-    fn add_round(&mut self, runs: &[[Executed; 2]], symbols: &mut SymbolFiles) {
+    fn add_round(&mut self, runs: &[[Executed; 2]], symbols: &SymbolFiles) {
         for end in [0, 1] {
             self.rounds[end].push([runs[0][end].total(), runs[1][end].total()]);
             self.functions[end].add(&runs[0][end], -1, symbols);
@@ -205,13 +241,9 @@ impl CountedCell {
         }
     }
 
-    fn finish(self, cell: &Cell) -> Result<ProgramCell, ExplainError> {
+    fn finish(self, cell: &Cell, requests: u64) -> Result<ProgramCell, ExplainError> {
         let [client, server] = self.rounds;
-        if client.iter().any(|[shorter, longer]| longer <= shorter) {
-            let reason = "the client takes as many instructions for twice the requests: does it make as many as \
-                          {requests} says?";
-            return Err(fail(cell, reason));
-        }
+        check_increase(&client, requests).map_err(|reason| fail(cell, &reason))?;
         let [of_client, of_server] = self.functions.map(Functions::finish);
         Ok(ProgramCell {
             program: cell.settings.program.clone().unwrap_or_default(),
@@ -223,6 +255,30 @@ impl CountedCell {
     }
 }
 
+/// Whether a client makes as many requests as it is asked to: by the mean of the rounds, which must be above their
+/// spread. The starts of two runs may differ by more than few requests take.
+fn check_increase(rounds: &[[u64; 2]], requests: u64) -> Result<(), String> {
+    let mut increases = Vec::new();
+    for [shorter, longer] in rounds {
+        increases.push(*longer as i64 - *shorter as i64);
+    }
+    let mean = increases.iter().sum::<i64>() / increases.len().max(1) as i64;
+    let least = increases.iter().min().copied().unwrap_or_default();
+    let range = increases.iter().max().map_or(0, |most| most - least);
+    let expected = MIN_PER_REQUEST.saturating_mul(requests) as i64;
+    if mean >= expected && mean > range / 2 {
+        return Ok(());
+    }
+    if range / 2 >= expected || mean >= expected {
+        return Err(format!(
+            "the client's start varies by {range} instructions, more than its requests take: give more --requests \
+             than {requests}"
+        ));
+    }
+    Err("the client takes as many instructions for twice the requests: does it make as many as {requests} says?"
+        .to_owned())
+}
+
 /// Instructions by file and function.
 #[derive(Debug, Default)]
 struct Functions {
@@ -232,15 +288,16 @@ struct Functions {
 }
 
 impl Functions {
-    fn add(&mut self, executed: &Executed, sign: i64, symbols: &mut SymbolFiles) {
+    fn add(&mut self, executed: &Executed, sign: i64, symbols: &SymbolFiles) {
         for (file, blocks) in &executed.files {
+            let path = &file.path;
             for (offset, instructions) in blocks {
                 let name = symbols.name_at(file, *offset).map(str::to_owned);
                 if name.is_none() {
-                    let range = self.unnamed.entry(file.clone()).or_insert([*offset, *offset]);
+                    let range = self.unnamed.entry(path.clone()).or_insert([*offset, *offset]);
                     *range = [range[0].min(*offset), range[1].max(*offset)];
                 }
-                *self.counts.entry((file.clone(), name)).or_default() += sign * *instructions as i64;
+                *self.counts.entry((path.clone(), name)).or_default() += sign * *instructions as i64;
             }
         }
     }
@@ -271,6 +328,7 @@ impl Functions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exact::programs::blocks::CodeFile;
 
     #[test]
     fn versions_whose_interface_is_known_count() {
@@ -282,10 +340,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn one_noisy_round_does_not_refuse() {
+        for (rounds, requests, why) in [
+            (vec![[1000, 9000], [1000, 9000]], 100, None),
+            (vec![[1000, 9000], [5000, 4900], [1000, 9000]], 100, None),
+            (vec![[1000, 1000], [1000, 1040]], 100, Some("twice the requests")),
+            (vec![[1000, 2999]], 100, Some("twice the requests")),
+            (vec![[1000, 900], [1000, 61_000]], 100, Some("varies by 60100 instructions")),
+            (vec![[90_000, 1000], [1000, 90_000]], 100, Some("give more --requests")),
+        ] {
+            let found = check_increase(&rounds, requests);
+            let is_expected = match (&found, why) {
+                (Err(reason), Some(why)) => reason.contains(why),
+                (found, why) => found.is_ok() && why.is_none(),
+            };
+            assert!(is_expected, "{rounds:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn variables_of_the_emulator_are_listed() {
+        let all = ["LD_PRELOAD", "QEMU_CPU", "PATH", "OLD_LD"].map(|name| (name.into(), "x".into()));
+        let names: Vec<OsString> =
+            list_emulator_variables(all.into_iter()).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["LD_PRELOAD", "QEMU_CPU"]);
+    }
+
     fn with_blocks(blocks: &[(&str, u64, u64)]) -> Executed {
         let mut executed = Executed::default();
         for (file, offset, instructions) in blocks {
-            executed.files.entry((*file).to_owned()).or_default().insert(*offset, *instructions);
+            let file = CodeFile { path: (*file).to_owned(), ..CodeFile::default() };
+            executed.files.entry(file).or_default().insert(*offset, *instructions);
         }
         executed
     }
@@ -293,9 +379,9 @@ mod tests {
     #[test]
     fn what_start_takes_falls_out() {
         let mut functions = Functions::default();
-        let mut symbols = SymbolFiles::default();
-        functions.add(&with_blocks(&[("/none", 0x10, 100), ("/start", 0, 5), ("", 7, 1)]), -1, &mut symbols);
-        functions.add(&with_blocks(&[("/none", 0x20, 170), ("/start", 0, 5), ("", 9, 4)]), 1, &mut symbols);
+        let symbols = SymbolFiles::default();
+        functions.add(&with_blocks(&[("/none", 0x10, 100), ("/start", 0, 5), ("", 7, 1)]), -1, &symbols);
+        functions.add(&with_blocks(&[("/none", 0x20, 170), ("/start", 0, 5), ("", 9, 4)]), 1, &symbols);
         let found = functions.finish();
         assert_eq!([found[0].offsets, found[1].offsets], [Some([0x10, 0x20]), None]);
         let found: Vec<(&str, &str, i64)> =

@@ -1,5 +1,6 @@
 //! Functions of ELF files, by the offset of their code in the file.
 
+use crate::exact::programs::blocks::{CodeFile, Executed, Identity};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,17 +14,31 @@ const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 /// The symbols of all files so far; each file is read once.
 #[derive(Debug, Default)]
 pub(super) struct SymbolFiles {
-    files: BTreeMap<String, FileSymbols>,
+    files: BTreeMap<CodeFile, FileSymbols>,
 }
 
 impl SymbolFiles {
-    /// The function at an offset of a file, or the section where that says something; `None` without a symbol.
-    pub(super) fn name_at(&mut self, file: &str, offset: u64) -> Option<&str> {
-        if !self.files.contains_key(file) {
-            self.files.insert(file.to_owned(), FileSymbols::read(Path::new(file)).unwrap_or_default());
+    /// Reads the files of a run, before another run may put others in their places. One that is no longer there has no
+    /// symbols.
+    pub(super) fn read_all(&mut self, executed: &Executed) {
+        for file in executed.files.keys() {
+            if !self.files.contains_key(file) {
+                self.files.insert(file.clone(), read_same(file).unwrap_or_default());
+            }
         }
+    }
+
+    /// The function at an offset of a file, or the section where that says something; `None` without a symbol.
+    pub(super) fn name_at(&self, file: &CodeFile, offset: u64) -> Option<&str> {
         self.files.get(file).and_then(|symbols| symbols.name_at(offset))
     }
+}
+
+/// The symbols of a file if the one at its path is still the same.
+fn read_same(file: &CodeFile) -> Option<FileSymbols> {
+    let path = Path::new(&file.path);
+    let symbols = FileSymbols::read(path)?;
+    (Identity::of(path)? == file.identity).then_some(symbols)
 }
 
 /// The code of a file and the names in it, by address.
@@ -192,6 +207,15 @@ mod tests {
         let name = symbols.name_at(start - segment.address + segment.offset).unwrap();
         assert!(name.contains("order_functions"), "{name}");
         assert!(FileSymbols::read(Path::new("/nonexistent")).is_none());
+    }
+
+    #[test]
+    fn another_file_at_a_path_has_no_symbols() {
+        let path = std::env::current_exe().unwrap();
+        let identity = Identity::of(&path).unwrap();
+        let file = CodeFile { path: path.to_str().unwrap().to_owned(), identity };
+        assert!(read_same(&file).is_some());
+        assert!(read_same(&CodeFile { identity: Identity::default(), ..file }).is_none());
     }
 
     #[test]

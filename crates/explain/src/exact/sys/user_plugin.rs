@@ -1,30 +1,31 @@
 //! A plugin for QEMU's user-mode emulator (TCG plugin API): counts how often each block of a program's instructions is
 //! executed, in all of its processes and threads.
 //!
-//! Compiled by build.rs alone, as a shared library. Each process has two files in the folder that the argument `out`
-//! names. `NUMBER.blocks` is mapped while the process runs, so that its counts are there however it ends: a header of
-//! two numbers of 64 bits (blocks, and how many had no room), then a [`Block`] each. `NUMBER.files` has the paths of
-//! the files whose code was executed, a line each. The file `escaped` has a line for each program that was started and
-//! cannot be emulated.
+//! Compiled by build.rs alone, as a shared library. Each process has a file in the folder that the argument `out`
+//! names, `PROCESS-NUMBER.blocks` (`user_plugin/counts_file.rs`): a header, a line for each file whose code was
+//! executed, and the blocks.
 //!
 //! QEMU leaves the emulation when a program calls execve. The plugin is called before that, and executes the emulator
-//! with the new program instead. A process that forks continues in both, and the child gets other files.
+//! with the new program instead. If it cannot, it notes that the next call executes something that is not counted, and
+//! takes the note back if the call fails. A process that forks continues in both, and the child gets another file.
 //!
 //! A block ends at a jump, so one that is left early, by a fault, counts as a whole: that is rare and nearly always
 //! the end of the program.
 
+#[path = "user_plugin/counts_file.rs"]
+mod counts_file;
 #[path = "user_plugin/execution.rs"]
 mod execution;
 
-use execution::{execute, note_escape, read_arguments};
+use counts_file::{Block, CountsFile, MAX_BLOCKS, Number, describe_file};
+use execution::{Emulator, read_arguments};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The version of the interface. Those that QEMU has known since 7.0 are alike in what is used here.
@@ -48,16 +49,6 @@ extern "C" fn choose_version() {
 
 /// `QEMU_PLUGIN_CB_NO_REGS`.
 const NO_REGISTERS: c_uint = 0;
-/// Most blocks of a process; its file is sparse.
-const MAX_BLOCKS: usize = 1 << 21;
-/// Most programs that one process executes, one after the other.
-const MAX_EXECUTIONS: u32 = 10_000;
-const HEADER_BYTES: usize = 16;
-const FILE_BYTES: usize = HEADER_BYTES + MAX_BLOCKS * size_of::<Block>();
-
-const PROT_READ_WRITE: c_int = 3;
-const MAP_SHARED: c_int = 1;
-const MAP_FIXED: c_int = 16;
 
 /// System calls of x86-64.
 const MMAP: i64 = 9;
@@ -75,14 +66,6 @@ type Callback = extern "C" fn(*mut c_void, *mut c_void);
 type SyscallCallback = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 
 unsafe extern "C" {
-    fn mmap(
-        at: *mut c_void,
-        bytes: usize,
-        access: c_int,
-        flags: c_int,
-        file: c_int,
-        from: i64,
-    ) -> *mut c_void;
     fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, callback: Callback, data: *mut c_void);
     fn qemu_plugin_register_vcpu_tb_exec_cb(
         block: *mut c_void,
@@ -98,17 +81,6 @@ unsafe extern "C" {
     fn qemu_plugin_insn_haddr(insn: *const c_void) -> *const c_void;
 }
 
-/// A block of instructions, as the file has it.
-#[repr(C)]
-struct Block {
-    executions: AtomicU64,
-    /// Of its first instruction in the file with the code; an address where there is no file.
-    offset: u64,
-    /// The line of `NUMBER.files`.
-    file: u32,
-    instructions: u32,
-}
-
 /// A range of this process's addresses with the contents of a file.
 struct Mapping {
     start: u64,
@@ -118,19 +90,16 @@ struct Mapping {
 }
 
 struct PluginState {
-    folder: PathBuf,
-    /// The file of counts, mapped.
-    counts: *mut u8,
-    /// Where the paths go.
-    paths_file: Option<File>,
+    emulator: Emulator,
+    counts: CountsFile,
     /// File, offset and number of instructions of each block, and which one it is.
     blocks: HashMap<(u32, u64, u32), usize>,
-    paths: Vec<String>,
+    /// Which line each path and identity of mapped files is.
+    known: HashMap<Vec<u8>, u32>,
+    /// What the file has of them.
+    lines: Vec<Vec<u8>>,
     mappings: Vec<Mapping>,
 }
-
-// SAFETY: the file stays mapped for as long as the process lives, and counters in it are atomic.
-unsafe impl Send for PluginState {}
 
 static STATE: Mutex<Option<PluginState>> = Mutex::new(None);
 /// Whether mappings have changed since they were read.
@@ -138,62 +107,22 @@ static IS_STALE: AtomicBool = AtomicBool::new(true);
 /// What the emulator adds to an address of the program to get one of this process.
 static GUEST_BASE: AtomicUsize = AtomicUsize::new(0);
 
-fn with_state(act: impl FnOnce(&mut PluginState)) {
+fn with_state<T>(act: impl FnOnce(&mut PluginState) -> T) {
     if let Some(state) = STATE.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         act(state);
     }
 }
 
 impl PluginState {
-    fn create(folder: PathBuf) -> Option<Self> {
-        let mut state = PluginState {
-            folder,
-            counts: null_mut(),
-            paths_file: None,
+    fn create(folder: &Path) -> Option<Self> {
+        Some(PluginState {
+            emulator: Emulator::read()?,
+            counts: CountsFile::create(folder)?,
             blocks: HashMap::new(),
-            paths: Vec::new(),
+            known: HashMap::new(),
+            lines: Vec::new(),
             mappings: Vec::new(),
-        };
-        state.open_files(null_mut())?;
-        Some(state)
-    }
-
-    /// Makes this process's files, and maps that of the counts, at an address if there is one. A process that executes
-    /// another program keeps its number.
-    fn open_files(&mut self, at: *mut u8) -> Option<()> {
-        let id = std::process::id();
-        let mut number = 0;
-        let file = loop {
-            match self.create_file(&format!("{id}-{number}.blocks")) {
-                Some(file) => break file,
-                None if number == MAX_EXECUTIONS => return None,
-                None => number += 1,
-            }
-        };
-        self.paths_file = Some(self.create_file(&format!("{id}-{number}.files"))?);
-        file.set_len(FILE_BYTES as u64).ok()?;
-        let flags = if at.is_null() { MAP_SHARED } else { MAP_SHARED | MAP_FIXED };
-        // SAFETY: it replaces nothing but the mapping of the parent's file, which has this length.
-        let mapped = unsafe { mmap(at.cast(), FILE_BYTES, PROT_READ_WRITE, flags, file.as_raw_fd(), 0) };
-        if mapped as isize == -1 {
-            return None;
-        }
-        self.counts = mapped.cast();
-        Some(())
-    }
-
-    fn create_file(&self, name: &str) -> Option<File> {
-        OpenOptions::new().read(true).write(true).create_new(true).open(self.folder.join(name)).ok()
-    }
-
-    fn block(&self, number: usize) -> *mut Block {
-        self.counts.wrapping_add(HEADER_BYTES + number * size_of::<Block>()).cast()
-    }
-
-    /// One of the header's numbers.
-    fn header(&self, number: usize) -> &AtomicU64 {
-        // SAFETY: the file is mapped, and begins with two of them.
-        unsafe { &*self.counts.cast::<AtomicU64>().add(number) }
+        })
     }
 
     /// The counter of the block at an address of this process; `None` if there is no room.
@@ -201,18 +130,14 @@ impl PluginState {
         let (file, offset) = self.locate(address);
         let next = self.blocks.len();
         if let Some(number) = self.blocks.get(&(file, offset, instructions)) {
-            return Some(self.block(*number));
+            return Some(self.counts.block(*number));
         }
         if next == MAX_BLOCKS {
-            self.header(1).fetch_add(1, Ordering::Relaxed);
+            self.counts.number(Number::Lost).fetch_add(1, Ordering::Relaxed);
             return None;
         }
         self.blocks.insert((file, offset, instructions), next);
-        let block = self.block(next);
-        // SAFETY: the place is inside the mapped file, and nobody else has it yet.
-        unsafe { block.write(Block { executions: AtomicU64::new(0), offset, file, instructions }) };
-        self.header(0).store(next as u64 + 1, Ordering::Relaxed);
-        Some(block)
+        Some(self.counts.write_block(next, (file, offset, instructions)))
     }
 
     /// The file that an address has its code from, and the offset in it.
@@ -222,7 +147,7 @@ impl PluginState {
         }
         match self.find_mapping(address) {
             Some(mapping) => (mapping.file, address - mapping.start + mapping.offset),
-            None => (self.number_path(""), address),
+            None => (self.number_file(b"", b""), address),
         }
     }
 
@@ -232,58 +157,83 @@ impl PluginState {
     }
 
     fn read_mappings(&mut self) {
-        let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let text = fs::read("/proc/self/maps").unwrap_or_default();
         self.mappings.clear();
-        for line in text.lines() {
-            if let Some((start, end, offset, path)) = parse_mapping(line) {
-                let file = self.number_path(path);
+        for line in text.split(|byte| *byte == b'\n') {
+            if let Some(Line { start, end, offset, inode, path }) = parse_mapping(line) {
+                let file = self.number_file(path, inode);
                 self.mappings.push(Mapping { start, end, offset, file });
             }
         }
     }
 
-    fn number_path(&mut self, path: &str) -> u32 {
-        if let Some(known) = self.paths.iter().position(|other| other == path) {
-            return known as u32;
+    /// The line of a file. One at the same path may be another file, which has another inode.
+    fn number_file(&mut self, path: &[u8], inode: &[u8]) -> u32 {
+        let key = [path, b"\n", inode].concat();
+        if let Some(number) = self.known.get(&key) {
+            return *number;
         }
-        if let Some(file) = &mut self.paths_file {
-            let _ = writeln!(file, "{path}");
-        }
-        self.paths.push(path.to_owned());
-        self.paths.len() as u32 - 1
+        let number = self.lines.len() as u32;
+        let line = describe_file(path.to_vec());
+        self.counts.write_line(&line);
+        self.known.insert(key, number);
+        self.lines.push(line);
+        number
     }
 
     /// In the child of a fork: the same blocks, without the parent's counts.
     fn start_child(&mut self) {
-        let mut known: Vec<(usize, (u32, u64, u32))> =
-            self.blocks.iter().map(|(key, number)| (*number, *key)).collect();
-        known.sort_unstable();
-        if self.open_files(self.counts).is_none() {
-            note_escape(&self.folder, "a process whose counts have no file");
-            return;
+        self.counts.start_child();
+        for (block, number) in &self.blocks {
+            self.counts.write_block(*number, *block);
         }
-        for (number, (file, offset, instructions)) in known {
-            // SAFETY: as in `find_block`; the one thread of the child is here.
-            unsafe {
-                self.block(number).write(Block { executions: AtomicU64::new(0), offset, file, instructions })
-            };
+        for line in &self.lines {
+            self.counts.write_line(line);
         }
-        self.header(0).store(self.blocks.len() as u64, Ordering::Relaxed);
-        if let Some(file) = &mut self.paths_file {
-            for path in &self.paths {
-                let _ = writeln!(file, "{path}");
+    }
+
+    /// Executes a program under the emulator. Returns if that is not possible, or fails.
+    ///
+    /// # Safety
+    /// The addresses are the arguments of the program's call of execve.
+    unsafe fn execute(&self, path: u64, arguments: u64, variables: u64) {
+        let base = GUEST_BASE.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        let what = match unsafe { self.emulator.prepare(base, path, arguments, variables) } {
+            Ok(command) => {
+                let executed = self.counts.number(Number::Executed);
+                executed.fetch_add(1, Ordering::Relaxed);
+                let error = command.execute();
+                executed.fetch_sub(1, Ordering::Relaxed);
+                command.describe(&error)
             }
-        }
+            Err(what) => what,
+        };
+        self.counts.note_escape(&what);
     }
 }
 
-/// Start, end, offset and path of a line of /proc/self/maps, if it maps a file.
-fn parse_mapping(line: &str) -> Option<(u64, u64, u64, &str)> {
+/// A line of /proc/self/maps that maps a file.
+struct Line<'a> {
+    start: u64,
+    end: u64,
+    offset: u64,
+    /// Its device and its number there.
+    inode: &'a [u8],
+    path: &'a [u8],
+}
+
+/// START-END ACCESS OFFSET DEVICE INODE, and a path after spaces.
+fn parse_mapping(line: &[u8]) -> Option<Line<'_>> {
+    let path = line.iter().position(|byte| *byte == b'/')?;
+    let (line, path) = line.split_at(path);
+    let line = str::from_utf8(line).ok()?.trim_end();
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
-    let path = &rest[rest.find('/')?..];
-    let offset = rest.split(' ').nth(1)?;
-    Some((parse_hex(start)?, parse_hex(end)?, parse_hex(offset)?, path))
+    let (_access, rest) = rest.split_once(' ')?;
+    let (offset, inode) = rest.split_once(' ')?;
+    let [start, end, offset] = [parse_hex(start)?, parse_hex(end)?, parse_hex(offset)?];
+    Some(Line { start, end, offset, inode: inode.as_bytes(), path })
 }
 
 fn parse_hex(text: &str) -> Option<u64> {
@@ -328,12 +278,8 @@ extern "C" fn enter_call(
     match number {
         MMAP | MPROTECT | MUNMAP | MREMAP => IS_STALE.store(true, Ordering::Relaxed),
         // SAFETY: these are the arguments of the program's call.
-        EXECVE => unsafe {
-            if let Some(program) = execute(GUEST_BASE.load(Ordering::Relaxed), first, second, third) {
-                with_state(|state| note_escape(&state.folder, &program));
-            }
-        },
-        EXECVEAT => with_state(|state| note_escape(&state.folder, "a program, by execveat")),
+        EXECVE => with_state(|state| unsafe { state.execute(first, second, third) }),
+        EXECVEAT => with_state(|state| state.counts.note_escape("a program by execveat")),
         _ => {}
     }
 }
@@ -342,6 +288,10 @@ extern "C" fn leave_call(_id: u64, _cpu: c_uint, number: i64, result: i64) {
     IS_STALE.fetch_or([MMAP, MPROTECT, MUNMAP, MREMAP].contains(&number), Ordering::Relaxed);
     if [CLONE, FORK, VFORK, CLONE3].contains(&number) && result == 0 {
         with_state(PluginState::start_child);
+    }
+    if [EXECVE, EXECVEAT].contains(&number) {
+        // It has failed, and executed nothing.
+        with_state(|state| state.counts.number(Number::Uncounted).fetch_sub(1, Ordering::Relaxed));
     }
 }
 
@@ -360,8 +310,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     for number in 0..argc.max(0) as usize {
         // SAFETY: there are `argc` arguments.
         let argument = unsafe { CStr::from_ptr(*argv.add(number)) };
-        if let Some(path) = argument.to_str().ok().and_then(|text| text.strip_prefix("out=")) {
-            folder = Some(PathBuf::from(path));
+        if let Some(path) = argument.to_bytes().strip_prefix(b"out=") {
+            folder = Some(Path::new(OsStr::from_bytes(path)));
         }
     }
     let Some(state) = folder.and_then(PluginState::create) else { return 1 };

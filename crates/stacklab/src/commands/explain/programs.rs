@@ -13,6 +13,9 @@ use stacklab_study::Study;
 use stacklab_testbed::enter;
 use std::path::Path;
 
+/// Requests of the shorter runs.
+const DEFAULT_REQUESTS: u32 = 100;
+
 /// Counts the programs of a study and prints the counts.
 pub(super) fn explain_programs(options: &ExplainOptions, study: &Path) -> Result<(), Failure> {
     refuse_options(options)?;
@@ -27,7 +30,7 @@ pub(super) fn explain_programs(options: &ExplainOptions, study: &Path) -> Result
     let interrupted = interrupt_flag()?;
     enter()?;
     let routed = RoutedPlacement::of(&study, &Placement::WhereNeeded)?;
-    let requests = options.requests.into();
+    let requests = options.requests.unwrap_or(DEFAULT_REQUESTS).into();
     let counts = count_programs(&study, routed, requests, &mut say_step, interrupted)?;
     print_text(&program_counts(&counts, options.format, options.functions, width()))
 }
@@ -41,9 +44,12 @@ fn refuse_options(options: &ExplainOptions) -> Result<(), Failure> {
     let is_of_messages = options.path.is_some()
         || options.factor.is_some()
         || !options.levels.is_empty()
-        || !options.rules.is_empty();
+        || !options.rules.is_empty()
+        || !options.size.is_empty()
+        || options.kernel.is_some();
     if is_of_messages {
-        let text = "--path, --factor, --levels and --rules are for messages: the arms of programs are those of the study";
+        let text = "--path, --factor, --levels, --rules, --size and --kernel are for messages: the arms of programs are those of the study, \
+                    and their kernel is this machine's";
         return Err(Failure::usage(text));
     }
     if options.format == OutputFormat::Html {
