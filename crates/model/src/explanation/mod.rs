@@ -58,7 +58,7 @@ pub enum Why {
     Costs(Box<StageCosts>),
     /// Of a campaign that was not sampled: why the instructions were not counted.
     Unknown(String),
-    /// Nobody asked: the instructions alone were counted.
+    /// The instructions alone were counted.
     #[serde(rename = "not_sampled")]
     NotSampled,
 }

@@ -49,13 +49,26 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
 
 /// Adds settings of the sender's packets, which end at a program: it sends others.
 fn check_packets(program: &At<String>, factors: &Factors, problems: &mut Problems) {
-    for factor in OF_PACKETS {
-        let Some(level) = factors.setting_levels(factor).first() else { continue };
-        let title = format!("behind `{}` there are no packets of the sender", program.value);
+    let title = format!("behind `{}` there are no packets of the sender", program.value);
+    let labels = ["is of the sender's packets", "a program sends its own, without this setting"];
+    refuse_factors(&OF_PACKETS, &title, labels, program, factors, problems);
+}
+
+/// Adds the first level of each of these factors. The labels are those of the level and of the mechanism.
+fn refuse_factors(
+    refused: &[Factor],
+    title: &str,
+    [label, reason]: [&str; 2],
+    program: &At<String>,
+    factors: &Factors,
+    problems: &mut Problems,
+) {
+    for factor in refused {
+        let Some(level) = factors.setting_levels(*factor).first() else { continue };
         problems.add(
             level
-                .problem(title, "is of the sender's packets")
-                .with_related_place(&program.place, "a program sends its own, without this setting")
+                .problem(title, label)
+                .with_related_place(&program.place, reason)
                 .help(format!("leave factors.{factor} out, or this mechanism")),
         );
     }
@@ -109,16 +122,9 @@ fn check_link(
 
 /// Adds what the sender's router is to do with packets that it forwards: a program there sends its own packets.
 fn check_near_router(program: &At<String>, factors: &Factors, problems: &mut Problems) {
-    for factor in OF_NEAR_ROUTER {
-        let Some(level) = factors.setting_levels(factor).first() else { continue };
-        let title = format!("with `{}` the sender's router forwards no packets", program.value);
-        problems.add(
-            level
-                .problem(title, "is of packets that it forwards")
-                .with_related_place(&program.place, "a program there has its own connections")
-                .help(format!("leave factors.{factor} out, or this mechanism")),
-        );
-    }
+    let title = format!("with `{}` the sender's router forwards no packets", program.value);
+    let labels = ["is of packets that it forwards", "a program there has its own connections"];
+    refuse_factors(&OF_NEAR_ROUTER, &title, labels, program, factors, problems);
 }
 
 /// Adds connections without data through a program, which connects to the container after the sender has what it
