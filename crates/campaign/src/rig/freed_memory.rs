@@ -1,6 +1,6 @@
 //! Neighbours of earlier testbeds, whose memory the kernel frees some seconds after them.
 
-use stacklab_model::{read_kernel_memory, say};
+use stacklab_model::{Weighed, read_kernel_memory, say};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -28,7 +28,7 @@ pub(super) enum Rest {
 
 /// Waits until nothing more of earlier testbeds is freed.
 pub(super) fn await_memory(interrupted: &AtomicBool) -> io::Result<Rest> {
-    watch_memory(&mut read_kernel_memory, interrupted, [DEFERRED, MAX_DEFERRED])
+    watch_memory(&mut || read_kernel_memory(Weighed::Entries), interrupted, [DEFERRED, MAX_DEFERRED])
 }
 
 /// Waits until `read` has not fallen for the first of these times, or for the second at most.

@@ -1,12 +1,13 @@
 //! What the kernel has of this machine's memory for itself, and what sockets take of it.
 
+use super::slabs::read_slabs;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use std::{fs, io, thread};
 
 const MEMINFO: &str = "/proc/meminfo";
-/// Its slabs, what each processor has of a variable, and what it maps page by page.
-const PARTS: [&str; 3] = ["Slab:", "Percpu:", "VmallocUsed:"];
+/// What each processor has of a variable, and what the kernel maps page by page.
+const PARTS: [&str; 2] = ["Percpu:", "VmallocUsed:"];
 
 /// Reading it lets the kernel add up what its processors count apart. Only root may.
 const ADD_UP: &str = "/proc/sys/vm/stat_refresh";
@@ -34,6 +35,25 @@ pub struct HeldSockets {
     pub full_bytes: Option<u64>,
 }
 
+/// What of the kernel's memory is weighed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighed {
+    /// Entries of tables. The memory that the kernel takes back from others when it needs some is left out: it changes
+    /// with each file that any program opens.
+    Entries,
+    /// Sockets, to which files and inodes of that memory belong.
+    Sockets,
+}
+
+impl Weighed {
+    fn slabs(self) -> &'static str {
+        match self {
+            Weighed::Entries => "SUnreclaim:",
+            Weighed::Sockets => "Slab:",
+        }
+    }
+}
+
 /// How many of some entries or sockets to add before the kernel's memory is read. They use up the room that it has kept
 /// of others which are gone: without them, whoever comes first would seem to take less.
 pub fn count_first_third(all: u32) -> u32 {
@@ -44,12 +64,12 @@ pub fn count_first_third(all: u32) -> u32 {
 ///
 /// # Errors
 /// If `/proc/meminfo` cannot be read, or does not have these figures.
-pub fn kernel_memory_at_rest() -> io::Result<u64> {
+pub fn kernel_memory_at_rest(weighed: Weighed) -> io::Result<u64> {
     let interval = if fs::read(ADD_UP).is_ok() { ROOT_INTERVAL } else { USER_INTERVAL };
-    let mut before = read_kernel_memory()?;
+    let mut before = read_kernel_memory(weighed)?;
     for _ in 0..MAX_READINGS {
         thread::sleep(interval);
-        let bytes = read_kernel_memory()?;
+        let bytes = read_kernel_memory(weighed)?;
         if bytes.saturating_add(FREED_BYTES) > before {
             return Ok(bytes);
         }
@@ -58,21 +78,28 @@ pub fn kernel_memory_at_rest() -> io::Result<u64> {
     Ok(before)
 }
 
-/// The bytes that the kernel has for itself at this moment.
+/// The bytes that the kernel has for itself at this moment: without the room that its allocator keeps for further
+/// objects, where the program may read how much that is.
 ///
 /// # Errors
 /// If `/proc/meminfo` cannot be read, or does not have these figures.
-pub fn read_kernel_memory() -> io::Result<u64> {
+pub fn read_kernel_memory(weighed: Weighed) -> io::Result<u64> {
     // Where it is not allowed, the longer interval is waited for.
     let _ = fs::read(ADD_UP);
+    let slabs = read_slabs(weighed == Weighed::Sockets)?.unwrap_or_default();
     let text = fs::read_to_string(MEMINFO)?;
-    let mut sum = 0_u64;
+    // Large objects have pages without a cache.
+    let without_caches = find_bytes(&text, weighed.slabs())?.saturating_sub(slabs.page_bytes);
+    let mut sum = without_caches.saturating_add(slabs.object_bytes);
     for part in PARTS {
-        let bytes = parse_bytes(&text, part)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, format!("{MEMINFO} has no {part}")))?;
-        sum = sum.saturating_add(bytes);
+        sum = sum.saturating_add(find_bytes(&text, part)?);
     }
     Ok(sum)
+}
+
+fn find_bytes(meminfo: &str, part: &str) -> io::Result<u64> {
+    parse_bytes(meminfo, part)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, format!("{MEMINFO} has no {part}")))
 }
 
 /// The memory that programs could have, bytes; `None` if the kernel does not say.

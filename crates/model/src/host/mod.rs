@@ -4,6 +4,7 @@ pub(crate) mod counters;
 pub(crate) mod delays;
 pub(crate) mod kernel_memory;
 pub(crate) mod report;
+mod slabs;
 
 use crate::names::named;
 use crate::{Family, Transport, print_duration};

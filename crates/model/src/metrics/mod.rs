@@ -129,7 +129,7 @@ metrics! {
          every 10 ms), the larger of both hosts'";
     MemoryPerRoute = "memory_per_route", "memory per route", Stream, BytePerEntry, [],
         "kernel memory that the further routes of the cell's family (factor routes) took when the testbed was built, over \
-         their number: slabs, memory of each processor and mapped pages (/proc/meminfo)";
+         their number: objects in use, memory of each processor and mapped pages";
     MemoryPerConnection = "memory_per_connection", "memory per tracked connection", Stream, BytePerEntry, [],
         "the same of further tracked connections (factor conntrack)";
     MemoryPerRule = "memory_per_rule", "memory per firewall rule", Stream, BytePerEntry, [],
@@ -239,8 +239,8 @@ metrics! {
     ConnectRate = "connect_rate", "connect rate", Connect, ConnectionPerSecond, [Higher],
         "TCP connections opened one after another, over the measured window";
     MemoryPerSocket = "memory_per_socket", "memory per socket", Sockets, BytePerSocket, [],
-        "kernel memory that idle sockets of the sending host took, over their number: slabs, memory of each processor and \
-         mapped pages (/proc/meminfo); of TCP the mean of both ends of connections";
+        "kernel memory that idle sockets of the sending host took, over their number: objects in use, memory of each \
+         processor and mapped pages; of TCP the mean of both ends of connections";
     MemoryPerFullSocket = "memory_per_full_socket", "memory per full socket", Sockets, BytePerSocket, [],
         "memory that the sending host's kernel charges to a socket whose queues are full of messages of the cell's size, \
          because nobody reads (sockstat's mem), over the number of sockets";

@@ -1,7 +1,7 @@
 //! How much of the kernel's memory the entries of a table take.
 
 use crate::{Attempt, Fault};
-use stacklab_model::{EntryMemory, Family, Table, count_first_third, kernel_memory_at_rest};
+use stacklab_model::{EntryMemory, Family, Table, Weighed, count_first_third, kernel_memory_at_rest};
 use std::ops::Range;
 
 /// Why entries have no figure.
@@ -74,7 +74,7 @@ fn weigh_entry(before: u64, after: u64, entries: u32) -> Result<f64, &'static st
 }
 
 fn read_memory() -> Result<u64, Fault> {
-    kernel_memory_at_rest().attempt("read how much memory the kernel has")
+    kernel_memory_at_rest(Weighed::Entries).attempt("read how much memory the kernel has")
 }
 
 #[cfg(test)]

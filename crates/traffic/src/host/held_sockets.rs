@@ -4,7 +4,9 @@
 use crate::sys;
 use crate::{Attempt, EngineError};
 use socket2::{Domain, Protocol, Socket, Type};
-use stacklab_model::{Family, HeldSockets, MAX_PAIRS, Transport, count_first_third, kernel_memory_at_rest};
+use stacklab_model::{
+    Family, HeldSockets, MAX_PAIRS, Transport, Weighed, count_first_third, kernel_memory_at_rest,
+};
 use std::io;
 use std::net::SocketAddr;
 
@@ -48,9 +50,9 @@ pub(crate) fn hold(asked: SocketsToHold) -> Result<HeldSockets, EngineError> {
     sys::raise_file_limit(2 * u64::from(pairs)).attempt(|| asked.describe())?;
     let weighed = pairs - count_first_third(pairs);
     let mut held = connect_pairs(asked, count_first_third(pairs))?;
-    let before = kernel_memory_at_rest().attempt(|| asked.describe())?;
+    let before = kernel_memory_at_rest(Weighed::Sockets).attempt(|| asked.describe())?;
     held.extend(connect_pairs(asked, weighed)?);
-    let after = kernel_memory_at_rest().attempt(|| asked.describe())?;
+    let after = kernel_memory_at_rest(Weighed::Sockets).attempt(|| asked.describe())?;
     let charged_before = sys::socket_memory_bytes();
     let full = &held[..held.len().min(MAX_FULL_PAIRS)];
     let message = vec![0; asked.message_bytes.clamp(1, MAX_MESSAGE) as usize];
