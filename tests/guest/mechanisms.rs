@@ -262,7 +262,8 @@ fn is_for_built_uml(mechanism: Mechanism) -> bool {
         && mechanism.publisher().is_none()
         && mechanism.tunnel().is_none_or(|tunnel| {
             !tunnel.carries_frames()
-                && ![Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp].contains(&tunnel.device.setup)
+                && ![Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp, Setup::SegmentsToTable]
+                    .contains(&tunnel.device.setup)
         })
 }
 

@@ -63,6 +63,9 @@ fn what_this_kernel_may_lack_is_carried_in_linux_6_1() {
         "ipv6 2001:2:0:ffff::61 > 2001:2:0:ffff::62 / udp / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / esp",
         "gre4-esp, seen on the middle link: ipv4 as ipv4 198.18.0.1 > 198.18.0.2 / esp, path MTU 1442; ipv6 as ipv4",
+        "gre6-esp, seen on the middle link: ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / esp, path MTU 1422; ipv6 as ipv6",
+        "ipv4 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d46 / segment routing / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv6 as ipv6 2001:2:0:ffff::1 > 2001:2:0:f2::d46 / segment routing / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }
@@ -141,7 +144,8 @@ fn guest_without_flowtables_is_refused() {
 }
 
 fn may_be_lacking(mechanism: Mechanism) -> bool {
-    const LACKING: [Setup; 5] = [Setup::Geneve, Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp];
+    const LACKING: [Setup; 6] =
+        [Setup::Geneve, Setup::Gue, Setup::Fou, Setup::Esp, Setup::GreInEsp, Setup::SegmentsToTable];
     ["nat44", "nptv6"].contains(&mechanism.name())
         || mechanism.tunnel().is_some_and(|tunnel| LACKING.contains(&tunnel.device.setup))
 }

@@ -212,7 +212,7 @@ fn has_tunnel_device(mechanism: Mechanism, translator: Translator, site: Site) -
     match &mechanism.definition().method {
         Method::Forwarding | Method::Nat(_) | Method::Publishing(_) => false,
         Method::Tunnel(tunnel) | Method::Softwire(tunnel, _) => {
-            !matches!(tunnel.device.setup, Setup::Segments | Setup::Esp)
+            !matches!(tunnel.device.setup, Setup::Segments | Setup::SegmentsToTable | Setup::Esp)
         }
         Method::Translation(_) | Method::Mapping(_) => {
             translator == Translator::Tayga && translates_at(mechanism, site)

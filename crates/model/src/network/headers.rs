@@ -247,6 +247,8 @@ mod tests {
             (MapTranslation, Ipv4, 1480),
             (SrV6, Ipv4, 1436),
             (SrV6Two, Ipv6, 1420),
+            (SrV6Table, Ipv4, 1436),
+            (Gre6Esp, Ipv4, 1422),
         ] {
             assert_eq!(mechanism.leaves(family, 1500), Some(left), "{mechanism}");
         }

@@ -209,6 +209,7 @@ fn add_tunnel(number: usize, mechanism: Mechanism) -> Result<(), Fault> {
     let Some(tunnel) = mechanism.tunnel() else { return Ok(()) };
     match tunnel.device.setup {
         Setup::Segments => return segments::try_routes(),
+        Setup::SegmentsToTable => return segments::try_table(),
         Setup::Esp => return esp::try_states(tunnel),
         Setup::Fou => return fou::try_devices(tunnel),
         Setup::Gue => GUE.open(tunnel.outer())?,

@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use nix::net::if_::if_nametoindex;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use rtnetlink::packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkMessage, State,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVrf, LinkAttribute, LinkMessage, State,
 };
 use rtnetlink::packet_route::neighbour::NeighbourFlags;
 use rtnetlink::packet_route::route::{
@@ -63,6 +63,13 @@ pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
     with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
 }
 
+/// Adds a device of a table (VRF): what arrives by it is looked up there.
+pub(crate) fn add_table(name: &str, table: u32) -> Result<(), Fault> {
+    let device = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(InfoKind::Vrf);
+    let device = device.name(name.to_owned()).set_info_data(InfoData::Vrf(vec![InfoVrf::TableId(table)]));
+    add_device(device.up().build(), &format!("the device of table {table}"))
+}
+
 pub(crate) fn change(
     name: &str,
     attempted: &str,
@@ -110,6 +117,8 @@ pub(crate) enum Encapsulation {
     PassOn,
     /// Out of it, and to this next hop.
     TakeOut(IpAddr),
+    /// Out of it, and wherever this table leads, which a device is for ([`add_table`]).
+    TakeOutToTable(u32),
 }
 
 impl Encapsulation {
@@ -131,6 +140,11 @@ impl Encapsulation {
                     IpAddr::V6(client) => (Seg6LocalAction::EndDx6, RouteSeg6LocalTunnel::Nh6(client)),
                 };
                 let parts = [RouteSeg6LocalTunnel::Action(action), next];
+                (RouteLwEnCapType::Seg6Local, parts.map(RouteLwTunnelEncap::Seg6Local).into())
+            }
+            Encapsulation::TakeOutToTable(table) => {
+                let action = RouteSeg6LocalTunnel::Action(Seg6LocalAction::EndDt46);
+                let parts = [action, RouteSeg6LocalTunnel::VrfTable(table)];
                 (RouteLwEnCapType::Seg6Local, parts.map(RouteLwTunnelEncap::Seg6Local).into())
             }
         };

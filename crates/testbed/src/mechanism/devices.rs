@@ -65,7 +65,7 @@ pub(crate) fn write_tunnel_device(
         Setup::Vxlan => vxlan(ends),
         Setup::Geneve => geneve(ends),
         // WireGuard is configured after its creation, and FOU has a device for each family; the others have none.
-        Setup::WireGuard | Setup::Fou | Setup::Segments | Setup::Esp => Vec::new(),
+        Setup::WireGuard | Setup::Fou | Setup::Segments | Setup::SegmentsToTable | Setup::Esp => Vec::new(),
     };
     write_device(name, tunnel.device.kind, &attributes)
 }

@@ -2,11 +2,15 @@
 //! and take them out there (RFC 8986).
 
 use crate::addressing::Site;
-use crate::kernel::netlink::{Encapsulation, Route, raise};
+use crate::kernel::netlink::{Encapsulation, Route, add_table, raise};
 use crate::kernel::sysctl;
 use crate::{Fault, INTERFACE, MIDDLE, Router};
 use stacklab_model::Family;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The table of the client's networks, and its device.
+const TABLE: u32 = 46;
+const TABLE_DEVICE: &str = "table";
 
 pub(crate) fn build(router: &Router, count: u8) -> Result<(), Fault> {
     let site = router.site;
@@ -19,13 +23,31 @@ pub(crate) fn build(router: &Router, count: u8) -> Result<(), Fault> {
         let client = site.client_address(router.customer, router.mechanism, *family);
         take_out(site.segment(*family), client, INTERFACE)?;
     }
-    let (network, prefix) = other.segments();
-    let via = Some(router.other_outer(Family::Ipv6));
-    Route { to: (network.into(), prefix), device: MIDDLE, via, mtu: None }.add()?;
+    reach_segments(router)?;
     for family in Family::ALL {
         put_in(router.other_network(*family), list_segments(other, *family, count), MIDDLE)?;
     }
     Ok(())
+}
+
+/// One segment for both families, whose packets are looked up in a table with the client's networks.
+pub(crate) fn build_with_table(router: &Router) -> Result<(), Fault> {
+    let site = router.site;
+    accept_segments(MIDDLE)?;
+    take_out_to_table(site.segment_of_table())?;
+    reach_segments(router)?;
+    for family in Family::ALL {
+        let to = site.network(router.customer, router.mechanism, *family);
+        Route { to, device: INTERFACE, via: None, mtu: None }.add_to_table(Some(TABLE))?;
+        put_in(router.other_network(*family), vec![site.other().segment_of_table()], MIDDLE)?;
+    }
+    Ok(())
+}
+
+fn reach_segments(router: &Router) -> Result<(), Fault> {
+    let (network, prefix) = router.site.other().segments();
+    let via = Some(router.other_outer(Family::Ipv6));
+    Route { to: (network.into(), prefix), device: MIDDLE, via, mtu: None }.add()
 }
 
 /// The segments of packets of a family to a site, all of them its router's. At the last one they are taken out.
@@ -48,6 +70,11 @@ impl Site {
             Family::Ipv6 => 0xd6,
         };
         Ipv6Addr::from(u128::from(self.segments().0) | last)
+    }
+
+    /// The segment at which its router takes packets of both families out.
+    fn segment_of_table(self) -> Ipv6Addr {
+        Ipv6Addr::from(u128::from(self.segments().0) | 0xd46)
     }
 
     /// The segment at which its router sends packets on to their next one, which may be its own too.
@@ -75,6 +102,15 @@ fn take_out(segment: Ipv6Addr, client: IpAddr, device: &str) -> Result<(), Fault
     route.add_with(Encapsulation::TakeOut(client))
 }
 
+/// Adds the table, by its device, and the segment whose packets are looked up there. The kernel takes such a segment
+/// only where no table has two devices.
+fn take_out_to_table(segment: Ipv6Addr) -> Result<(), Fault> {
+    add_table(TABLE_DEVICE, TABLE)?;
+    sysctl::write("vrf/strict_mode", "1")?;
+    let route = Route { to: (segment.into(), 128), device: TABLE_DEVICE, via: None, mtu: None };
+    route.add_with(Encapsulation::TakeOutToTable(TABLE))
+}
+
 /// Whether this kernel has such routes, in a temporary namespace with a link.
 pub(crate) fn try_routes() -> Result<(), Fault> {
     raise(INTERFACE, 1500)?;
@@ -83,4 +119,9 @@ pub(crate) fn try_routes() -> Result<(), Fault> {
     put_in((client, 32), list_segments(there, Family::Ipv4, 2), INTERFACE)?;
     pass_on(there.passing_segment(), INTERFACE)?;
     take_out(there.segment(Family::Ipv4), client, INTERFACE)
+}
+
+/// Whether this kernel has tables that a segment can lead to, in a temporary namespace.
+pub(crate) fn try_table() -> Result<(), Fault> {
+    take_out_to_table(Site::Far.segment_of_table())
 }

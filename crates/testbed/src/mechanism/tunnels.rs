@@ -17,6 +17,7 @@ use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
 pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     match tunnel.device.setup {
         Setup::Segments => return segments::build(router, tunnel.count_segments()),
+        Setup::SegmentsToTable => return segments::build_with_table(router),
         Setup::Esp => return esp::build(router, tunnel),
         Setup::Fou => return fou::build(router, tunnel),
         Setup::Gue => GUE.open(tunnel.outer())?,

@@ -175,6 +175,8 @@ pub enum Setup {
     Fou,
     /// By routes with an encapsulation, and no device.
     Segments,
+    /// As `Segments`, and the device of a table (VRF), in which packets are looked up that were taken out.
+    SegmentsToTable,
     /// By policies of what is encrypted, with keys, and no device.
     Esp,
     /// As `Gre`, and policies with keys encrypt what the routers send each other by it.

@@ -57,6 +57,7 @@ mechanisms! {
     Geneve6 = geneve6,
     SrV6 = srv6,
     SrV6Two = srv6_two,
+    SrV6Table = srv6_dt46,
     DsLite = ds_lite,
     Lw4o6 = lw4o6,
     MapEncapsulation = map_e,
@@ -68,6 +69,7 @@ mechanisms! {
     Esp4 = esp4,
     Esp6 = esp6,
     Gre4Esp = gre4_esp,
+    Gre6Esp = gre6_esp,
     Dnat = dnat,
     DockerProxy = docker_proxy,
     Pasta = pasta,
@@ -200,7 +202,9 @@ impl Mechanism {
     /// Whether a router answers a packet that is too large. Linux puts packets into segments before it looks at their
     /// size, and drops what is too large for the link without an answer.
     pub fn reports_path_mtu(self) -> bool {
-        self.tunnel().is_none_or(|tunnel| tunnel.device.setup != Setup::Segments)
+        !self
+            .tunnel()
+            .is_some_and(|tunnel| matches!(tunnel.device.setup, Setup::Segments | Setup::SegmentsToTable))
     }
 
     /// Devices of all mechanisms, one for each ability, each with the first mechanism that uses it.
@@ -320,7 +324,8 @@ mod tests {
                 let of_headers: u32 = headers.iter().map(|header| header.bytes()).sum();
                 // Encrypted headers are not listed, nor what ESP has at its end.
                 let sealed = if headers.last() == Some(&Header::Esp) { 4 } else { 0 };
-                let within = if *mechanism == Mechanism::Gre4Esp { Header::Gre.bytes() } else { 0 };
+                let is_gre_inside = matches!(mechanism, Mechanism::Gre4Esp | Mechanism::Gre6Esp);
+                let within = if is_gre_inside { Header::Gre.bytes() } else { 0 };
                 let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own + sealed + within };
                 let size = size.unwrap();
                 assert_eq!(size.ip_bytes, of_headers + hidden + 512 - own, "{mechanism} {family}");
