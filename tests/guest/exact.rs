@@ -71,8 +71,7 @@ fn counts_of_mechanisms_add_up_and_show_stages() {
     for (mechanism, stage) in
         [("6in4", "tunnel"), ("siit", "programs in user space"), ("wireguard4", "encryption")]
     {
-        let cell =
-            counted(&program, &["udp", "--factor", "mechanism", "--levels", &format!("native,{mechanism}")]);
+        let cell = count_mechanism(&program, mechanism);
         let [native, with] = added_up(&cell);
         assert!(with > native, "{mechanism} takes more instructions: {with} against {native}");
         let [before, after] = per_message(&cell, "stages", stage);
@@ -80,6 +79,24 @@ fn counts_of_mechanisms_add_up_and_show_stages() {
         let [before, after] = per_message(&cell, "stages", "forward");
         assert!(before > 100.0 && after > 100.0, "{mechanism}: both are forwarded: {before}, {after}");
     }
+}
+
+/// The container's device is one of its host's link, whose kernel is one of those that look for its name in the host.
+#[test]
+fn counts_show_that_macvlan_passes_by_its_host() {
+    require_root();
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    let program = Program::new();
+    with_image(&program);
+    let cell = count_mechanism(&program, "macvlan");
+    let [native, with] = added_up(&cell);
+    assert!(with < native, "macvlan takes fewer instructions: {with} against {native}");
+    let [before, after] = per_message(&cell, "stages", "forward");
+    assert!(after > 100.0 && after < 0.7 * before, "one of two hosts forwards: {before}, {after}");
+}
+
+fn count_mechanism(program: &Program, mechanism: &str) -> Value {
+    counted(program, &["udp", "--factor", "mechanism", "--levels", &format!("native,{mechanism}")])
 }
 
 /// Instructions per message in nftables' loop over the rules, with either number of rules; `None` if the sockets of one

@@ -148,6 +148,7 @@ const OF_LINKS: &[&str] = &[
     "virtio_rng",
     "veth",
     "bridge",
+    "macvlan",
     "tun",
     "sch_tbf",
     "sch_netem",

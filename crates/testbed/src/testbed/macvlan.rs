@@ -10,15 +10,25 @@ use rtnetlink::packet_route::link::{LinkAttribute, MacVlanMode};
 use std::fs::read_to_string;
 use std::os::fd::AsRawFd;
 
-/// Creates the device of this namespace's middle link in the namespace of the container's process.
+/// The name under which the container's device is created. Before Linux 6.13 or so, no device of the creating namespace
+/// may have the name, although the new one is in another.
+const CREATED: &str = "macvlan";
+
+/// Creates the device of this namespace's middle link in the namespace of the container's process. There
+/// [`name_device`] gives it its name.
 pub(crate) fn create_macvlan(container: u32, mtu: u32) -> Result<(), Fault> {
     let namespace = open_other(container).attempt("open the container's network namespace")?;
     let hardware = routed_hardware_address(Node::Receiver, INTERFACE);
-    let device = LinkMacVlan::new(INTERFACE, index(MIDDLE)?, MacVlanMode::Bridge)
+    let device = LinkMacVlan::new(CREATED, index(MIDDLE)?, MacVlanMode::Bridge)
         .address(hardware.to_vec())
         .mtu(mtu)
         .setns_by_fd(namespace.as_raw_fd());
     add_device(device.build(), "a macvlan device for the container (CONFIG_MACVLAN)")
+}
+
+/// Gives the created device the name of a client's link.
+pub(crate) fn name_device() -> Result<(), Fault> {
+    change(CREATED, "rename", |link| link.name(INTERFACE.to_owned()))
 }
 
 /// Lets TCP send single segments by the device. The kernel keeps its segmentation offloads on and leaves the work to

@@ -10,7 +10,7 @@ use crate::mechanism::publish::{
     PORTS, count_forwarded_bytes, publisher_program, write_docker_proxies, write_pasta, write_slirp,
 };
 use crate::path_ends::ends_of;
-use crate::testbed::macvlan::{count_bytes_past_host, create_macvlan, send_single_segments};
+use crate::testbed::macvlan::{count_bytes_past_host, create_macvlan, name_device, send_single_segments};
 use crate::testbed::network::HostChain;
 use crate::testbed::path_check::{CheckedPath, TIMEOUT, refuse_family};
 use crate::{
@@ -287,6 +287,7 @@ fn start_macvlan(network: &mut HostChain<4>, mechanism: Mechanism, mtu: u32) -> 
     container.inside(set_link_aside)?;
     network.hosts[HOST].inside(|| create_macvlan(container.pid(), mtu))?;
     container.inside(|| {
+        name_device()?;
         if !network.offloads {
             send_single_segments()?;
         }
