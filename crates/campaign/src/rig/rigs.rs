@@ -278,8 +278,9 @@ impl RoutedPlacement {
         if let (Some(system), Some(row)) = (&system, queued) {
             let queue = row.queue;
             return Err(CampaignError::Usage(format!(
-                "router_queue \"{queue}\" is for routers on this kernel, and the study's testbeds would be in {system}: set \
-                 factors.router_queue = [\"inline\"], or add the missing modules to this kernel (see: stacklab doctor)"
+                "router_queue \"{queue}\" is for routers on this kernel, and the study's testbeds would be in {system}: \
+                 --set 'factors.router_os=[\"{system}\"]' makes each router a guest; or set factors.router_queue = [\"inline\"], or \
+                 add the missing modules to this kernel (see: stacklab doctor)"
             )));
         }
         if let (Some(system), Some(generator)) =
