@@ -3,8 +3,8 @@
 use crate::CampaignError;
 use crate::trial::spec::{Goal, choose_io};
 use stacklab_model::{
-    ArmSchedule, Cell, CellSettings, Direction, Family, HEADER_BYTES, Io, IoChoice, Length, LinkConfig,
-    Metric, Pacing, Probe, ProbeSpec, SizeOf, StoppingRule, Topology, Transport, Trial, Tuning, Until,
+    ArmSchedule, Cell, CellSettings, Direction, Family, Io, IoChoice, Length, LinkConfig, Metric, Pacing,
+    Probe, ProbeSpec, SizeOf, StoppingRule, Topology, Transport, Trial, TrialSpec, Tuning, Until,
 };
 use stacklab_study::Study;
 
@@ -78,16 +78,15 @@ impl Pace {
 /// Checks a request for errors that do not depend on the hosts.
 pub fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     let is_tcp = request.transport == Transport::Tcp;
-    let size = request.size.unwrap_or(HEADER_BYTES);
+    let least = TrialSpec::min_message_bytes(request.probe, request.transport);
+    let size = request.size.unwrap_or(least);
     let Tuning { mss, nodelay, congestion_control, .. } = &request.tuning;
     let is_tuned = mss.is_some() || nodelay.is_some() || congestion_control.is_some();
     let megabytes = MAX_TCP_LENGTH >> 20;
     let refused = [
         (
-            size < HEADER_BYTES,
-            format!(
-                "a message of {size} bytes is smaller than the probe's header: use -l {HEADER_BYTES} or more"
-            ),
+            size < least,
+            format!("a message of {size} bytes is smaller than the probe's header: use -l {least} or more"),
         ),
         (
             is_tcp && size > MAX_TCP_LENGTH,

@@ -1,6 +1,6 @@
 //! Limits on what others wrote: whole numbers, text, and the trials that a coordinator requests.
 
-use crate::{HEADER_BYTES, Length, MAX_CLIENTS, MAX_ROUTES, Metric, Pacing, Probe, Transport, TrialSpec};
+use crate::{HEADER_BYTES, Length, MAX_CLIENTS, MAX_ROUTES, Metric, Pacing, Transport, TrialSpec};
 
 const MAX_MESSAGE_LENGTH: u32 = 16 << 20;
 /// Longest datagram, bytes: what the length fields of UDP and IP leave.
@@ -14,6 +14,8 @@ pub const POSSIBLE_RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 const MAX_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 const MAX_WARMUP_NS: u64 = 3600 * 1_000_000_000;
 const MAX_MESSAGES: u64 = 1_000_000_000_000;
+/// The longest measured part whose messages short headers can number: with 12 million messages per second.
+const MAX_SHORT_HEADERS_NS: u64 = 24 * 3600 * 1_000_000_000;
 const MAX_POLL_NS: u64 = 1_000_000_000;
 const SLICES_NS: std::ops::RangeInclusive<u64> = 100_000..=60_000_000_000;
 /// How far clocks may be apart: a century.
@@ -35,8 +37,7 @@ impl TrialSpec {
             ..
         } = *self;
         let longest = if transport == Transport::Udp { MAX_DATAGRAM_LENGTH } else { MAX_MESSAGE_LENGTH };
-        // Connections are opened and closed: there is no message.
-        let least = if probe.probe == Probe::Connect { 0 } else { HEADER_BYTES };
+        let least = TrialSpec::min_message_bytes(probe.probe, transport);
         bounds("message_bytes", u64::from(message_bytes), u64::from(least)..=u64::from(longest))?;
         bounds("flows", u64::from(flows), 1..=u64::from(MAX_FLOWS))?;
         bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MAX_FLOW_BYTES)?;
@@ -49,7 +50,11 @@ impl TrialSpec {
         bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MAX_OFFSET_NS)?;
         bounds("warmup_ns", probe.warmup_ns, 0..=MAX_WARMUP_NS)?;
         bounds("metrics", probe.metrics.len() as u64, 0..=Metric::ALL.len() as u64)?;
+        let has_short_header = message_bytes < HEADER_BYTES;
         match probe.length {
+            Length::Time(ns) if has_short_header => {
+                bounds("length, nanoseconds", ns, 1..=MAX_SHORT_HEADERS_NS)?
+            }
             Length::Time(ns) => bounds("length, nanoseconds", ns, 1..=MAX_NS)?,
             Length::Packets(messages) => bounds("length, messages", messages, 1..=MAX_MESSAGES)?,
         }
@@ -156,7 +161,7 @@ pub fn printable_lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArmSchedule, Cell, Family, ProbeSpec, SizeOf};
+    use crate::{ArmSchedule, Cell, Family, Probe, ProbeSpec, SizeOf};
 
     fn spec(transport: Transport) -> TrialSpec {
         let probe = ProbeSpec {
@@ -184,9 +189,11 @@ mod tests {
     fn spec_that_exhausts_an_agent_is_refused_with_bounds() {
         assert_eq!(spec(Transport::Udp).check(), Ok(()));
         assert_eq!(spec(Transport::Tcp).check(), Ok(()));
-        check_refusal(|spec| spec.message_bytes = 50_000_000, "message_bytes = 50000000: 32 to");
+        check_refusal(|spec| spec.message_bytes = 50_000_000, "message_bytes = 50000000: ");
         check_refusal(|spec| spec.message_bytes = 0, "message_bytes = 0");
-        check_refusal(|spec| spec.message_bytes = 31, "message_bytes = 31");
+        check_refusal(|spec| spec.message_bytes = 17, "message_bytes = 17");
+        let small = TrialSpec { message_bytes: 31, ..spec(Transport::Tcp) };
+        assert!(small.check().unwrap_err().contains("message_bytes = 31: 32 to"));
         check_refusal(|spec| spec.flows = 0, "flows = 0: 1 to 10000");
         check_refusal(|spec| spec.flows = 400_000, "flows = 400000");
         check_refusal(|spec| spec.flows = u32::MAX, "flows = 4294967295");
@@ -207,6 +214,20 @@ mod tests {
         wide.message_bytes = 128 << 10;
         assert_eq!(wide.check(), Ok(()), "what `measure tcp -P 10000` asks for");
         check_refusal(|spec| spec.schedule = ArmSchedule::TokenPassing(Some(1)), "slice_ns = 1");
+    }
+
+    #[test]
+    fn small_datagrams_are_of_one_direction() {
+        let small = TrialSpec { message_bytes: 18, ..spec(Transport::Udp) };
+        assert_eq!(small.check(), Ok(()));
+        let mut echo = small.clone();
+        echo.probe.probe = Probe::Echo;
+        assert!(echo.check().unwrap_err().contains("message_bytes = 18: 32 to"));
+        let mut long = small;
+        long.probe.length = Length::Time(MAX_SHORT_HEADERS_NS + 1);
+        assert!(long.check().unwrap_err().contains("length, nanoseconds"));
+        long.message_bytes = HEADER_BYTES;
+        assert_eq!(long.check(), Ok(()));
     }
 
     #[test]

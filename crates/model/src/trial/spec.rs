@@ -9,8 +9,10 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The probe's own header, the least message: sequence number, send time, reflector's receive time, token, phase.
+/// The probe's own header: sequence number, send time, reflector's receive time, token, phase.
 pub const HEADER_BYTES: u32 = 32;
+/// The header of smaller datagrams, which are not answered: all of that but the reflector's time.
+pub const SHORT_HEADER_BYTES: u32 = 18;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -247,6 +249,16 @@ impl TrialSpec {
             destinations: if probe.probe.spreads() { count_destinations(cell) } else { 1 },
             sender_priority: SenderPriority::Normal,
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe }.into(),
+        }
+    }
+
+    /// Bytes of the least message of a probe.
+    pub fn min_message_bytes(probe: Probe, transport: Transport) -> u32 {
+        match probe {
+            // Connections are opened and closed: there is no message.
+            Probe::Connect => 0,
+            Probe::Stream | Probe::Paced | Probe::Search if transport == Transport::Udp => SHORT_HEADER_BYTES,
+            _ => HEADER_BYTES,
         }
     }
 

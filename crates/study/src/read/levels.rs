@@ -1,10 +1,11 @@
 //! Checks of levels, before the campaign starts: whether every size can be sent, and every setting be set.
 
 use crate::diagnostics::{Location, Problems};
-use crate::read::At;
 use crate::read::factors::{Factors, Setting, find_requirement};
+use crate::read::{At, Node};
 use stacklab_model::{
-    Cell, ETHERNET_HEADER_BYTES, Factor, HEADER_BYTES, Mechanism, SizeOf, Transport, payload_of_frame,
+    Cell, ETHERNET_HEADER_BYTES, Factor, HEADER_BYTES, Mechanism, Probe, SizeOf, Transport, TrialSpec,
+    payload_of_frame,
 };
 
 /// Bytes of the Ethernet header and frame check sequence around an IP packet.
@@ -18,10 +19,10 @@ const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of TCP's timestamp option, which the maximum segment size counts.
 const TIMESTAMP_BYTES: u32 = 12;
 
-pub(super) fn check(factors: &Factors, problems: &mut Problems) {
+pub(super) fn check(factors: &Factors, probe: Node, problems: &mut Problems) {
     // What a program sends is its own.
     if factors.setting(Factor::Program).is_none() {
-        check_sizes(factors, problems);
+        check_sizes(factors, probe, problems);
     }
     for setting in &factors.settings {
         check_needs(setting, factors, problems);
@@ -39,12 +40,13 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
 }
 
 /// Adds the sizes that cannot be sent. A size that fits the minimum MTU fits all.
-fn check_sizes(factors: &Factors, problems: &mut Problems) {
+fn check_sizes(factors: &Factors, probe: Node, problems: &mut Problems) {
     let link_mtu = factors.least_mtu.as_ref().map(|mtu| mtu.value);
     let mechanisms: Vec<Mechanism> = match factors.setting(Factor::Mechanism) {
         Some(setting) => setting.levels.iter().filter_map(|level| level.value.parse().ok()).collect(),
         None => vec![Mechanism::Native],
     };
+    let least = find_least_message(factors, probe);
     for size_of in &factors.size_of {
         for transport in &factors.transport {
             if size_of.value == SizeOf::Frame && transport.value != Transport::Udp {
@@ -64,7 +66,7 @@ fn check_sizes(factors: &Factors, problems: &mut Problems) {
                     let left = mechanisms.iter().filter_map(|of| of.leaves(family.value, link_bytes));
                     let mtu = link_mtu.and(left.min());
                     let cell = Cell::new(family.value, transport.value, size_of.value, size.value);
-                    if let Some((title, expected)) = misfit(&cell, mtu) {
+                    if let Some((title, expected)) = misfit(&cell, &least, mtu) {
                         problems.add(size.problem(title, expected));
                     }
                 }
@@ -73,24 +75,48 @@ fn check_sizes(factors: &Factors, problems: &mut Problems) {
     }
 }
 
+/// The bytes that a study's messages have at the least, and for what.
+struct LeastMessage {
+    bytes: u32,
+    needed_by: String,
+}
+
+/// All probes and transports of a study have the same sizes.
+fn find_least_message(factors: &Factors, probe: Node) -> LeastMessage {
+    if factors.setting(Factor::Generator).is_some() {
+        return LeastMessage { bytes: HEADER_BYTES, needed_by: "factors.generator".to_owned() };
+    }
+    let mut least = LeastMessage { bytes: 0, needed_by: String::new() };
+    for name in Probe::ALL.iter().filter(|name| probe.get(name.name()).0.is_some()) {
+        for transport in factors.transport.iter().filter(|transport| name.supports(transport.value)) {
+            let bytes = TrialSpec::min_message_bytes(*name, transport.value);
+            if bytes > least.bytes {
+                least = LeastMessage { bytes, needed_by: format!("probe.{name} over {}", transport.value) };
+            }
+        }
+    }
+    least
+}
+
 /// Why the size of a cell cannot be sent, and what was expected.
-fn misfit(cell: &Cell, mtu: Option<u32>) -> Option<(String, String)> {
+fn misfit(cell: &Cell, least: &LeastMessage, mtu: Option<u32>) -> Option<(String, String)> {
     let Cell { family, transport, size_of, size, .. } = *cell;
     let headers = family.header_bytes() + transport.header_bytes();
     let payload = cell.payload_bytes();
-    if payload < HEADER_BYTES && size_of != SizeOf::Frame {
+    let LeastMessage { bytes: least, needed_by } = least;
+    if payload < *least && size_of != SizeOf::Frame {
         return Some((
             format!("a message of {size} bytes is smaller than the probe's header"),
-            format!("expected at least {HEADER_BYTES}"),
+            format!("expected at least {least} for {needed_by}"),
         ));
     }
-    if payload < HEADER_BYTES {
+    if payload < *least {
         let around = u32::MAX - payload_of_frame(family, transport, u32::MAX).unwrap_or(u32::MAX);
         return Some((
             format!(
-                "a frame of {size} bytes leaves {payload} bytes behind the {family} and {transport} headers, and the probe's header needs {HEADER_BYTES}"
+                "a frame of {size} bytes leaves {payload} bytes behind the {family} and {transport} headers, and the header of {needed_by} has {least}"
             ),
-            format!("expected at least {} for {family}", around + HEADER_BYTES),
+            format!("expected at least {} for {family}", around + least),
         ));
     }
     let most = family.largest_packet_bytes() - headers;

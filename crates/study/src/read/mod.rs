@@ -99,7 +99,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     for (index, factors) in all.iter().enumerate() {
         // What is wrong in [factors] is not said again for each table that shares it.
         if index == 0 || problems.is_empty() {
-            levels::check(factors, problems);
+            levels::check(factors, probe, problems);
         }
     }
     let topology = mechanisms::topology(testbed, problems);

@@ -63,7 +63,8 @@ impl Listener<'_> {
                 Err(error) => return Err(error),
             };
             let seen = if is_peer(peers, from) { peek_header(socket)? } else { None };
-            if seen.is_some_and(|seen| Header::read(&seen, spec.token).is_some()) {
+            let size = spec.message_bytes as usize;
+            if seen.is_some_and(|seen| Header::read_front(&seen, size, spec.token).is_some()) {
                 let socket = socket.try_clone()?;
                 let from = from.ok_or_else(|| io::Error::other("the sender has no IP address"))?;
                 if spec.flows == 1 && spec.destinations == 1 {

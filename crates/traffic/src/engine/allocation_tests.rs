@@ -121,10 +121,8 @@ fn sender_asks(spec: &TrialSpec, channels: &[MessageSocket]) -> u64 {
             token: spec.token,
             phase: Phase::End,
             markers_left,
-            slice: 0,
-            flow: 0,
-            sequence: 0,
             sent_ns: sys::now_ns(),
+            ..Header::default()
         };
         // The receiver may have closed after an earlier marker.
         let _ = tx.mark_end(header);

@@ -311,6 +311,7 @@ impl Sink for ArrivalCounter<'_> {
         if header.phase == Phase::Open {
             return Ok(ControlFlow::Continue(()));
         }
+        let header = header.complete_send_time(now.saturating_add_signed(-self.clock_offset_ns));
         let place = usize::from(header.flow);
         self.note_arrival(now);
         let Some(flow) = self.flow(place) else { return Ok(self.stray()) };

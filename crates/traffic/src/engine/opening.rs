@@ -225,7 +225,8 @@ fn until_answer(
         let looked: Vec<_> = waiting.drain(..).zip(ready).collect();
         for ((flow, channel), entry) in looked {
             let seen = if entry.is_ready() { peek_header(&channel.socket).ok().flatten() } else { None };
-            match seen.map(|seen| Header::read(&seen, spec.token).map(|header| header.phase)) {
+            let read = seen.map(|seen| Header::read_front(&seen, spec.message_bytes as usize, spec.token));
+            match read.map(|header| header.map(|header| header.phase)) {
                 // A message: the sender has begun.
                 Some(Some(Phase::Warmup | Phase::Measured | Phase::End)) => return Ok(strays),
                 Some(phase) => {

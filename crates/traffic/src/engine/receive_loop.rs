@@ -89,7 +89,8 @@ pub(crate) fn receive_headers<H>(
 /// The header of a message of `size` bytes with this token, or of an opening message; `None` for a stray.
 #[inline]
 pub(crate) fn header_of(message: &[u8], size: usize, token: u32) -> Option<Header> {
-    Header::read(message, token).filter(|header| message.len() == size || header.phase == Phase::Open)
+    Header::read_front(message, size, token)
+        .filter(|header| message.len() == size || header.phase == Phase::Open)
 }
 
 /// Gives the sink what has arrived: a message with its header, or a stray.

@@ -5,7 +5,7 @@ use crate::engine::mapped;
 use crate::engine::socket::MessageSocket;
 use crate::engine::stamps::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
-use stacklab_model::{Io, Transport};
+use stacklab_model::{HEADER_BYTES, Io, Transport};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -85,11 +85,12 @@ impl<'a> RxBatch<'a> {
         let arrivals = match channel.transport {
             Transport::Tcp => Arrivals::Streams(Streams::new(channels, size, clock)?),
             Transport::Udp => {
-                // One extra byte detects a datagram that is too long.
+                // One extra byte detects a datagram that is too long. What opens a flow is a whole header.
+                let room = size.max(HEADER_BYTES as usize) + 1;
                 let (count, each) = match (channel.gro, channel.io) {
                     (true, _) => (MAX_GRO_DATAGRAMS, MAX_GRO_BYTES),
-                    (_, Io::Send) => (1, size + 1),
-                    _ => (MAX_AT_ONCE, size + 1),
+                    (_, Io::Send) => (1, room),
+                    _ => (MAX_AT_ONCE, room),
                 };
                 let batch = Batch::new(count, each);
                 Arrivals::Datagrams(Datagrams {

@@ -97,11 +97,9 @@ pub(crate) fn send(
         let header = Header {
             token: send_phase.token,
             phase: send_phase.phase,
-            markers_left: 0,
             slice: send_phase.slice as u8,
-            flow: 0,
-            sequence: 0,
             sent_ns,
+            ..Header::default()
         };
         for place in 0..slot.messages {
             tx.write(flow, place, header);

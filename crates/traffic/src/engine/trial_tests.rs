@@ -5,7 +5,7 @@ use crate::engine::sender;
 use crate::{fixtures, sys};
 use stacklab_model::{
     Cell, DelayPoints, Family, HostReport, Io, Length, Metric, Pacing, Point, Probe, ProbeSpec, Received,
-    SizeOf, Transport, TrialSpec,
+    SHORT_HEADER_BYTES, SizeOf, Transport, TrialSpec,
 };
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +44,27 @@ fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, 
                 let [sender, receiver] = run(&spec(family, transport, io, probe, pacing, length));
                 check(transport, sender, receiver);
             }
+        }
+    }
+}
+
+#[test]
+fn small_datagrams_are_counted_and_timed() {
+    let pacing = Pacing::Shifted(20_000.0);
+    for family in Family::ALL.iter().copied() {
+        for (io, flows) in [(Io::Send, 1), (Io::Sendmmsg, 3), (Io::Gso, 1)] {
+            let mut small =
+                spec(family, Transport::Udp, io, Probe::Stream, pacing, Length::Time(100_000_000));
+            (small.message_bytes, small.flows) = (SHORT_HEADER_BYTES, flows);
+            let [sender, receiver] = run(&small);
+            let Received { measured, bytes, strays, duplicates, waiting, .. } = receiver.received;
+            assert_eq!((measured, strays, duplicates), (sender.sent.measured, 0, 0), "{family} {io}");
+            assert_eq!(bytes, measured * u64::from(SHORT_HEADER_BYTES));
+            assert!(waiting.is_some());
+            // On loopback no message takes a second.
+            let delays = receiver.delays.unwrap().buckets;
+            let slowest_ns = delays.percentile(1.0).unwrap();
+            assert!(delays.count() == measured && (1..1_000_000_000).contains(&slowest_ns), "{slowest_ns}");
         }
     }
 }

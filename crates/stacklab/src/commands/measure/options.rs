@@ -164,7 +164,7 @@ pub(crate) struct CommonOptions {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MessageOptions {
-    /// Bytes per message, at least 32; K and M are powers of 1024 [default: tcp 128K, udp 1400, echo 64]
+    /// Bytes per message, at least 32 (udp: 18); K and M are powers of 1024 [default: tcp 128K, udp 1400, echo 64]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u32>,
     /// What the size is of: `write`, what one call writes; `payload`, one packet per message, validated; other traffic

@@ -135,7 +135,8 @@ fn the_cell_tells_what_is_not_as_usual() {
 #[test]
 fn conflicting_options_are_refused_with_the_way_out() {
     for (line, word) in [
-        ("udp host -l 16", "use -l 32 or more"),
+        ("udp host -l 16", "use -l 18 or more"),
+        ("tcp host -l 31", "use -l 32 or more"),
         ("udp host -l 65508", "-l 65507 is the most"),
         ("tcp host -l 1G", "-l 16M is the most"),
         ("tcp host --io gso", "choose sendmmsg"),

@@ -6,10 +6,11 @@ use crate::parse::tests::{STUDY, assert_mistakes, study, with};
 fn the_largest_and_smallest_sizes_are_accepted() {
     study(&with("[128, 1408]", "[32, 1428]"));
     study(&with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace("[128, 1408]", "[32, 65507]"));
+    study(&with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace("[128, 1408]", "[18, 65507]"));
     study(
         &with("[\"tcp\", \"udp\"]", "[\"udp\"]")
             .replace("\"payload\"", "\"frame\"")
-            .replace("128", "98")
+            .replace("128", "84")
             .replace("1408", "1518"),
     );
     study(
@@ -20,10 +21,17 @@ fn the_largest_and_smallest_sizes_are_accepted() {
 #[test]
 fn a_size_that_cannot_be_sent_is_named() {
     assert_mistakes(&[
-        (with("128,", "31,"), &["a message of 31 bytes is smaller", "at least 32"]),
+        (with("128,", "31,"), &["a message of 31 bytes is smaller", "at least 32 for probe.stream over tcp"]),
         (
-            with("\"payload\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "84,"),
-            &["a frame of 84 bytes leaves 18 bytes behind the ipv6 and udp headers", "at least 98 for ipv6"],
+            with("\"payload\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "83,"),
+            &["a frame of 83 bytes leaves 17 bytes behind the ipv6 and udp headers", "at least 84 for ipv6"],
+        ),
+        (
+            with("\"payload\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "84,").replace(
+                "[probe.stream]",
+                "[probe.echo]\nlength = { packets = 9 }\nmetrics = [\"rtt\"]\n[probe.stream]",
+            ),
+            &["the header of probe.echo over udp has 32", "at least 98 for ipv6"],
         ),
         (
             with("\"payload\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "1519,"),
