@@ -88,6 +88,7 @@ fn report(label: Effect, order: Effect) -> Findings {
             control(Metric::Jitter, label),
         ],
         carry_over: Vec::new(),
+        frame_loss: None,
         loss_by_load: Vec::new(),
         rfc8219: None,
         arm_order: vec![ArmOrder { metric, transport, pairs: order.pairs, effect: order, p: 0.5 }],

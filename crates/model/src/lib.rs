@@ -48,6 +48,7 @@ pub use findings::fleet::{
     ArmFigure, BlockFigures, BlockSummary, FleetComparison, FleetFindings, FleetPair, PairAnswer,
     PooledEffect,
 };
+pub use findings::frame_loss::{FrameLoss, FrameLossArm, FrameLossPoint};
 pub use findings::loss_by_load::{LossByLoad, LossPoint};
 pub use findings::records::{
     Apart, Change, Lacking, MetricDiff, OnlyInOne, RecordDiff, RecordFacts, Unpaired,

@@ -46,8 +46,8 @@ pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 use crate::findings::empty::without_empty;
 use crate::findings::groups::Group;
 use crate::findings::{
-    comparisons, csv, estimates, groups, heading, instructions, loss_by_load, matrix, notes, rfc8219,
-    verdicts,
+    comparisons, csv, estimates, frame_loss, groups, heading, instructions, loss_by_load, matrix, notes,
+    rfc8219, verdicts,
 };
 use crate::rendering::text::render as render_document;
 use stacklab_model::Findings;
@@ -103,6 +103,7 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
         estimates::properties(findings),
         estimates::blocks(findings),
         rfc8219::blocks(findings),
+        frame_loss::blocks(findings),
         loss_by_load::blocks(findings),
         verdicts::blocks(&groups),
         stage_costs::blocks_of_samples(&findings.explanations),

@@ -10,6 +10,7 @@
 //! | [`grid`] | the loads that a search may choose |
 //! | [`class`] | whether a load is a lower or an upper bound, from its trials (RFC 9971) |
 //! | [`controller`] | MLRsearch: several goals of one arm, trial by trial |
+//! | [`loss_curve`] | what is lost at 100 %, 90 % .. of the highest load (RFC 2544) |
 //! | [`lockstep`] | the bounds of several arms, in turns of a trial each |
 //! | [`paired`] | several arms at their own loads, in turns of a slice each |
 
@@ -19,5 +20,6 @@ pub mod controller;
 pub mod goal;
 pub mod grid;
 pub mod lockstep;
+pub mod loss_curve;
 pub mod paired;
 mod targets;

@@ -1,5 +1,6 @@
 //! The findings of a campaign.
 
+mod frame_loss;
 mod loss_by_load;
 pub(crate) mod overall;
 mod rfc8219;
@@ -8,6 +9,7 @@ mod same_arm;
 use crate::comparison::evidence::{Evidence, blocks_to_decide};
 use crate::comparison::family::{Conclusion, Ending, conclude};
 use crate::comparison::remarks::list_remarks;
+use crate::findings::frame_loss::collect_frame_losses;
 use crate::findings::loss_by_load::collect_loss;
 use crate::findings::overall::overall;
 use crate::findings::rfc8219::describe_bounds;
@@ -106,6 +108,7 @@ fn collect_findings(campaign: &RecordedCampaign) -> Findings {
         arm_order: arm_order(campaign.runs, campaign.questions),
         carry_over: carry_over(campaign.runs),
         loss_by_load: collect_loss(campaign.cells, campaign.runs),
+        frame_loss: collect_frame_losses(campaign.cells, campaign.runs),
         rfc8219: describe_bounds(campaign.cells, campaign.probes, campaign.runs),
         comparisons,
         warnings: count_warnings(campaign.runs.iter()),

@@ -7,9 +7,9 @@ use stacklab_model::{
 };
 
 /// Runs that the RFC asks for at the least.
-const MIN_RUNS: usize = 20;
+pub(super) const MIN_RUNS: usize = 20;
 /// Nanoseconds of a trial of RFC 2544.
-const TRIAL_NS: u64 = 60_000_000_000;
+pub(super) const TRIAL_NS: u64 = 60_000_000_000;
 /// Nanoseconds of a stream whose latencies are measured.
 const STREAM_NS: u64 = 120_000_000_000;
 
@@ -59,7 +59,7 @@ fn percentiles(cell: &Cell, metric: Metric, runs: &[RunRecord]) -> Option<RunPer
 }
 
 /// Of sorted figures, the least one that this share of them does not exceed.
-fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
+pub(super) fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1).copied()
 }

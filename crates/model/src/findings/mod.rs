@@ -1,10 +1,12 @@
 //! The findings of a campaign.
 
 pub(crate) mod fleet;
+pub(crate) mod frame_loss;
 pub(crate) mod loss_by_load;
 pub(crate) mod records;
 pub(crate) mod rfc8219;
 
+use crate::findings::frame_loss::FrameLoss;
 use crate::findings::loss_by_load::LossByLoad;
 use crate::findings::records::Unpaired;
 use crate::findings::rfc8219::Rfc8219;
@@ -58,6 +60,9 @@ pub struct Findings {
     /// The slices of searches, by load; of a report only, not of a campaign that is measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loss_by_load: Vec<LossByLoad>,
+    /// Of a study with frame loss rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_loss: Option<FrameLoss>,
     /// Of a study with a goal of RFC 9971.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rfc8219: Option<Rfc8219>,

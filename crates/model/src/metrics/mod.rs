@@ -257,6 +257,9 @@ metrics! {
     BackToBack = "back_to_back", "back-to-back burst", Search, Message, [Higher, UDP],
         "messages of the longest burst, sent as fast as the sender can, of which none is lost, within a per cent (RFC 2544, \
          section 26.4, and RFC 9004)";
+    FrameLossRate = "frame_loss_rate", "frame loss at the highest load", Search, Ratio, [UDP],
+        "messages of a trial that are lost at the load which the fastest arm carries, the same for all arms (RFC 2544, \
+         section 26.3); what waits in a queue at its end counts, where that is more than the allowed loss";
     Duration = "duration", "duration", Program, Millisecond, [],
         "time from the start of the client to its end";
     InterfaceThroughput = "interface_throughput", "interface throughput", Program, MegabitPerSecond, [Higher],
@@ -345,6 +348,11 @@ impl Metric {
     /// Whether it is of delays in the order of sending, which are recorded on request.
     pub fn is_ipdv(self) -> bool {
         matches!(self, Metric::IpdvMin | Metric::IpdvMedian | Metric::IpdvMax)
+    }
+
+    /// Whether it needs a goal of RFC 9971.
+    pub fn is_of_goal(self) -> bool {
+        matches!(self, Metric::LowerBound | Metric::UpperBound | Metric::ConditionalThroughput)
     }
 
     pub fn is_of_channel(self) -> bool {

@@ -78,6 +78,8 @@ impl SearchSpec {
     pub const MIN_LOAD: f64 = 10.0;
     /// More than any generator here can send, messages per second.
     pub const MAX_LOAD: f64 = 5_000_000.0;
+    /// Nanoseconds of a trial of the frame loss rate without a goal: a sender of realtime priority has no longer one.
+    const LOSS_TRIAL_NS: u64 = 500_000_000;
 
     /// The length of slices, nanoseconds: the one that is set, or one that holds enough messages of the slowest arm for
     /// one more lost message to be a small part of the allowed loss. Without any allowed loss the length is part of the
@@ -95,6 +97,11 @@ impl SearchSpec {
             None => (COUNTED / (allowed * slowest_per_second.max(1.0))).clamp(MIN_SLICE, MAX_SLICE),
         };
         (seconds * 1e9) as u64
+    }
+
+    /// Nanoseconds of a trial of the frame loss rate.
+    pub fn loss_trial_ns(&self) -> u64 {
+        self.goal.map_or(SearchSpec::LOSS_TRIAL_NS, |goal| goal.trial_ns)
     }
 
     pub fn highest_load(&self) -> f64 {
@@ -125,6 +132,9 @@ pub struct SearchSlice {
     /// bounds are searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
+    /// Of a trial of the frame loss rate: its load in per cent of the highest one, which all arms have in common.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u32>,
     /// Messages per second that were to be sent.
     pub load: f64,
     pub offered: u64,
@@ -183,6 +193,15 @@ impl SearchSlice {
         let lost = self.lost().saturating_add(self.late(loss_ppm)).saturating_add(unsent);
         let offered = self.offered.saturating_add(unsent);
         (offered > 0).then(|| (lost as f64 / offered as f64).min(1.0))
+    }
+
+    /// The share that a trial of the frame loss rate has lost; `None` if the trial says nothing of the path. What waits
+    /// in a queue at its end counts, where that is more than `loss_ppm` of its messages and some may be lost: a longer
+    /// trial would lose it.
+    pub fn trial_loss(&self, loss_ppm: u32) -> Option<f64> {
+        let allowed = self.offered as f64 * f64::from(loss_ppm) / 1e6;
+        let counts_waiting = self.waiting as f64 > allowed;
+        self.lost_share(if counts_waiting { loss_ppm } else { 0 })
     }
 
     /// Whether more was lost or late than may be.
@@ -245,6 +264,18 @@ mod tests {
             SearchSlice { load: f64::INFINITY, waiting: u64::MAX, late_ns: 1, ..SearchSlice::default() };
         let hostile = SearchSlice { outcome: SearchOutcome::NotSent, ..hostile };
         assert_eq!(hostile.lost_share(5000), Some(1.0));
+    }
+
+    #[test]
+    fn a_trial_loses_what_its_queue_would() {
+        let trial =
+            SearchSlice { load: 1000.0, offered: 1000, received: 1000, waiting: 5, ..SearchSlice::default() };
+        assert_eq!(trial.trial_loss(5000), Some(0.0), "the last messages are a little late by chance");
+        let queued = SearchSlice { waiting: 6, ..trial.clone() };
+        assert_eq!(queued.trial_loss(5000), Some(0.006));
+        assert_eq!(queued.trial_loss(0), Some(0.0), "no message is late where none may be lost");
+        let invalid = SearchOutcome::Invalid("the sender waited".to_owned());
+        assert_eq!(SearchSlice { outcome: invalid, ..trial }.trial_loss(5000), None);
     }
 
     #[test]

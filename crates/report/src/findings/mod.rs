@@ -7,6 +7,7 @@ pub(crate) mod control;
 pub(crate) mod csv;
 pub(crate) mod empty;
 pub(crate) mod estimates;
+pub(crate) mod frame_loss;
 pub(crate) mod groups;
 pub(crate) mod heading;
 pub(crate) mod instructions;

@@ -246,6 +246,7 @@ pub(crate) fn findings() -> Findings {
         overall: vec![],
         same_arm: vec![],
         carry_over: Vec::new(),
+        frame_loss: None,
         loss_by_load: Vec::new(),
         rfc8219: None,
         arm_order: vec![],

@@ -1,6 +1,6 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use super::searched::{with_bounds, with_losses};
+use super::searched::{with_bounds, with_frame_losses, with_losses};
 use crate::tests::fixtures::{cell, compare_families, explanations, findings, without_comparisons};
 use crate::{OutputFormat, WIDTH, Width, brief, compact, figure, figures, render, stage_costs};
 use insta::assert_snapshot;
@@ -64,6 +64,18 @@ fn bounds_are_a_table_with_percentiles_of_runs() {
     assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), found);
     let page = serde_json::to_string(&crate::page::tests::of(&found)).unwrap();
     assert!(page.contains("Throughput and delays by RFC 8219") && page.contains("9615"), "{page}");
+}
+
+#[test]
+fn frame_losses_are_a_table_by_load() {
+    let found = with_frame_losses();
+    let text = text(&found);
+    let table = text.split("Frame loss rate").nth(1).unwrap().split("Summary").next().unwrap();
+    assert_snapshot!("frame_loss", table);
+    let json = render(&found, OutputFormat::Json, WIDTH);
+    assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), found);
+    let page = serde_json::to_string(&crate::page::tests::of(&found)).unwrap();
+    assert!(page.contains("Frame loss rate") && page.contains("15.00 [13.50, 18.00] (20)"), "{page}");
 }
 
 #[test]

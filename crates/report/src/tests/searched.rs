@@ -2,8 +2,8 @@
 
 use super::fixtures::{cell, cells_of, compare_families, estimate, findings};
 use stacklab_model::{
-    Estimate, Family, Findings, Interval, LossByLoad, LossPoint, Metric, Rfc8219, RunPercentiles, Transport,
-    Verdict,
+    Estimate, Family, Findings, FrameLoss, FrameLossArm, FrameLossPoint, Interval, LossByLoad, LossPoint,
+    Metric, Rfc8219, RunPercentiles, Transport, Verdict,
 };
 
 /// The search of a path that carries 1000 messages a second of one family, and 900 of the other.
@@ -28,6 +28,28 @@ fn losses(family: Family, carried: f64, disturbed: u32) -> LossByLoad {
         points.push(LossPoint { load, bad, loss: Estimate { interval, ..loss } });
     }
     LossByLoad { cell: cell(Transport::Udp, family, 64), valid: 32, disturbed, points }
+}
+
+/// Losses at common loads, of a path that carries less of IPv6.
+pub(crate) fn with_frame_losses() -> Findings {
+    let mut arms = Vec::new();
+    for (family, carried, loads) in [(Family::Ipv4, 1.0, 2), (Family::Ipv6, 0.85, 4)] {
+        let mut points = Vec::new();
+        for percent in (0..loads).map(|step| 100 - 10 * step) {
+            let load = 100.0 * f64::from(percent);
+            let median = (1.0 - 100.0 * carried / f64::from(percent)).max(0.0);
+            let [p1, p99] = [0.9, 1.2].map(|factor| factor * median);
+            points.push(FrameLossPoint { percent, load, n: 20, median, p1, p99 });
+        }
+        arms.push(FrameLossArm { cell: cell(Transport::Udp, family, 64), points });
+    }
+    let departures = vec!["trials of 500 ms instead of 60 s".to_owned()];
+    let verdict = Verdict::Better("ipv4".to_owned());
+    let means = [(0.0, 0.0), (0.15, 0.01)];
+    let comparisons =
+        vec![compare_families(Transport::Udp, 64, Metric::FrameLossRate, means, (0.15, 0.01), verdict)];
+    let frame_loss = Some(FrameLoss { arms, departures });
+    Findings { frame_loss, cells: cells_of(&comparisons), comparisons, ..findings() }
 }
 
 /// Bounds of both families, and delays at them.

@@ -22,6 +22,8 @@ const ASSUMED_BOUNDS: u64 = 6;
 /// Assumed bursts until the longest is known, and their length.
 const ASSUMED_BURSTS: u64 = 15;
 const BURST_NS: u64 = 200_000_000;
+/// Assumed trials of the frame loss rate until two lose nothing.
+const ASSUMED_LOSS_TRIALS: u64 = 5;
 
 /// The estimated duration of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +135,11 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         let bounds_ns = search.goal.map_or(0, |goal| goal.sum_ns.saturating_mul(ASSUMED_BOUNDS));
         let has_bursts = spec.metrics.contains(&Metric::BackToBack);
         let bursts_ns = if has_bursts { ASSUMED_BURSTS * (BURST_NS + SLICE_OVERHEAD_NS) } else { 0 };
-        return (search_ns.saturating_add(bounds_ns).saturating_add(bursts_ns), false);
+        let has_losses = spec.metrics.contains(&Metric::FrameLossRate);
+        let trial_ns = search.loss_trial_ns().saturating_add(SLICE_OVERHEAD_NS);
+        let losses_ns = if has_losses { trial_ns.saturating_mul(ASSUMED_LOSS_TRIALS) } else { 0 };
+        let others_ns = bounds_ns.saturating_add(bursts_ns).saturating_add(losses_ns);
+        return (search_ns.saturating_add(others_ns), false);
     }
     if spec.probe == Probe::Sockets {
         return (HOLDING_NS, false);

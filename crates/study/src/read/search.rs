@@ -60,7 +60,7 @@ pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], cells: &[Cell], prob
     let needing = paced.place().filter(|_| needs_load);
     let Some(goal) = goal else {
         for metric in search.get("metrics").list(leaf::any_metric, problems) {
-            if ![Metric::LoadAtLoss, Metric::BackToBack].contains(&metric.value) {
+            if metric.value.is_of_goal() {
                 let title = format!("{} needs a goal", metric.value);
                 problems.add(metric.problem(title, "no bounds are searched").help(ADD_GOAL));
             }

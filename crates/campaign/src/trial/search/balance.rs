@@ -4,10 +4,10 @@ use stacklab_model::{SearchOutcome, SearchSlice, print_duration};
 use stacklab_search::paired::Slice;
 
 /// The share of a slice by which a sender may be late, in sum.
-const MAX_LATE: f64 = 0.005;
+pub(super) const MAX_LATE: f64 = 0.005;
 /// The share of a link's limit from which on it may hold a sender up. The bucket of a link lets a flood of 100 ms seem
 /// about one per cent faster than it is.
-const MIN_HELD_UP: f64 = 0.99;
+pub(super) const MIN_HELD_UP: f64 = 0.99;
 /// The part of the lost messages that a good slice may have which the receiver's socket may lose.
 const MAX_TESTER_PART: u32 = 10;
 

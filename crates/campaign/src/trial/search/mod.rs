@@ -1,11 +1,12 @@
 //! The highest loads of the arms of a block, searched in turns of a slice each.
 //!
 //! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow, and then bursts
-//! where they are asked for.
+//! and losses at common loads where they are asked for.
 
 mod balance;
 mod bounds;
 mod bursts;
+mod loss_rate;
 mod outcome;
 mod slice;
 
@@ -14,6 +15,7 @@ use crate::rig::Rig;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search::bounds::search_bounds;
 use crate::trial::search::bursts::search_bursts;
+use crate::trial::search::loss_rate::measure_losses;
 use crate::trial::search::outcome::{ArmOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
@@ -75,7 +77,7 @@ struct Turn {
     load: f64,
     slice_ns: u64,
     round: u32,
-    /// The trial of the arm's goal that it is a part of, or the burst.
+    /// The trial of the arm's goal that it is a part of.
     trial: Option<u32>,
 }
 
@@ -117,10 +119,11 @@ pub(super) fn run(
         bounds = search_bounds(rigs, &mut arms, &search, goal, loads)?;
     }
     let bursts = search_bursts(rigs, &mut arms)?;
+    let losses = measure_losses(rigs, &mut arms, &search)?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
     let mut runs = Vec::new();
-    let found = searched.into_iter().zip(bounds).zip(bursts);
-    for ((place, arm), ((searched, bounds), back_to_back)) in arms.into_iter().enumerate().zip(found) {
+    let found = searched.into_iter().zip(bounds).zip(bursts.into_iter().zip(losses));
+    for ((place, arm), ((searched, bounds), (burst, loss))) in arms.into_iter().enumerate().zip(found) {
         let outcome = ArmOutcome {
             searched,
             load: located.as_ref().map(|loads| loads[place]),
@@ -128,7 +131,8 @@ pub(super) fn run(
             was_given_up,
             slice_ns,
             bounds,
-            back_to_back,
+            back_to_back: burst,
+            frame_loss_rate: loss,
         };
         runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
     }
@@ -139,10 +143,10 @@ pub(super) fn run(
     Ok(runs)
 }
 
-/// Whether more is asked for than bursts.
+/// Whether a figure is asked for that needs each arm's own load.
 fn searches_loads(spec: &TrialSpec) -> bool {
     let has_goal = matches!(spec.probe.pacing, Pacing::Search(SearchSpec { goal: Some(_), .. }));
-    has_goal || spec.probe.metrics.iter().any(|metric| *metric != Metric::BackToBack)
+    has_goal || spec.probe.metrics.contains(&Metric::LoadAtLoss)
 }
 
 fn begin<'a>(rig: &mut Rig, study: &Study, seed: u64, trial: &'a Trial) -> Result<Arm<'a>, CampaignError> {

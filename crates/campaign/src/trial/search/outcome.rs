@@ -29,6 +29,8 @@ pub(super) struct ArmOutcome {
     pub bounds: Result<Bounds, String>,
     /// The longest burst, if it is asked for.
     pub back_to_back: Option<Value>,
+    /// The loss at the highest load that the arms have in common, if it is asked for.
+    pub frame_loss_rate: Option<Value>,
 }
 
 /// Makes the run. Its reports are those of the flood, which show that the path is the planned one; the sender's has the
@@ -54,6 +56,7 @@ pub(super) fn make_run(
         }
     }
     values.extend(outcome.back_to_back.map(|frames| (Metric::BackToBack, frames)));
+    values.extend(outcome.frame_loss_rate.map(|loss| (Metric::FrameLossRate, loss)));
     let mut warnings = warn_of_slices(&arm.slices);
     if outcome.slice_ns <= MAX_REALTIME_NS {
         warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));

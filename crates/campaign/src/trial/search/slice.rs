@@ -131,6 +131,7 @@ pub(super) fn count(
     SearchSlice {
         round: 0,
         trial: None,
+        percent: None,
         load,
         offered,
         received,

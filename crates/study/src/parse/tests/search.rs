@@ -3,7 +3,7 @@
 use crate::Plan;
 use crate::parse::tests::{assert_mistakes, study, write_routed_study};
 use stacklab_model::{
-    Length, Pacing, Probe, RouterQueue, SearchDevice, SearchGoal, SearchSpec, SenderPriority,
+    Length, Metric, Pacing, Probe, RouterQueue, SearchDevice, SearchGoal, SearchSpec, SenderPriority,
 };
 
 /// A study between two routers that searches, with these factors and these keys of the search more.
@@ -113,6 +113,12 @@ fn names_what_a_goal_cannot_be() {
         ),
         (searching("", "goal = { length = \"1s\" }"), &["there is no key `probe.search.goal.length`"]),
     ]);
+}
+
+#[test]
+fn losses_at_common_loads_need_no_goal() {
+    let losses = searching("", "").replace("[\"load_at_loss\"]", "[\"frame_loss_rate\"]");
+    assert_eq!(study(&losses).probe(Probe::Search).unwrap().metrics, [Metric::FrameLossRate]);
 }
 
 #[test]
