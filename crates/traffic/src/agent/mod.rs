@@ -2,12 +2,14 @@
 
 mod perform;
 mod permission;
+mod ports;
 
 pub use crate::engine::peers::{DataPorts, Network, Peers};
 pub use permission::{Limits, Permission};
 
 use crate::agent::permission::{Activity, lasts};
 use crate::engine::allowance::Allowance;
+use crate::engine::many_ports::ManyPorts;
 use crate::engine::opening::WaitingSender;
 use crate::engine::receiver::Receiver;
 use crate::engine::socket_options;
@@ -133,6 +135,8 @@ struct Agent {
     receivers: BTreeMap<u64, Receiver>,
     waiting: BTreeMap<u64, WaitingSender>,
     stops: BTreeMap<u64, Weak<AtomicBool>>,
+    /// Sockets for many connections, by the requests that opened them.
+    ports: BTreeMap<u64, Arc<Mutex<ManyPorts>>>,
     /// The readings of the processor times that are under way.
     cpu_watch: Option<CpuWatch>,
     activity: Activity,
@@ -147,6 +151,7 @@ impl Agent {
             receivers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             stops: BTreeMap::new(),
+            ports: BTreeMap::new(),
             cpu_watch: None,
             activity: Activity::new(),
             allowance: permission.most_bits_per_second().map(|most| Arc::new(Allowance::new(most))),

@@ -34,6 +34,11 @@ impl Agent {
                 Ok(RequestWork::Done(Answer::Cpu { time }))
             }
             Request::HoldSockets { spec } => Ok(hold_sockets(&spec)),
+            Request::OpenPorts(asked) => self.open_ports(id, &asked),
+            Request::SendToPorts(asked) => self.send_to_ports(asked),
+            Request::TakeFromPorts(asked) => self.take_from_ports(asked),
+            Request::AnswerFromPorts(asked) => self.answer_from_ports(asked),
+            Request::ClosePorts { opened } => self.close_ports(opened),
             Request::Listen { .. } | Request::Wait { .. } | Request::Open { .. }
                 if self.receivers.len() + self.waiting.len() >= MAX_RECEIVERS =>
             {

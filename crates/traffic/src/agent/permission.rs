@@ -128,6 +128,9 @@ impl Permission {
             Request::HoldSockets { .. } if self.limits.is_some() => {
                 Err("refused to hold sockets for a coordinator that did not start this agent".to_owned())
             }
+            Request::OpenPorts(_) if self.limits.is_some() => {
+                Err("refused to open many sockets for a coordinator that did not start this agent".to_owned())
+            }
             Request::SendInSlots { timetable, .. } => check_timetable(timetable),
             _ => Ok(()),
         }?;

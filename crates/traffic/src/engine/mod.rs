@@ -14,6 +14,7 @@ pub(crate) mod flows;
 pub(crate) mod header;
 #[cfg(test)]
 mod interleaved_tests;
+pub(crate) mod many_ports;
 pub(crate) mod mapped;
 pub(crate) mod opening;
 pub(crate) mod own_socket;

@@ -3,6 +3,9 @@
 //! An answer has the id of its request. Answers come in the order in which requests are done. A duplicate request is
 //! not executed again; it gets the same answer, if there is one already.
 
+use crate::protocol::ports::{
+    AnswersToSend, MessagesToPorts, MessagesToTake, PortsToOpen, SentToPorts, TakenFromPorts,
+};
 use crate::protocol::printable;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
@@ -97,6 +100,19 @@ pub enum Request {
     HoldSockets {
         /// The trial: its family, transport and bytes of a message count; its length is the number of pairs.
         spec: Box<TrialSpec>,
+    },
+    /// Open sockets for many connections.
+    OpenPorts(PortsToOpen),
+    /// Send messages, each of another connection.
+    SendToPorts(MessagesToPorts),
+    /// Read what has arrived of them, or of the answers.
+    TakeFromPorts(MessagesToTake),
+    /// Answer what was read.
+    AnswerFromPorts(AnswersToSend),
+    /// Close the sockets.
+    ClosePorts {
+        /// Id of the request that opened them.
+        opened: u64,
     },
     /// Asks for the current counters: sent to routers before and after a trial.
     Count {
@@ -239,6 +255,17 @@ pub enum Answer {
     Stopping,
     /// Answer to `HoldSockets`.
     Held(HeldSockets),
+    /// Answer to `OpenPorts`.
+    PortsOpen {
+        /// The port of each socket.
+        ports: Vec<u16>,
+    },
+    /// Answer to `SendToPorts` and `AnswerFromPorts`.
+    SentToPorts(SentToPorts),
+    /// Answer to `TakeFromPorts`.
+    TakenFromPorts(TakenFromPorts),
+    /// Answer to `ClosePorts`.
+    PortsClosed,
     /// Answer to `CpuBetween`.
     Cpu {
         /// CPU time of the host, if the host counts it and was watched then.

@@ -2,9 +2,11 @@
 
 pub(crate) mod client;
 pub(crate) mod message;
+pub(crate) mod ports;
 
 pub use client::{AgentClient, Pending};
 pub use message::{Answer, Numbered, Request, SendArm, Timetable, VERSIONS};
+pub use ports::{AnswersToSend, MessagesToPorts, MessagesToTake, PortsToOpen, SentToPorts, TakenFromPorts};
 pub use stacklab_model::printable_text;
 
 use serde::Serialize;

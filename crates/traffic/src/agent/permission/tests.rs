@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixtures;
+use crate::protocol::PortsToOpen;
 use stacklab_model::{ArmSchedule, Family, SenderPriority, Transport};
 
 fn ip(text: &str) -> ScopedAddr {
@@ -91,6 +92,14 @@ fn agent_spreads_no_stream_over_other_addresses() {
     let spread = send("10.9.0.2", |spec| spec.destinations = 1000);
     assert!(explain_refusal(limited(), &spread).unwrap().contains("1000 addresses"));
     assert_eq!(Permission::default().check(&spread, 0.0), Ok(()));
+}
+
+#[test]
+fn agent_makes_no_connections_for_others() {
+    let asked = PortsToOpen { address: ip("10.9.0.1"), count: 100, messages: 100, message_bytes: 64 };
+    let request = Request::OpenPorts(asked);
+    assert!(explain_refusal(limited(), &request).unwrap().contains("refused to open many sockets"));
+    assert_eq!(Permission::default().check(&request, 0.0), Ok(()));
 }
 
 #[test]
