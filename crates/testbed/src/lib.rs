@@ -49,6 +49,7 @@ pub mod mechanism;
 mod path_ends;
 pub mod services;
 mod testbed {
+    pub(crate) mod connection_tables;
     pub(crate) mod destination_check;
     pub(crate) mod direct;
     pub(crate) mod forwarding_check;
@@ -89,6 +90,7 @@ pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
 pub use mechanism::{Router, RouterInterface, list_router_interfaces};
 pub use path_ends::{PathEnds, ends};
+pub use testbed::connection_tables::{DeletedConnections, TrackedConnections};
 pub use testbed::direct::Testbed;
 pub use testbed::path_check::PathCheck;
 pub use testbed::routed::{Routed, RoutedStreams};

@@ -12,6 +12,7 @@ use stacklab_model::{Family, Mechanism, Method, Rules, Setup, Tables, Translator
 use std::net::IpAddr;
 
 mod command;
+pub(crate) mod connection_table;
 pub(crate) mod conntrack;
 pub(crate) mod destinations;
 pub(crate) mod devices;

@@ -32,8 +32,9 @@ pub(crate) struct RequestBatch {
     socket: OwnedFd,
     /// Requests, one after the other.
     waiting: Vec<u8>,
-    /// Where the last of them begins.
+    /// Where the last of them begins, and its flags.
     last: usize,
+    last_flags: u16,
     /// The number of requests so far, and of the last one.
     sequence: u32,
 }
@@ -43,22 +44,37 @@ impl RequestBatch {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(TIMEOUT_SECONDS))?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        Ok(RequestBatch { socket, waiting: Vec::with_capacity(MAX_CALL), last: 0, sequence: 0 })
+        Ok(RequestBatch {
+            socket,
+            waiting: Vec::with_capacity(MAX_CALL),
+            last: 0,
+            last_flags: 0,
+            sequence: 0,
+        })
     }
 
     /// Asks for a new entry by a request of this type. Sends what waits if there is enough of it. An error may be that
     /// of an earlier request.
     pub(crate) fn create(&mut self, kind: u16, body: &[u8]) -> io::Result<()> {
+        self.ask(kind, NLM_F_CREATE | NLM_F_EXCL, body)
+    }
+
+    /// Asks for the deletion of what the body names.
+    pub(crate) fn delete(&mut self, kind: u16, body: &[u8]) -> io::Result<()> {
+        self.ask(kind, 0, body)
+    }
+
+    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         if self.waiting.len() + HEADER + body.len() > MAX_CALL {
             self.send()?;
         }
         self.sequence += 1;
         self.last = self.waiting.len();
         let length = (HEADER + body.len()) as u32;
-        let flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;
+        self.last_flags = NLM_F_REQUEST | flags;
         self.waiting.extend(length.to_ne_bytes());
         self.waiting.extend(kind.to_ne_bytes());
-        self.waiting.extend(flags.to_ne_bytes());
+        self.waiting.extend(self.last_flags.to_ne_bytes());
         self.waiting.extend(self.sequence.to_ne_bytes());
         // The port: the kernel knows the socket's.
         self.waiting.extend([0; 4]);
@@ -79,7 +95,7 @@ impl RequestBatch {
             return Ok(());
         }
         let place = self.last + FLAGS..self.last + FLAGS + 2;
-        let flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK;
+        let flags = self.last_flags | NLM_F_ACK;
         self.waiting[place].copy_from_slice(&flags.to_ne_bytes());
         send(self.socket.as_raw_fd(), &self.waiting, MsgFlags::empty())?;
         self.waiting.clear();

@@ -20,8 +20,8 @@ const COUNTER: &str = "tracked";
 
 /// The kernel's settings below `/proc/sys/net/netfilter`: the connections of this namespace, and the most that each
 /// namespace may have.
-const COUNT: &str = "nf_conntrack_count";
-const LIMIT: &str = "nf_conntrack_max";
+pub(super) const COUNT: &str = "nf_conntrack_count";
+pub(super) const LIMIT: &str = "nf_conntrack_max";
 /// Connections that a study itself may have at once: the flows and probes of a cell.
 const MAX_OWN: u64 = 20_000;
 
@@ -32,6 +32,7 @@ const ORIGINAL: u16 = 1 | NESTED;
 const REPLY: u16 = 2 | NESTED;
 const STATUS: u16 = 3;
 const TIMEOUT: u16 = 7;
+const MARK: u16 = 8;
 const ADDRESSES: u16 = 1 | NESTED;
 const PROTOCOL: u16 = 2 | NESTED;
 const NESTED: u16 = 0x8000;
@@ -39,6 +40,8 @@ const NESTED: u16 = 0x8000;
 const SEEN_ASSURED_CONFIRMED: u32 = 2 | 4 | 8;
 /// Longer than any campaign.
 const TIMEOUT_SECONDS: u32 = 30 * 24 * 3600;
+/// The mark of further connections, by which they are kept when those of a search are deleted.
+pub(super) const FURTHER: u32 = 1;
 /// The ports of a name server's client, for example.
 const PORTS: [u16; 2] = [40_000, 53];
 
@@ -99,7 +102,7 @@ fn check_limit(connections: u32, destinations: u32, limit: u64) -> Result<(), Fa
     .attempt(what)
 }
 
-fn read_setting(name: &str) -> Result<u64, Fault> {
+pub(super) fn read_setting(name: &str) -> Result<u64, Fault> {
     let path = format!("/proc/sys/net/netfilter/{name}");
     let text = fs::read_to_string(&path).attempt(format!("read {path}"))?;
     text.trim().parse().attempt(format!("read the number in {path}"))
@@ -131,6 +134,7 @@ fn write_connection(client: IpAddr, server: IpAddr) -> Vec<u8> {
     body.extend(attribute(REPLY, &write_direction([server, client], [to, from])));
     body.extend(attribute(STATUS, &SEEN_ASSURED_CONFIRMED.to_be_bytes()));
     body.extend(attribute(TIMEOUT, &TIMEOUT_SECONDS.to_be_bytes()));
+    body.extend(attribute(MARK, &FURTHER.to_be_bytes()));
     body
 }
 
@@ -158,7 +162,7 @@ mod tests {
     fn a_connection_is_what_the_kernel_reads() {
         let [client, server] = [1, 2].map(|last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last)));
         let body = write_connection(client, server);
-        assert_eq!(body.len(), 4 + 2 * (4 + 4 + 16 + 4 + 24) + 8 + 8);
+        assert_eq!(body.len(), 4 + 2 * (4 + 4 + 16 + 4 + 24) + 8 + 8 + 8);
         // CTA_TUPLE_ORIG, CTA_TUPLE_IP, CTA_IP_V4_SRC.
         assert_eq!(body[..20], *b"\x02\0\0\0\x34\0\x01\x80\x14\0\x01\x80\x08\0\x01\0\x0a\0\0\x01");
     }

@@ -29,7 +29,7 @@ const REFRESH: Duration = Duration::from_secs(400);
 
 /// The sites of clients and routers, and their positions among the hosts.
 const CLIENTS: [(Site, usize); 2] = [(Site::Near, 0), (Site::Far, 3)];
-const ROUTERS: [(Site, usize); 2] = [(Site::Near, 1), (Site::Far, 2)];
+pub(super) const ROUTERS: [(Site, usize); 2] = [(Site::Near, 1), (Site::Far, 2)];
 
 type Guests = [Option<Box<dyn Guest>>; 2];
 
