@@ -1,5 +1,6 @@
 //! Tests that compare what the machine can do: nothing runs beside them.
 
+mod connections;
 mod directions;
 mod explain;
 mod interleaved;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 23] = [
+pub const PRESETS: [(&str, &str); 24] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("stacks", include_str!("../studies/stacks.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
@@ -25,6 +25,7 @@ pub const PRESETS: [(&str, &str); 23] = [
     ("search", include_str!("../studies/search.toml")),
     ("search-translators", include_str!("../studies/search-translators.toml")),
     ("search-ipv4aas", include_str!("../studies/search-ipv4aas.toml")),
+    ("search-connections", include_str!("../studies/search-connections.toml")),
     ("rfc8219", include_str!("../studies/rfc8219.toml")),
     ("mapped", include_str!("../studies/mapped.toml")),
     ("generators", include_str!("../studies/generators.toml")),

@@ -89,6 +89,7 @@ pub use record_load::{OtherLoad, RecordLoads, read_other_load};
 pub use shared::Shared;
 pub use shell::quote_file;
 pub use text::{NotText, decode_text, read_text};
+pub use trial::connections::{CONNECTION_METRICS, ConnectionState, PortGrid, SliceConnections};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketKind, SocketOptions, Tuning};
 pub use trial::program::{PROGRAM_PLACEHOLDERS, ProgramArguments, ProgramSpec, misspelt_placeholder};
 pub use trial::search::{SearchDevice, SearchGoal, SearchOutcome, SearchSlice, SearchSpec, SenderPriority};

@@ -114,6 +114,7 @@ mod tests {
         slice_ns: None,
         highest: None,
         device: SearchDevice::Testbed,
+        connections: None,
         priority: SenderPriority::Normal,
         goal: None,
     };

@@ -43,8 +43,8 @@ pub(super) fn collect_loss(cells: &[Cell], runs: &[RunRecord]) -> Vec<LossByLoad
 
 impl Searched {
     fn add(&mut self, slices: &[SearchSlice], loss_ppm: u32) {
-        // Those of a goal's trials have another allowed loss, and other lengths.
-        let in_turns = slices.iter().filter(|slice| slice.trial.is_none());
+        // Those of a goal's trials have another allowed loss, and other lengths; connections are another load.
+        let in_turns = slices.iter().filter(|slice| slice.trial.is_none() && slice.connections.is_none());
         for slice in in_turns.filter(|slice| POSSIBLE_RATES.contains(&slice.load)) {
             match slice.lost_share(loss_ppm) {
                 Some(share) => self.valid.push((slice.load, share, slice.is_bad())),
@@ -106,6 +106,7 @@ mod tests {
     use crate::fixtures::{cell, empty_report, run};
     use stacklab_model::{
         Family, HostReport, Metric, Role, SearchDevice, SearchOutcome, SearchSpec, SenderPriority,
+        SliceConnections,
     };
 
     const LOSS_PPM: u32 = 5000;
@@ -127,6 +128,7 @@ mod tests {
             device: SearchDevice::Testbed,
             priority: SenderPriority::Normal,
             goal: None,
+            connections: None,
         };
         run.spec.probe.pacing = Pacing::Search(search);
         run.host_reports = vec![HostReport { search: slices, ..empty_report(Role::Sender) }];
@@ -139,8 +141,9 @@ mod tests {
         let disturbed = SearchSlice { outcome: invalid, ..slice(1000.0) };
         let loads = [980.0, 990.0, 1000.0, 1010.0, 1020.0];
         let slices = loads.map(slice).to_vec();
+        let connections = SearchSlice { connections: Some(SliceConnections::default()), ..slice(1000.0) };
         let runs = [
-            run_with(0, Family::Ipv6, slices.clone()),
+            run_with(0, Family::Ipv6, [slices.clone(), vec![connections]].concat()),
             run_with(0, Family::Ipv4, [slices.clone(), vec![disturbed]].concat()),
             run_with(1, Family::Ipv4, slices),
         ];

@@ -126,6 +126,7 @@ mod tests {
             device: SearchDevice::Testbed,
             priority: SenderPriority::Normal,
             goal,
+            connections: None,
         };
         probe(Probe::Search, Pacing::Search(search), &[Metric::LowerBound])
     }

@@ -41,7 +41,7 @@ use stacklab_model::{
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::kernel::router_thread::RouterThread;
-use stacklab_testbed::{Host, TestbedError, Ticks, burst_bytes};
+use stacklab_testbed::{Host, Routed, TestbedError, Ticks, burst_bytes};
 use stacklab_traffic::host::{facts, now_unix_ns};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
@@ -270,6 +270,11 @@ pub(crate) trait RigNetwork {
     /// sender's interface counts those of the first router's ingress.
     fn count_queue_drops(&mut self) -> Result<u64, AgentError> {
         Ok(0)
+    }
+
+    /// The routed testbed, if it is on this kernel and its routers' tables can be read.
+    fn find_routers(&self) -> Option<&Routed> {
+        None
     }
 
     /// The kernel threads of routers that this process can see.

@@ -16,7 +16,7 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::kernel::router_thread::RouterThread;
-use stacklab_testbed::{CustomerId, Host, MIDDLE, Node, RoutedStreams, Streams, TUNNEL, Ticks, ends};
+use stacklab_testbed::{CustomerId, Host, MIDDLE, Node, Routed, RoutedStreams, Streams, TUNNEL, Ticks, ends};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_trial::{NatPath, Path};
 use std::sync::atomic::AtomicBool;
@@ -189,6 +189,10 @@ impl RigNetwork for RoutedNetwork {
         let counters = self.counters()?.sums();
         let dropped: u64 = counters.iter().map(|router| router.get(DROPPED)).sum();
         Ok(dropped + self.count_translator_drops()?)
+    }
+
+    fn find_routers(&self) -> Option<&Routed> {
+        self.source.own.as_deref()
     }
 
     fn router_threads(&self) -> &[RouterThread] {

@@ -260,6 +260,13 @@ metrics! {
     FrameLossRate = "frame_loss_rate", "frame loss at the highest load", Search, Ratio, [UDP],
         "messages of a trial that are lost at the load which the fastest arm carries, the same for all arms (RFC 2544, \
          section 26.3); what waits in a queue at its end counts, where that is more than the allowed loss";
+    ConnectionRate = "connection_rate", "connection rate", Search, ConnectionPerSecond, [Higher, UDP],
+        "highest load, as load_at_loss, of messages that each make a new entry in a router's table of connections, of which \
+         answers come back";
+    EstablishedRate = "established_rate", "load over established connections", Search, MessagePerSecond, [Higher, UDP],
+        "the same of messages that each belong to another connection, all of which are in the table already";
+    TeardownRate = "teardown_rate", "teardown rate", Search, ConnectionPerSecond, [Higher, UDP],
+        "entries that are deleted by one request, over the time until the kernel counts none; the median of three times";
     Duration = "duration", "duration", Program, Millisecond, [],
         "time from the start of the client to its end";
     InterfaceThroughput = "interface_throughput", "interface throughput", Program, MegabitPerSecond, [Higher],

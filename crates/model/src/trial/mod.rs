@@ -1,5 +1,6 @@
 //! One planned measurement, and its run as stored in the record.
 
+pub(crate) mod connections;
 pub(crate) mod options;
 pub(crate) mod program;
 pub(crate) mod search;

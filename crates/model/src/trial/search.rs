@@ -1,7 +1,7 @@
 //! A search for the highest load of which a path loses no more than a given share.
 
 use crate::names::named;
-use crate::print_duration;
+use crate::{SliceConnections, print_duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -23,6 +23,9 @@ pub struct SearchSpec {
     /// What each arm's bounds are searched for afterwards, near the load that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<SearchGoal>,
+    /// How many connections a slice may make; `None`: [`SearchSpec::USUAL_CONNECTIONS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
 }
 
 /// A goal of RFC 9971: a load is a lower bound if no more than `exceed_ppm` of its time has a larger loss than
@@ -80,6 +83,9 @@ impl SearchSpec {
     pub const MAX_LOAD: f64 = 5_000_000.0;
     /// Nanoseconds of a trial of the frame loss rate without a goal: a sender of realtime priority has no longer one.
     const LOSS_TRIAL_NS: u64 = 500_000_000;
+    /// A table of this size fits into the limit of most kernels, and holds a slice of 50 ms at 300,000 messages per
+    /// second.
+    pub const USUAL_CONNECTIONS: u32 = 16_384;
 
     /// The length of slices, nanoseconds: the one that is set, or one that holds enough messages of the slowest arm for
     /// one more lost message to be a small part of the allowed loss. Without any allowed loss the length is part of the
@@ -102,6 +108,10 @@ impl SearchSpec {
     /// Nanoseconds of a trial of the frame loss rate.
     pub fn loss_trial_ns(&self) -> u64 {
         self.goal.map_or(SearchSpec::LOSS_TRIAL_NS, |goal| goal.trial_ns)
+    }
+
+    pub fn connections(&self) -> u32 {
+        self.connections.unwrap_or(SearchSpec::USUAL_CONNECTIONS)
     }
 
     pub fn highest_load(&self) -> f64 {
@@ -162,6 +172,9 @@ pub struct SearchSlice {
     pub routers_waited_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routers_ran_ns: Option<u64>,
+    /// Of a slice whose messages have a connection each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<SliceConnections>,
     pub outcome: SearchOutcome,
 }
 
@@ -236,6 +249,7 @@ mod tests {
         device: SearchDevice::Testbed,
         priority: SenderPriority::Normal,
         goal: None,
+        connections: None,
     };
 
     #[test]

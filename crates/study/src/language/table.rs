@@ -527,6 +527,11 @@ const PROBES: &[KeyDef] = &[
                 Kind::Table(GOAL),
                 "Bounds of each arm's throughput (RFC 9971), searched near its highest load. {} is the throughput of RFC 2544 and RFC 8219. Absent: none.",
             ),
+            optional(
+                "connections",
+                Kind::Integer { least: 1024, most: 262_144 },
+                "The most connections that a slice of connection_rate and established_rate makes, and those that teardown_rate deletes: a slice is shorter if its load makes more. Absent: 16384.",
+            ),
         ]),
         "The highest load without more than some loss: streams of short slices, each arm at its own load, which goes up after a good slice and down after a bad one. UDP, in one direction.",
     ),

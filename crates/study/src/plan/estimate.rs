@@ -24,6 +24,10 @@ const ASSUMED_BURSTS: u64 = 15;
 const BURST_NS: u64 = 200_000_000;
 /// Assumed trials of the frame loss rate until two lose nothing.
 const ASSUMED_LOSS_TRIALS: u64 = 5;
+/// Of a slice of connections: until nothing comes any more, and what tables and counters take.
+const CONNECTIONS_OVERHEAD_NS: u64 = 80_000_000;
+/// Of the connections of an arm that are made and deleted three times.
+const TEARDOWN_NS: u64 = 2_000_000_000;
 
 /// The estimated duration of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +130,24 @@ fn estimate_settling(study: &Study) -> u64 {
 /// Nanoseconds for which sockets are held, with the readings of the kernel's memory.
 const HOLDING_NS: u64 = 1_500_000_000;
 
+/// Nanoseconds of the searches of connections. The answers of new ones take as long as the slice.
+fn estimate_connections(spec: &ProbeSpec, slice_ns: u64) -> u64 {
+    let mut sum_ns = 0_u64;
+    for metric in &spec.metrics {
+        sum_ns = sum_ns.saturating_add(match metric {
+            Metric::ConnectionRate => {
+                (2 * slice_ns).saturating_add(CONNECTIONS_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS)
+            }
+            Metric::EstablishedRate => {
+                slice_ns.saturating_add(CONNECTIONS_OVERHEAD_NS).saturating_mul(ASSUMED_ROUNDS)
+            }
+            Metric::TeardownRate => TEARDOWN_NS,
+            _ => 0,
+        });
+    }
+    sum_ns
+}
+
 /// Nanoseconds of a run's measured part, and whether they rest on an assumed rate.
 fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
     if let Pacing::Search(search) = spec.pacing {
@@ -138,8 +160,9 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         let has_losses = spec.metrics.contains(&Metric::FrameLossRate);
         let trial_ns = search.loss_trial_ns().saturating_add(SLICE_OVERHEAD_NS);
         let losses_ns = if has_losses { trial_ns.saturating_mul(ASSUMED_LOSS_TRIALS) } else { 0 };
+        let connections_ns = estimate_connections(spec, slice_ns);
         let others_ns = bounds_ns.saturating_add(bursts_ns).saturating_add(losses_ns);
-        return (search_ns.saturating_add(others_ns), false);
+        return (search_ns.saturating_add(others_ns).saturating_add(connections_ns), false);
     }
     if spec.probe == Probe::Sockets {
         return (HOLDING_NS, false);

@@ -6,6 +6,7 @@
 mod blocks;
 mod clients;
 mod comparisons;
+mod connections;
 mod containers;
 mod destinations;
 mod factors;
@@ -114,6 +115,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     if let Some(topology) = &topology {
         search::check(probe, &probes, topology, testbed, &all, problems);
         search::check_bursts(probe, &probes, &topology.value, link_config.as_ref(), &all, problems);
+        connections::check(probe, &probes, topology, &all, problems);
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }
     clients::check(&all, &probes, problems);

@@ -4,7 +4,7 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::plan::interleave::measures;
 use crate::read::factors::{Factors, has_guest};
-use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics};
+use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics, whole};
 use stacklab_model::{
     Cell, Direction, Factor, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice,
     SearchGoal, SearchSpec, Systems, Topology, print_duration,
@@ -26,6 +26,7 @@ pub(super) fn read(node: Node, problems: &Problems) -> Option<ProbeSpec> {
         device: node.get("device").value(leaf::name, problems)?,
         priority: node.get("priority").value(leaf::name, problems)?,
         goal: read_goal(node.get("goal"), problems),
+        connections: node.get("connections").value(whole, problems),
     };
     Some(ProbeSpec {
         probe: Probe::Search,

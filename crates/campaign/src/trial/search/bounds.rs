@@ -108,7 +108,7 @@ fn run_trials(
             };
             let arm = &mut arms[*place];
             let slice_ns = sliced.cut.slice.as_nanos() as u64;
-            let turn = Turn { load: sliced.load, slice_ns, round, trial: Some(trial) };
+            let turn = Turn { load: sliced.load, slice_ns, round, trial: Some(trial), state: None };
             if let Some(slice) = measure_turn(of_arm(rigs, *place), arm, search, turn)? {
                 let [intended, offered, lost] = count_frames(&slice, search.loss_ppm);
                 lockstep.add_slice(*place, intended, offered, lost);

@@ -23,8 +23,7 @@ pub(super) fn search_bursts(
     rigs: &mut [&mut Rig],
     arms: &mut [Arm<'_>],
 ) -> Result<Vec<Option<Value>>, CampaignError> {
-    let rounds = arms.iter().filter_map(|arm| arm.slices.last()).map(|slice| slice.round);
-    let first_round = rounds.max().unwrap_or(0);
+    let first_round = arms.iter().map(Arm::last_round).max().unwrap_or(0);
     let mut searches = Vec::new();
     for arm in arms.iter_mut() {
         arm.never_valid = 0;

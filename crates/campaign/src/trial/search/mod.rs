@@ -1,11 +1,12 @@
 //! The highest loads of the arms of a block, searched in turns of a slice each.
 //!
 //! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow, and then bursts
-//! and losses at common loads where they are asked for.
+//! losses at common loads and connections where they are asked for.
 
 mod balance;
 mod bounds;
 mod bursts;
+mod connections;
 mod loss_rate;
 mod outcome;
 mod slice;
@@ -15,13 +16,14 @@ use crate::rig::Rig;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search::bounds::search_bounds;
 use crate::trial::search::bursts::search_bursts;
+use crate::trial::search::connections::{ConnectionEnds, search_connections};
 use crate::trial::search::loss_rate::measure_losses;
-use crate::trial::search::outcome::{ArmOutcome, make_run};
+use crate::trial::search::outcome::{ArmOutcome, LoadOutcome, make_run};
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
 use stacklab_model::{
-    ArmSchedule, LinkBucket, Metric, Pacing, RunRecord, SearchOutcome, SearchSlice, SearchSpec,
-    SenderPriority, SplitMix64, Trial, TrialSpec,
+    ArmSchedule, ConnectionState, LinkBucket, Metric, Pacing, RunRecord, SearchOutcome, SearchSlice,
+    SearchSpec, SenderPriority, SplitMix64, Trial, TrialSpec,
 };
 use stacklab_search::paired::PairedSearch;
 use stacklab_study::Study;
@@ -47,6 +49,8 @@ struct Arm<'a> {
     flood_spec: TrialSpec,
     flood: Collected,
     slices: Vec<SearchSlice>,
+    /// The sockets of its connections, while these are searched.
+    connections: Option<ConnectionEnds>,
     /// Slices of which no repetition was valid.
     never_valid: u32,
     /// Why an agent failed.
@@ -54,6 +58,7 @@ struct Arm<'a> {
 }
 
 /// How an arm's search in turns went.
+#[derive(Clone, Copy, Default)]
 struct SearchedArm {
     rounds: u32,
     never_valid: u32,
@@ -64,9 +69,13 @@ impl Arm<'_> {
         self.never_valid >= MAX_ROUNDS_WITHOUT
     }
 
-    /// What is disturbed afterwards counts anew.
-    fn end_search(&mut self) -> SearchedArm {
-        let rounds = self.slices.last().map_or(0, |slice| slice.round);
+    fn last_round(&self) -> u32 {
+        self.slices.last().map_or(0, |slice| slice.round)
+    }
+
+    /// What is disturbed afterwards counts anew. `first_round` is the last one before the search.
+    fn end_search(&mut self, first_round: u32) -> SearchedArm {
+        let rounds = self.last_round().saturating_sub(first_round);
         SearchedArm { rounds, never_valid: std::mem::take(&mut self.never_valid) }
     }
 }
@@ -79,6 +88,8 @@ struct Turn {
     round: u32,
     /// The trial of the arm's goal that it is a part of.
     trial: Option<u32>,
+    /// Of a slice whose messages have a connection each.
+    state: Option<ConnectionState>,
 }
 
 /// Searches the arms of a block together, each on its own rig or all on one, and gives a run for each.
@@ -101,39 +112,29 @@ pub(super) fn run(
     let Pacing::Search(search) = arms[0].prepared.spec.probe.pacing else {
         unreachable!("a study's search has the pacing of a search")
     };
-    let loads: Option<Vec<f64>> =
-        if searches_loads(&arms[0].prepared.spec) { arms.iter().map(first_load).collect() } else { None };
     let mut slice_ns = search.slice_ns.unwrap_or(0);
-    let mut paired = None;
-    if let Some(loads) = loads {
+    let mut searched = SearchedLoads::none(arms.len());
+    let flooded: Option<Vec<f64>> = arms.iter().map(first_load).collect();
+    if let (Some(loads), true) = (flooded, searches_loads(&arms[0].prepared.spec)) {
         let slowest = loads.iter().copied().fold(f64::INFINITY, f64::min);
         slice_ns = search.slice_ns(slowest);
-        paired = Some(search_loads(rigs, &mut arms, &search, &loads, slice_ns, &mut random)?);
+        let question = Question { slice_ns, first_round: 0, state: None };
+        searched = search_loads(rigs, &mut arms, &search, &loads, question, &mut random)?;
     }
-    let located = paired.as_ref().filter(|paired| paired.is_complete());
-    let located = located.and_then(|paired| locate_loads(paired.counted_rounds()));
-    let was_given_up = arms.iter().any(Arm::lacks_slices);
-    let searched: Vec<SearchedArm> = arms.iter_mut().map(Arm::end_search).collect();
     let mut bounds = vec![Err("no load was found near which they lie".to_owned()); arms.len()];
-    if let (Some(goal), Some(loads)) = (search.goal, &located) {
+    if let (Some(goal), Some(loads)) = (search.goal, &searched.located) {
         bounds = search_bounds(rigs, &mut arms, &search, goal, loads)?;
     }
     let bursts = search_bursts(rigs, &mut arms)?;
     let losses = measure_losses(rigs, &mut arms, &search)?;
+    let connections = search_connections(rigs, &mut arms, &search, &mut random)?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
     let mut runs = Vec::new();
-    let found = searched.into_iter().zip(bounds).zip(bursts.into_iter().zip(losses));
-    for ((place, arm), ((searched, bounds), (burst, loss))) in arms.into_iter().enumerate().zip(found) {
-        let outcome = ArmOutcome {
-            searched,
-            load: located.as_ref().map(|loads| loads[place]),
-            reached_highest: paired.as_ref().is_some_and(|paired| paired.has_reached_highest(place)),
-            was_given_up,
-            slice_ns,
-            bounds,
-            back_to_back: burst,
-            frame_loss_rate: loss,
-        };
+    let loads = searched.outcomes.into_iter().zip(bounds);
+    let found = loads.zip(bursts.into_iter().zip(losses)).zip(connections);
+    for (arm, (((load, bounds), (back_to_back, frame_loss_rate)), connections)) in arms.into_iter().zip(found)
+    {
+        let outcome = ArmOutcome { load, slice_ns, bounds, back_to_back, frame_loss_rate, connections };
         runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
     }
     if !runs.iter().all(RunRecord::is_valid) {
@@ -155,7 +156,16 @@ fn begin<'a>(rig: &mut Rig, study: &Study, seed: u64, trial: &'a Trial) -> Resul
     prepared.spec.sender_priority = choose_priority(rig, &prepared.spec, trial);
     let bucket = rig.bucket(&trial.cell);
     let (flood_spec, flood) = flood(rig, &prepared)?;
-    Ok(Arm { prepared, bucket, flood_spec, flood, slices: Vec::new(), never_valid: 0, failure: None })
+    Ok(Arm {
+        prepared,
+        bucket,
+        flood_spec,
+        flood,
+        slices: Vec::new(),
+        connections: None,
+        never_valid: 0,
+        failure: None,
+    })
 }
 
 /// What the study says. The receiver must have a processor that the sender does not take.
@@ -172,15 +182,38 @@ fn first_load(arm: &Arm<'_>) -> Option<f64> {
     forwarded_per_second(reports.first()?)
 }
 
+/// Which loads are searched.
+#[derive(Clone, Copy)]
+struct Question {
+    slice_ns: u64,
+    /// The last round of what was searched before.
+    first_round: u32,
+    /// Of slices whose messages have a connection each.
+    state: Option<ConnectionState>,
+}
+
+/// The arms' loads.
+struct SearchedLoads {
+    /// Messages per second; `None` if the search did not end.
+    located: Option<Vec<f64>>,
+    outcomes: Vec<LoadOutcome>,
+}
+
+impl SearchedLoads {
+    fn none(arms: usize) -> Self {
+        SearchedLoads { located: None, outcomes: vec![LoadOutcome::default(); arms] }
+    }
+}
+
 /// Measures rounds until all loads are found, or an agent fails.
 fn search_loads(
     rigs: &mut [&mut Rig],
     arms: &mut [Arm<'_>],
     search: &SearchSpec,
     flooded: &[f64],
-    slice_ns: u64,
+    question: Question,
     random: &mut SplitMix64,
-) -> Result<PairedSearch, CampaignError> {
+) -> Result<SearchedLoads, CampaignError> {
     let mut first_loads = Vec::new();
     for load in flooded {
         first_loads.push(load * (FIRST_LOAD_SPREAD * (2.0 * draw_share(random) - 1.0)).exp());
@@ -198,7 +231,9 @@ fn search_loads(
         let mut bad = vec![None; arms.len()];
         for place in &order {
             let arm = &mut arms[*place];
-            let turn = Turn { load: paired.load(*place), slice_ns, round, trial: None };
+            let load = paired.load(*place);
+            let round = question.first_round + round;
+            let turn = Turn { load, slice_ns: question.slice_ns, round, trial: None, state: question.state };
             let slice = measure_turn(of_arm(rigs, *place), arm, search, turn)?;
             bad[*place] = slice.map(|slice| slice.is_bad());
         }
@@ -214,7 +249,23 @@ fn search_loads(
             break;
         }
     }
-    Ok(paired)
+    Ok(collect_loads(arms, &paired, question))
+}
+
+fn collect_loads(arms: &mut [Arm<'_>], paired: &PairedSearch, question: Question) -> SearchedLoads {
+    let located = if paired.is_complete() { locate_loads(paired.counted_rounds()) } else { None };
+    let was_given_up = arms.iter().any(Arm::lacks_slices);
+    let mut outcomes = Vec::new();
+    for (place, arm) in arms.iter_mut().enumerate() {
+        outcomes.push(LoadOutcome {
+            searched: arm.end_search(question.first_round),
+            load: located.as_ref().map(|loads| loads[place]),
+            reached_highest: paired.has_reached_highest(place),
+            was_given_up,
+            slice_ns: question.slice_ns,
+        });
+    }
+    SearchedLoads { located, outcomes }
 }
 
 /// Measures an arm's slice of a round. Returns the valid one; `None` if none was, or an agent failed.
@@ -225,7 +276,10 @@ fn measure_turn(
     turn: Turn,
 ) -> Result<Option<SearchSlice>, CampaignError> {
     let flooded = first_load(arm);
-    let Turn { load, slice_ns, round, trial } = turn;
+    let Turn { load, slice_ns, round, trial, state } = turn;
+    if let Some(state) = state {
+        return connections::measure_turn(rig, arm, search, turn, state);
+    }
     repeat_until_valid(arm, |prepared, number| {
         let measured = measure(rig, prepared, search, flooded, load, slice_ns, number)?;
         Ok(measured.map(|slice| SearchSlice { round, trial, ..slice }))

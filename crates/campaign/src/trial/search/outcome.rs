@@ -16,8 +16,9 @@ const MAX_NEVER_VALID: f64 = 0.1;
 /// The share of repeated slices that a run has without a warning.
 const MAX_REPEATED: f64 = 0.1;
 
-/// What the search found for an arm.
-pub(super) struct ArmOutcome {
+/// How the search for an arm's load ended.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LoadOutcome {
     pub searched: SearchedArm,
     /// Messages per second; `None` if the search did not end.
     pub load: Option<f64>,
@@ -25,12 +26,20 @@ pub(super) struct ArmOutcome {
     /// Whether the search ended because the tester disturbed an arm.
     pub was_given_up: bool,
     pub slice_ns: u64,
+}
+
+/// What the search found for an arm.
+pub(super) struct ArmOutcome {
+    pub load: LoadOutcome,
+    pub slice_ns: u64,
     /// Of its goal, or why there are none.
     pub bounds: Result<Bounds, String>,
     /// The longest burst, if it is asked for.
     pub back_to_back: Option<Value>,
     /// The loss at the highest load that the arms have in common, if it is asked for.
     pub frame_loss_rate: Option<Value>,
+    /// Of its connections, those that are asked for.
+    pub connections: Vec<(Metric, Value)>,
 }
 
 /// Makes the run. Its reports are those of the flood, which show that the path is the planned one; the sender's has the
@@ -48,7 +57,7 @@ pub(super) fn make_run(
     spec.probe.pacing = Pacing::Search(*search);
     let mut values = Values::default();
     if searches_loads(&spec) {
-        values.insert(Metric::LoadAtLoss, find_value(&arm, search, &outcome));
+        values.insert(Metric::LoadAtLoss, find_value(arm.bucket, search, &outcome.load));
     }
     if search.goal.is_some() {
         for (metric, value) in list_bounds(&outcome.bounds, arm.bucket) {
@@ -57,6 +66,7 @@ pub(super) fn make_run(
     }
     values.extend(outcome.back_to_back.map(|frames| (Metric::BackToBack, frames)));
     values.extend(outcome.frame_loss_rate.map(|loss| (Metric::FrameLossRate, loss)));
+    values.extend(outcome.connections);
     let mut warnings = warn_of_slices(&arm.slices);
     if outcome.slice_ns <= MAX_REALTIME_NS {
         warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
@@ -98,7 +108,8 @@ fn without_flood(report: HostReport) -> HostReport {
     }
 }
 
-fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value {
+/// A searched load, or why there is none. What a full bucket lets pass does not count.
+pub(super) fn find_value(bucket: Option<LinkBucket>, search: &SearchSpec, outcome: &LoadOutcome) -> Value {
     let SearchedArm { rounds, never_valid } = outcome.searched;
     if f64::from(never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
         let all = count(rounds, "round");
@@ -119,7 +130,7 @@ fn find_value(arm: &Arm<'_>, search: &SearchSpec, outcome: &ArmOutcome) -> Value
     }
     let seconds = outcome.slice_ns as f64 / 1e9;
     // A slice begins with a full bucket of a link's rate, which lets its burst pass at once.
-    let load = arm.bucket.map_or(load, |bucket| bucket.find_sustained_rate(load * seconds, seconds));
+    let load = bucket.map_or(load, |bucket| bucket.find_sustained_rate(load * seconds, seconds));
     Value::finite(load, "the search has no load")
 }
 

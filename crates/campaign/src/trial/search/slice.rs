@@ -143,12 +143,13 @@ pub(super) fn count(
         waited_ns: sender.slices.first().and_then(|slice| slice.waited_ns),
         routers_waited_ns: None,
         routers_ran_ns: None,
+        connections: None,
         outcome: SearchOutcome::Good,
     }
 }
 
 /// The times of all threads together; `None` without threads, or where one has ended.
-fn sum_times(threads: &[RouterThread]) -> Option<ThreadTimes> {
+pub(super) fn sum_times(threads: &[RouterThread]) -> Option<ThreadTimes> {
     if threads.is_empty() {
         return None;
     }

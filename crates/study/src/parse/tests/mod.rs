@@ -2,6 +2,7 @@
 
 mod arms;
 mod comparisons;
+mod connections;
 mod containers;
 mod diagnostics;
 mod factors;

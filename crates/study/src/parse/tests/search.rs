@@ -36,6 +36,7 @@ fn reads_what_is_searched() {
         device: SearchDevice::Testbed,
         priority: SenderPriority::Realtime,
         goal: None,
+        connections: None,
     };
     assert_eq!(spec(""), none);
     let all = "loss = \"0.5 %\"\nexceed = 0.25\nslice = \"200ms\"\nhighest = 100_000";
@@ -47,6 +48,7 @@ fn reads_what_is_searched() {
         device: SearchDevice::Testbed,
         priority: SenderPriority::Realtime,
         goal: None,
+        connections: None,
     };
     assert_eq!(spec(all), search);
 }
