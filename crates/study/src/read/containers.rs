@@ -34,6 +34,7 @@ pub(super) fn check(testbed: Node, factors: &Factors, problems: &mut Problems) {
             check_device_mtu(level, factors, problems);
         }
         if publisher.has_ports() {
+            check_streams(level, factors, problems);
             check_link(level, "receiver_link", BETWEEN_LINKS, testbed, problems);
         }
         if publisher == Publisher::Macvlan {
@@ -83,6 +84,25 @@ fn check_device_mtu(program: &At<String>, factors: &Factors, problems: &mut Prob
             .with_related_place(&program.place, "together with this")
             .help("use a smaller testbed.mtu, or leave this mechanism out"),
     );
+}
+
+/// Adds more streams than a program publishes ports.
+fn check_streams(program: &At<String>, factors: &Factors, problems: &mut Problems) {
+    let Some(flows) = factors.find_several(Factor::Flows) else { return };
+    if flows.value > Publisher::MAX_STREAMS {
+        let title = format!(
+            "`{}` publishes {} ports, and {} flows need one each",
+            program.value,
+            Publisher::MAX_STREAMS,
+            flows.value
+        );
+        problems.add(
+            flows
+                .problem(title, format!("expected at most {}", Publisher::MAX_STREAMS))
+                .with_related_place(&program.place, "together with this")
+                .help("use fewer flows, or leave this mechanism out"),
+        );
+    }
 }
 
 /// Adds datagrams that the container's kernel fragments: slirp4netns ends at some of them, by a mistake of its library.

@@ -14,9 +14,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The ports that programs publish: the same at the host and in the container, for TCP and UDP. A receiver takes one
-/// for each stream, those of interleaved arms at the same time.
-pub(crate) const PORTS: RangeInclusive<u16> = 5201..=5208;
+/// The ports that programs publish.
+pub(crate) const PORTS: RangeInclusive<u16> = Publisher::PORTS;
 
 /// An installed package would start a daemon.
 const GET_DOCKER_PROXY: &str = "apt-get download docker.io && dpkg-deb -x docker.io_*.deb docker, and \

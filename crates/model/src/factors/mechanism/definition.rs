@@ -3,6 +3,7 @@
 
 use crate::Family;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 /// A transition mechanism. Each mechanism has one file with one such definition, and one line in the table
 /// ([`crate::Mechanism`]).
@@ -71,6 +72,12 @@ impl Publisher {
     pub const fn has_device(self) -> bool {
         matches!(self, Publisher::Pasta | Publisher::Slirp)
     }
+
+    /// The ports that programs publish: the same at the host and in the container, for TCP and UDP. A receiver takes
+    /// one for each stream, those of interleaved arms at the same time.
+    pub const PORTS: RangeInclusive<u16> = 5201..=5208;
+    /// As many streams have a port.
+    pub const MAX_STREAMS: u32 = 8;
 
     /// Whether a program brings only the traffic of the ports that it was given.
     pub const fn has_ports(self) -> bool {

@@ -14,10 +14,19 @@ fn a_container_is_a_namespace_that_is_sent_to() {
         ("generator = [\"iperf3\"]", "`docker-proxy` carries the traffic of stacklab alone"),
         ("dscp = [46]", "behind `docker-proxy` there are no packets of the sender"),
         ("congestion_control = [\"bbr\"]", "behind `docker-proxy` there are no packets of the sender"),
+        ("flows = [4, 9]", "`docker-proxy` publishes 8 ports, and 9 flows need one each"),
     ] {
         let text = write_routed_study(&format!("mechanism = [\"docker-proxy\", \"pasta\"]\n{more}"));
         let found = errors(&text).to_string();
         assert!(found.contains(error), "{more}: {found}");
+    }
+}
+
+#[test]
+fn each_flow_to_a_program_has_a_port() {
+    for (mechanism, flows) in [("pasta", 8), ("docker-proxy", 8), ("dnat", 9), ("slirp4netns", 9)] {
+        let text = write_routed_study(&format!("mechanism = [\"{mechanism}\"]\nflows = [{flows}]"));
+        assert_eq!(study(&text).rows().len(), 1, "{mechanism}");
     }
 }
 
