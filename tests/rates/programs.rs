@@ -185,6 +185,28 @@ fn an_interrupted_run_of_a_program_leaves_nothing() {
     before.assert_restored(&program, &files, Duration::from_secs(5));
 }
 
+#[test]
+fn a_killed_run_leaves_no_server_in_the_background() {
+    let program = with_files();
+    // It goes into the background twice, as daemons do, and ignores what can be ignored.
+    let server = "trap '' TERM INT HUP; (setsid sh -c 'perl server.pl {host} {port} 0 & sleep 500' &) & wait";
+    let study = STUDY
+        .replace("perl client.pl {host} {port} 400", "touch begun; timeout 100 sleep 100")
+        .replace("perl server.pl {host} {port} 0\"", &format!("{server}\""));
+    assert!(study.contains("setsid"), "{study}");
+    program.write("study.toml", study);
+    let before = Scene::now();
+    let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);
+    let began = Instant::now();
+    while !program.work().join("begun").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20) && running.is_running());
+        sleep(Duration::from_millis(20));
+    }
+    signal(running.pid(), "KILL");
+    let files = ["begun", "client.pl", "server.pl", "study.toml", "x.stacklab"];
+    before.assert_restored_but(&program, &files, Duration::from_secs(3), "x.stacklab-");
+}
+
 fn run_into(program: &Program, words: &[&str]) -> Outcome {
     program.run(&[&["run"], words, &["--out", "x.stacklab"]].concat())
 }

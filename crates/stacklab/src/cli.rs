@@ -259,6 +259,12 @@ removed when its background process ends."
 In your disk image, start it as root when the system is up, for example from a systemd unit:
   ExecStart=/usr/local/bin/stacklab guest")]
     Guest(tools::GuestOptions),
+    /// End the programs of hosts once stacklab has been killed (used by stacklab itself)
+    #[command(hide = true)]
+    Watch {
+        /// Processes in the namespaces of these hosts
+        hosts: Vec<u32>,
+    },
     /// Run an agent: for remote coordinators (--listen), or on standard input (used by stacklab itself)
     #[command(after_help = "\
 Examples:

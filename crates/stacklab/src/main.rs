@@ -97,6 +97,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Guest(options) => tools::guest(&options),
         Command::Fleet(command) => fleet::fleet(command),
         Command::Agent(options) => tools::agent(&options),
+        Command::Watch { hosts } => tools::watch_hosts(&hosts),
         Command::SshClean { hosts } => tools::ssh_clean(&hosts),
         Command::Schema => output::print_text(&stacklab_study::json_schema()),
         Command::Completions { shell } => completions::completions(shell, Cli::command()),

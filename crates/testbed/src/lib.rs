@@ -43,6 +43,7 @@ pub mod kernel {
         pub(crate) mod queue;
         pub(crate) mod tbf;
     }
+    pub(crate) mod watch;
 }
 pub mod link;
 pub mod mechanism;
@@ -86,6 +87,7 @@ pub use kernel::namespace::{
 pub use kernel::privilege::{Privilege, enter, owns};
 pub use kernel::processes::{NamespaceCpu, RunningProcess, Ticks};
 pub use kernel::tc::htb::burst_bytes;
+pub use kernel::watch::{WATCH, Watch, watch};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
 pub use mechanism::{Router, RouterInterface, list_router_interfaces};

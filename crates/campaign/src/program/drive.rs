@@ -1,11 +1,11 @@
 //! Drives a program in the two hosts of a testbed: the server first, then the client, whose end is the end of the run.
 
-use crate::CampaignError;
 use crate::foreign::{RunFailure, UNDER_WAY, explain, quote_end};
 use crate::program::rate::Samples;
+use crate::{CampaignError, own_program};
 use stacklab_model::{ProgramArguments, ProgramSpec, print_duration};
 use stacklab_testbed::{
-    ChildCpu, Host, InterfaceBytes, NamespaceCpu, TestbedError, Tool, Workdir, clear, is_listening,
+    ChildCpu, Host, InterfaceBytes, NamespaceCpu, TestbedError, Tool, Watch, Workdir, clear, is_listening,
 };
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::protocol::AgentError;
@@ -79,6 +79,8 @@ pub(super) fn drive(
     emulators: &Emulators,
     stop: impl Fn() -> bool + Copy,
 ) -> Result<Driven, CampaignError> {
+    // If this process is killed, nothing else ends what has gone into the background.
+    let _watch = Watch::start(&own_program()?, hosts)?;
     let folder = Workdir::create()?;
     let _cleared = Cleared(hosts.map(Host::pid));
     let command = of_server.fill(&program.server);

@@ -57,6 +57,11 @@ pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
     }
 }
 
+/// Ends the programs in the namespaces of these hosts once the stacklab that has started this one is gone.
+pub(crate) fn watch_hosts(hosts: &[u32]) -> Result<(), Failure> {
+    stacklab_testbed::watch(hosts).map_err(Failure::step("watch the hosts of a testbed"))
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct GuestOptions {
     /// The device of the coordinator's channel; default: the virtual machine's port named stacklab

@@ -62,6 +62,11 @@ impl Drop for Workdir {
     }
 }
 
+/// Removes the folders that killed processes have left.
+pub(crate) fn remove_leftovers() {
+    sweep(&std::env::temp_dir());
+}
+
 /// Removes the folders of processes that have ended: nobody has their lock.
 fn sweep(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().flatten();

@@ -1,0 +1,119 @@
+//! A process that outlives this one if this one is killed (SIGKILL), and then ends what was started in hosts' network
+//! namespaces: programs of others may have gone into the background, where no signal of the kernel's reaches them.
+
+use crate::host::workdir::remove_leftovers;
+use crate::kernel::namespace::{list_processes, open_other};
+use crate::{AtHost, Attempt, Host, Process, TestbedError};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The command of this program that watches.
+pub const WATCH: &str = "watch";
+/// How long it goes through the processes: a program may start others meanwhile.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A process that watches. Dropping it ends it, and then it does nothing.
+pub struct Watch {
+    // The drop order: it is killed before the pipe is closed, which would be the sign for it.
+    _process: Process,
+    _pipe: Box<dyn Write + Send>,
+}
+
+impl Watch {
+    /// Starts one for two hosts. `program` is this program's file.
+    pub fn start(program: &Path, hosts: [&Host; 2]) -> Result<Self, TestbedError> {
+        let mut command = Command::new(program);
+        command.arg(WATCH).args(hosts.map(|host| host.pid().to_string()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let started = Process::spawn(&mut command).attempt(format!("start {}", program.display()));
+        let mut process = started.at(hosts[0].node())?;
+        let (mut output, pipe) = process.streams().expect("both are pipes");
+        // From here on it knows the namespaces.
+        let ready = output.read_exact(&mut [0]).attempt("start what ends programs if stacklab is killed");
+        ready.at(hosts[0].node())?;
+        Ok(Watch { _process: process, _pipe: pipe })
+    }
+}
+
+/// Waits until standard input ends, which the kernel closes with the process that has the other end, and ends all
+/// processes in the network namespaces of these, which are not this one's own.
+pub fn watch(hosts: &[u32]) -> io::Result<()> {
+    let mut spaces = Vec::new();
+    for host in hosts {
+        // As long as they are open, no other namespace has their numbers.
+        spaces.push(open_other(*host)?);
+    }
+    let mut output = io::stdout();
+    output.write_all(b"\n")?;
+    output.flush()?;
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    kill_all(&spaces)?;
+    remove_leftovers();
+    Ok(())
+}
+
+/// Kills processes in these namespaces until there are none.
+fn kill_all(spaces: &[File]) -> io::Result<()> {
+    let mut known = Vec::new();
+    for space in spaces {
+        let space = space.metadata()?;
+        known.push((space.dev(), space.ino()));
+    }
+    let until = Instant::now() + TIMEOUT;
+    loop {
+        let found: Vec<u32> = list_processes().filter(|pid| is_in(*pid, &known)).collect();
+        if found.is_empty() || Instant::now() > until {
+            return Ok(());
+        }
+        for pid in found {
+            // It may have ended meanwhile.
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+fn is_in(pid: u32, spaces: &[(u64, u64)]) -> bool {
+    fs::metadata(format!("/proc/{pid}/ns/net")).is_ok_and(|own| spaces.contains(&(own.dev(), own.ino())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::in_new_namespace;
+
+    fn count_inside(space: &File) -> usize {
+        let space = space.metadata().unwrap();
+        // A thread of this process is there, too, but no process is.
+        list_processes().filter(|pid| is_in(*pid, &[(space.dev(), space.ino())])).count()
+    }
+
+    #[test]
+    fn ends_what_is_in_a_namespace_alone() {
+        let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
+        in_new_namespace(|| {
+            // It has left its session, and its parent has ended.
+            let mut inside =
+                Command::new("sh").args(["-c", "setsid sleep 60 & exec sleep 60"]).spawn().unwrap();
+            let space = File::open(format!("/proc/{}/ns/net", inside.id())).unwrap();
+            while count_inside(&space) < 2 {
+                thread::sleep(POLL_INTERVAL);
+            }
+            kill_all(&[space.try_clone().unwrap()]).unwrap();
+            assert!(!inside.wait().unwrap().success());
+            assert_eq!(count_inside(&space), 0);
+        })
+        .unwrap();
+        assert!(outside.try_wait().unwrap().is_none());
+        outside.kill().unwrap();
+        outside.wait().unwrap();
+    }
+}
