@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// The name of the server.
 pub(crate) const NAME: &str = "server.eyeballs.test";
-const APPLICATION: &[u8] = b"stacklab";
+/// What follows the handshake, where it is this program's own protocol.
+pub(crate) const APPLICATION: &[u8] = b"stacklab";
 
 pub(crate) fn of_server() -> Result<ServerConfig, Failed> {
     let Credentials { chain, key, .. } = Credentials::generate().map_err(|_| "a key could not be made")?;
@@ -23,13 +24,13 @@ pub(crate) fn of_server() -> Result<ServerConfig, Failed> {
     Ok(config)
 }
 
-pub(crate) fn of_client() -> Result<ClientConfig, Failed> {
+pub(crate) fn of_client(application: &[u8]) -> Result<ClientConfig, Failed> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AnyServer(provider())))
         .with_no_client_auth();
-    config.alpn_protocols = vec![APPLICATION.to_vec()];
+    config.alpn_protocols = vec![application.to_vec()];
     Ok(config)
 }
 

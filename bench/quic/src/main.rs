@@ -1,11 +1,14 @@
-//! A server of bytes and its client, by TLS over TCP or by QUIC: the same TLS library, one thread each.
+//! A server of bytes and its client, by TLS over TCP or by QUIC, and a client of web servers by HTTP/1.1, 2 or 3: the
+//! same TLS library, one thread each.
 //!
-//! `bench/quic/study.toml` compares them.
+//! The built-in study `quic` compares them.
 
+mod http;
 mod keys;
 mod quic;
 mod tls;
 
+use crate::http::Requests;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -17,20 +20,31 @@ type Failed = Box<dyn Error + Send + Sync>;
 
 const USAGE: &str = "\
 stacklab-quic tls|quic serve ADDRESS:PORT              sends each client what it asks for, until it is ended
-stacklab-quic tls|quic get ADDRESS:PORT MEGABYTES      asks for so much, and ends when all of it is there";
+stacklab-quic tls|quic get ADDRESS:PORT MEGABYTES      asks for so much, and ends when all of it is there
+stacklab-quic http1|http2|http3 get ADDRESS:PORT PATH COUNT    asks a web server, one after the other
+stacklab-quic version";
 
 /// Bytes of a write and of a read.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Longest request, megabytes.
 const MAX_MEGABYTES: u64 = 100_000;
 
+/// Most requests of a client of HTTP.
+const MAX_REQUESTS: u64 = 1_000_000_000;
+
+#[derive(Debug, PartialEq, Eq)]
 enum Command {
     Serve,
     Get { megabytes: u64 },
+    Request(Requests),
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words == ["version"] {
+        println!("stacklab-quic {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let Some((protocol, address, command)) = parse(&words) else {
         println!("{USAGE}");
         return ExitCode::from(2);
@@ -47,15 +61,22 @@ fn main() -> ExitCode {
 fn parse(words: &[String]) -> Option<(&str, SocketAddr, Command)> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (protocol, address, command) = match words.as_slice() {
-        [protocol, "serve", address] => (*protocol, *address, Command::Serve),
-        [protocol, "get", address, megabytes] => {
-            let megabytes =
-                megabytes.parse().ok().filter(|megabytes| (1..=MAX_MEGABYTES).contains(megabytes))?;
+        [protocol @ ("tls" | "quic"), "serve", address] => (*protocol, *address, Command::Serve),
+        [protocol @ ("tls" | "quic"), "get", address, megabytes] => {
+            let megabytes = parse_number(megabytes, MAX_MEGABYTES)?;
             (*protocol, *address, Command::Get { megabytes })
+        }
+        [protocol @ ("http1" | "http2" | "http3"), "get", address, path, count] if path.starts_with('/') => {
+            let count = parse_number(count, MAX_REQUESTS)?;
+            (*protocol, *address, Command::Request(Requests { path: (*path).to_owned(), count }))
         }
         _ => return None,
     };
-    Some((protocol, address.parse().ok()?, command)).filter(|_| ["tls", "quic"].contains(&protocol))
+    Some((protocol, address.parse().ok()?, command))
+}
+
+fn parse_number(text: &str, most: u64) -> Option<u64> {
+    text.parse().ok().filter(|number| (1..=most).contains(number))
 }
 
 fn run(protocol: &str, address: SocketAddr, command: &Command) -> Result<(), Failed> {
@@ -65,6 +86,9 @@ fn run(protocol: &str, address: SocketAddr, command: &Command) -> Result<(), Fai
             ("tls", Command::Get { megabytes }) => tls::get(address, *megabytes).await,
             (_, Command::Serve) => quic::serve(address).await,
             (_, Command::Get { megabytes }) => quic::get(address, *megabytes).await,
+            ("http1", Command::Request(requests)) => http::get_by_1(address, requests).await,
+            ("http2", Command::Request(requests)) => http::get_by_2(address, requests).await,
+            (_, Command::Request(requests)) => http::get_by_3(address, requests).await,
         }
     })
 }
@@ -109,23 +133,27 @@ async fn ask(
 mod tests {
     use super::*;
 
-    fn parse_words(words: &[&str]) -> Option<u64> {
+    fn parse_words(words: &[&str]) -> Option<Command> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        parse(&words).map(|(_, _, command)| match command {
-            Command::Serve => 0,
-            Command::Get { megabytes } => megabytes,
-        })
+        parse(&words).map(|(_, _, command)| command)
     }
 
     #[test]
     fn commands_are_a_protocol_and_an_address() {
-        assert_eq!(parse_words(&["tls", "serve", "127.0.0.1:1"]), Some(0));
-        assert_eq!(parse_words(&["quic", "get", "[::1]:1", "10"]), Some(10));
+        let get = ["quic", "get", "[::1]:1", "10"];
+        let request = ["http3", "get", "[::1]:1", "/file", "3"];
+        let requests = Requests { path: "/file".to_owned(), count: 3 };
+        assert_eq!(parse_words(&["tls", "serve", "127.0.0.1:1"]), Some(Command::Serve));
+        assert_eq!(parse_words(&get), Some(Command::Get { megabytes: 10 }));
+        assert_eq!(parse_words(&request), Some(Command::Request(requests)));
         for wrong in [
             &["tcp", "serve", "127.0.0.1:1"][..],
+            &["http1", "serve", "127.0.0.1:1"],
             &["tls", "serve", "127.0.0.1"],
             &["tls", "get", "127.0.0.1:1", "0"],
             &["tls", "get", "127.0.0.1:1"],
+            &["http2", "get", "127.0.0.1:1", "file", "1"],
+            &["http2", "get", "127.0.0.1:1", "/file"],
             &[],
         ] {
             assert_eq!(parse_words(wrong), None, "{wrong:?}");

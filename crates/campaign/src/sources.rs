@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-pub const PRESETS: [(&str, &str); 24] = [
+pub const PRESETS: [(&str, &str); 25] = [
     (QUICKSTART, include_str!("../studies/quickstart.toml")),
     ("stacks", include_str!("../studies/stacks.toml")),
     ("mechanisms", include_str!("../studies/mechanisms.toml")),
@@ -30,6 +30,7 @@ pub const PRESETS: [(&str, &str); 24] = [
     ("mapped", include_str!("../studies/mapped.toml")),
     ("generators", include_str!("../studies/generators.toml")),
     ("programs", include_str!("../studies/programs.toml")),
+    ("quic", include_str!("../studies/quic.toml")),
     ("wifi", include_str!("../studies/wifi.toml")),
     ("soorty2013linux", include_str!("../studies/soorty2013linux.toml")),
     ("sarkar2013winlin", include_str!("../studies/sarkar2013winlin.toml")),

@@ -8,6 +8,7 @@ mod commands;
 mod environment;
 mod failure;
 mod images;
+mod missing_programs;
 mod output;
 mod quantities;
 mod suggestions;

@@ -9,24 +9,24 @@ use crate::trial::GeneratorEvidence;
 use drive::{Driven, drive};
 use stacklab_model::{
     Cell, Counters, CpuScope, CpuSource, CpuTime, Drops, Ends, Factor, Family, Generator, HostReport, Metric,
-    Pacing, Probe, Role, RunStatus, TrialSpec, Value, once_each,
+    Pacing, Probe, ProgramSpec, Role, RunStatus, TrialSpec, Value, once_each, printable_text,
 };
 use stacklab_protocols::generators::{Figures as ToolFigures, Tool, Traffic, tool};
 use stacklab_study::Study;
-use stacklab_testbed::{find_in, first_line};
+use stacklab_testbed::{find_in, first_line, first_line_of_command};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_trial::validate::Limits;
 use stacklab_trial::{Collected, Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The programs that a study runs beside this one.
 pub struct Programs {
     /// Those of generators: their versions, with their folders.
     generators: Vec<String>,
-    /// The names of its `[[program]]` tables.
+    /// The names of the `[[program]]` tables that it measures, with their versions where these have a command.
     own: Vec<String>,
 }
 
@@ -49,7 +49,13 @@ impl Programs {
                 None => version,
             });
         }
-        let own = study.programs.iter().map(|program| program.name.clone()).collect();
+        let mut own = Vec::new();
+        for program in &study.programs {
+            let is_measured = study.cells.iter().any(|cell| study.program_of(cell) == Some(program));
+            if is_measured {
+                own.push(describe_program(program)?);
+            }
+        }
         Ok(Programs { generators, own })
     }
 
@@ -63,6 +69,23 @@ impl Programs {
             }
         }
         text
+    }
+}
+
+/// How long the command for a version may take.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+/// `http1 (2.6.2)`, or the name alone.
+fn describe_program(program: &ProgramSpec) -> Result<String, CampaignError> {
+    let name = &program.name;
+    let Some(command) = &program.version else { return Ok(name.clone()) };
+    match first_line_of_command(command, VERSION_LIMIT) {
+        Ok(version) => Ok(format!("{name} ({})", printable_text(&version))),
+        Err(reason) => Err(CampaignError::Usage(format!(
+            "the version of program `{name}` is not known: `{}`: {}: install what it runs, or change the key `version`",
+            printable_text(command.trim()),
+            printable_text(&reason)
+        ))),
     }
 }
 

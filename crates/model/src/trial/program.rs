@@ -18,6 +18,12 @@ pub struct ProgramSpec {
     /// How many requests a client is to make that asks for a number of them.
     #[serde(default)]
     pub requests: u64,
+    /// Names of files in PATH without which it is left out.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// A command whose first line says the version of what it runs.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 impl ProgramSpec {

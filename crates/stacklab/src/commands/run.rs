@@ -101,14 +101,15 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
 /// The command that resumes a record. One that holds programs runs them only where their study is named.
 pub(crate) fn write_resume_command(asked: &StudyOptions, record: &Record) -> String {
     let mut command = "stacklab run".to_owned();
-    let study = record.campaign().map_err(CampaignError::from).and_then(|campaign| study_of(&campaign));
-    let has_programs = study.is_ok_and(|study| !study.programs.is_empty());
-    if let (true, Some(study)) = (has_programs, &asked.study) {
+    if let (Ok(campaign), Some(study)) = (record.campaign(), &asked.study)
+        && study_of(&campaign).is_ok_and(|study| !study.programs.is_empty())
+    {
         command += &format!(" {}", quote_file(study));
-        if let Some(scale) = &asked.scale {
+        if let Some(scale) = &campaign.scale {
             command += &format!(" --scale {}", quote_file(scale));
         }
-        for setting in asked.all_settings() {
+        // With what leaves out the programs that were not installed.
+        for setting in &campaign.settings {
             command += &format!(" --set {}", quote_file(setting));
         }
     }

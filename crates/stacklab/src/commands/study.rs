@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::images::images_are_here;
+use crate::missing_programs::check_runnable;
 use crate::output::{print_lines, print_text};
 use clap::{Args, Subcommand};
 use stacklab_campaign::CampaignError;
@@ -36,7 +37,7 @@ pub(crate) enum StudyCommand {
 }
 
 /// Which study, and how it is changed.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StudyOptions {
     /// Study file, or built-in study: quickstart, stacks, mechanisms and others (see: stacklab study list), or a
     /// published one (see: stacklab reference list); default: quickstart
@@ -151,7 +152,14 @@ fn new(file: &Path) -> Result<(), Failure> {
 }
 
 pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
-    let (_, study) = options.check()?;
+    let named = StudyOptions { source: Some(options.source()?), ..options.clone() };
+    let (_, mut study) = named.check()?;
+    match check_runnable(&named) {
+        Ok(runnable) => study = runnable.study,
+        Err(failure) => {
+            note(&format!("stacklab: `stacklab run` would refuse it: {}", failure.printable_reason()))
+        }
+    }
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
     let mut text = plan.describe(&study);
     // Show the rest even if this machine lacks something.

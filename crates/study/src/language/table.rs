@@ -91,6 +91,16 @@ const PROGRAMS: &[KeyDef] = &[
         "1000",
         "What `{requests}` is in a run. `explain --exact` chooses other numbers.",
     ),
+    optional(
+        "needs",
+        Kind::List(&Kind::Text),
+        "Files that have to be in PATH, or at this path: where one is missing, `stacklab run` leaves the program out.",
+    ),
+    optional(
+        "version",
+        Kind::Text,
+        "A command for a shell whose first line the record keeps as the version, within 10 s.",
+    ),
 ];
 
 const SCALES: &[KeyDef] = &[

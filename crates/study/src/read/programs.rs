@@ -79,6 +79,8 @@ fn read_program(node: Node, problems: &mut Problems) -> Option<ProgramSpec> {
         port: node.get("port").value(whole, problems)?.try_into().ok()?,
         limit_ns: node.get("limit").value(nanoseconds, problems)?,
         requests: node.get("requests").value(whole, problems)?.into(),
+        needs: node.get("needs").list(leaf::text, problems).into_iter().map(|file| file.value).collect(),
+        version: node.get("version").value(leaf::text, problems),
     })
 }
 

@@ -128,29 +128,60 @@ impl Workdir {
 /// What a program prints when it is asked for its version: the first line; its name if it prints nothing within a
 /// second. Then it is killed with what it started, which may hold its output open.
 pub fn first_line(file: &Path, arguments: &[String]) -> String {
-    let output = run_for_a_second(file, arguments).unwrap_or_default();
-    let line = output.lines().map(str::trim).find(|line| !line.is_empty());
+    let mut command = Command::new(file);
+    command.args(arguments);
+    with_own_libraries(&mut command, file);
+    let printed = run_for(command, Duration::from_secs(1)).map(|ran| ran.printed).unwrap_or_default();
+    find_first_line(&printed)
+        .unwrap_or_else(|| file.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// The first line that a command for a shell prints. The error says why it has none.
+pub fn first_line_of_command(command: &str, limit: Duration) -> Result<String, String> {
+    let mut shell = Command::new(SHELL);
+    shell.args(["-c", command]);
+    let ran = run_for(shell, limit).map_err(|error| error.to_string())?;
+    let line = find_first_line(&ran.printed);
     match line {
-        Some(line) => line.chars().take(80).collect(),
-        None => file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        _ if ran.is_late => Err(format!("it did not end within {} s", limit.as_secs())),
+        Some(line) if !ran.status.success() => Err(format!("{}: {line}", ran.status)),
+        Some(line) => Ok(line),
+        None => Err(format!("it printed nothing ({})", ran.status)),
     }
 }
 
-fn run_for_a_second(file: &Path, arguments: &[String]) -> io::Result<String> {
-    let mut command = Command::new(file);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn find_first_line(printed: &str) -> Option<String> {
+    let line = printed.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(80).collect())
+}
+
+/// A command that has ended.
+struct Ran {
+    printed: String,
+    status: ExitStatus,
+    /// Whether it was killed at its limit.
+    is_late: bool,
+}
+
+fn run_for(mut command: Command, limit: Duration) -> io::Result<Ran> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
-    with_own_libraries(&mut command, file);
     let mut child = command.spawn()?;
-    let until = Instant::now() + Duration::from_secs(1);
-    while child.try_wait()?.is_none() {
+    let until = Instant::now() + limit;
+    let mut is_late = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
         if Instant::now() > until {
+            is_late = true;
             kill_group(child.id())?;
         }
         thread::sleep(POLL_INTERVAL);
-    }
+    };
     let output = child.wait_with_output()?;
-    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    Ok(Ran { printed, status, is_late })
 }
 
 /// A running program. Dropping it kills it and the processes that it started, and waits for it.
@@ -336,5 +367,17 @@ mod tests {
         assert_eq!(run_script("sleep 60; true"), "sh");
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         assert_eq!(first_line(Path::new("/nonexistent/tool"), &[]), "tool");
+    }
+
+    fn ask(command: &str) -> Result<String, String> {
+        first_line_of_command(command, Duration::from_millis(300))
+    }
+
+    #[test]
+    fn a_version_command_says_why_it_has_none() {
+        assert_eq!(ask("echo 'tool 1.2' >&2"), Ok("tool 1.2".to_owned()));
+        assert_eq!(ask("true"), Err("it printed nothing (exit status: 0)".to_owned()));
+        assert_eq!(ask("echo no tool; exit 3"), Err("exit status: 3: no tool".to_owned()));
+        assert!(ask("echo tool; sleep 60").unwrap_err().contains("did not end"));
     }
 }

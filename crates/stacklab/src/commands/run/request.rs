@@ -2,6 +2,7 @@
 
 use crate::commands::run::RunOptions;
 use crate::failure::Failure;
+use crate::missing_programs::{RunnableStudy, check_runnable};
 use stacklab_campaign::record::{ImportedStudy, study_of};
 use stacklab_campaign::resumed::{find_differences, machine_name};
 use stacklab_campaign::rig::{Rigs, TrialHosts};
@@ -23,14 +24,14 @@ pub(super) struct CampaignRequest {
 
 impl CampaignRequest {
     pub(super) fn new(options: &RunOptions) -> Result<Self, Failure> {
-        let (source, study) = options.study.check()?;
+        let RunnableStudy { source, study, settings } = check_runnable(&options.study)?;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
             return Err(StoreError::Exists(path).into());
         }
         let campaign = Campaign {
             scale: options.study.scale.clone(),
-            settings: options.study.all_settings(),
+            settings,
             seed: options.study.seed.unwrap_or_else(new_seed),
             sample_period_ns: options.sample_period_ns,
             ..source.campaign()

@@ -1,0 +1,188 @@
+//! A client of HTTP/1.1, 2 and 3: the same requests by each, one after the other on one connection.
+
+use crate::{BLOCK_BYTES, Failed, keys, quic, tls};
+use bytes::Buf;
+use h3_quinn::Connection;
+use http::{Request, StatusCode};
+use httparse::{EMPTY_HEADER, Response, Status};
+use std::net::SocketAddr;
+use std::str::from_utf8;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+const ALPN_1: &[u8] = b"http/1.1";
+const ALPN_2: &[u8] = b"h2";
+const ALPN_3: &[u8] = b"h3";
+/// What a server may send before it hears that it was read: as much as over a path of 1 Gbit/s and 64 ms. A protocol's
+/// own default would be measured else.
+pub(crate) const WINDOW_BYTES: u32 = 8 << 20;
+/// Longest head of an answer of HTTP/1.1, and the most fields in it.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+const MAX_FIELDS: usize = 64;
+
+/// What a client asks for, and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Requests {
+    pub path: String,
+    pub count: u64,
+}
+
+impl Requests {
+    fn one(&self) -> Result<Request<()>, Failed> {
+        Ok(Request::get(format!("https://{}{}", keys::NAME, self.path)).body(())?)
+    }
+}
+
+/// The answers so far.
+#[derive(Debug, Default)]
+struct Answers {
+    count: u64,
+    bytes: u64,
+}
+
+impl Answers {
+    fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+
+    fn print(&self) {
+        println!("{} answers, {} bytes", self.count, self.bytes);
+    }
+}
+
+fn check(status: StatusCode) -> Result<(), Failed> {
+    if status == StatusCode::OK { Ok(()) } else { Err(format!("the server answers {status}").into()) }
+}
+
+pub(crate) async fn get_by_1(address: SocketAddr, requests: &Requests) -> Result<(), Failed> {
+    let mut stream = tls::connect(address, ALPN_1).await?;
+    let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", requests.path, keys::NAME);
+    let mut answers = Answers::default();
+    let mut room = vec![0; BLOCK_BYTES];
+    for _ in 0..requests.count {
+        stream.write_all(request.as_bytes()).await?;
+        stream.flush().await?;
+        answers.add(read_answer(&mut stream, &mut room).await?);
+    }
+    answers.print();
+    Ok(stream.shutdown().await?)
+}
+
+/// Reads an answer whose length the server says, and gives it. Nothing follows it before the next request.
+async fn read_answer(from: &mut (impl AsyncRead + Unpin), room: &mut [u8]) -> Result<u64, Failed> {
+    let mut filled = 0;
+    let head = loop {
+        match from.read(&mut room[filled..]).await? {
+            0 => return Err("the server has closed before its answer was whole".into()),
+            count => filled += count,
+        }
+        if let Some(head) = read_head(&room[..filled])? {
+            break head;
+        }
+        if filled > MAX_HEAD_BYTES {
+            return Err(format!("the head of an answer has more than {MAX_HEAD_BYTES} bytes").into());
+        }
+    };
+    let mut left = (head.bytes as u64 + head.body_bytes).saturating_sub(filled as u64);
+    while left > 0 {
+        match from.read(room).await? {
+            0 => return Err(format!("the server has closed, and {left} bytes are missing").into()),
+            count => left = left.saturating_sub(count as u64),
+        }
+    }
+    Ok(head.body_bytes)
+}
+
+struct Head {
+    bytes: usize,
+    body_bytes: u64,
+}
+
+/// Reads the head of an answer; `None` if it is not whole yet.
+fn read_head(bytes: &[u8]) -> Result<Option<Head>, Failed> {
+    let mut fields = [EMPTY_HEADER; MAX_FIELDS];
+    let mut response = Response::new(&mut fields);
+    let Status::Complete(length) = response.parse(bytes)? else { return Ok(None) };
+    check(StatusCode::from_u16(response.code.unwrap_or_default())?)?;
+    for field in response.headers.iter() {
+        if field.name.eq_ignore_ascii_case("content-length") {
+            return Ok(Some(Head { bytes: length, body_bytes: from_utf8(field.value)?.trim().parse()? }));
+        }
+    }
+    Err("the server does not say how long its answer is".into())
+}
+
+pub(crate) async fn get_by_2(address: SocketAddr, requests: &Requests) -> Result<(), Failed> {
+    let stream = tls::connect(address, ALPN_2).await?;
+    let mut settings = h2::client::Builder::new();
+    settings.initial_window_size(WINDOW_BYTES).initial_connection_window_size(WINDOW_BYTES);
+    let (client, connection) = settings.handshake::<_, bytes::Bytes>(stream).await?;
+    let driver = tokio::spawn(connection);
+    let mut client = client.ready().await?;
+    let mut answers = Answers::default();
+    for _ in 0..requests.count {
+        let (answer, _) = client.send_request(requests.one()?, true)?;
+        let answer = answer.await?;
+        check(answer.status())?;
+        let mut body = answer.into_body();
+        let mut bytes = 0;
+        while let Some(data) = body.data().await {
+            let read = data?.len();
+            body.flow_control().release_capacity(read)?;
+            bytes += read as u64;
+        }
+        answers.add(bytes);
+        client = client.ready().await?;
+    }
+    answers.print();
+    drop(client);
+    // It says goodbye.
+    Ok(driver.await??)
+}
+
+pub(crate) async fn get_by_3(address: SocketAddr, requests: &Requests) -> Result<(), Failed> {
+    let endpoint = quic::client(address, ALPN_3)?;
+    let connection = endpoint.connect(address, keys::NAME)?.await?;
+    let (mut driver, mut client) = h3::client::new(Connection::new(connection)).await?;
+    let driver = tokio::spawn(async move { driver.wait_idle().await });
+    let mut answers = Answers::default();
+    for _ in 0..requests.count {
+        let mut stream = client.send_request(requests.one()?).await?;
+        stream.finish().await?;
+        check(stream.recv_response().await?.status())?;
+        let mut bytes = 0;
+        while let Some(data) = stream.recv_data().await? {
+            bytes += data.remaining() as u64;
+        }
+        answers.add(bytes);
+    }
+    answers.print();
+    // The last handle closes the connection.
+    drop(client);
+    let ended = driver.await?;
+    if !ended.is_h3_no_error() {
+        return Err(ended.into());
+    }
+    endpoint.wait_idle().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<u64>, String> {
+        let head = read_head(text.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(head.map(|head| head.bytes as u64 + head.body_bytes))
+    }
+
+    #[test]
+    fn heads_say_how_much_follows() {
+        let head = "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n";
+        assert_eq!(read(head), Ok(Some(head.len() as u64 + 7)));
+        assert_eq!(read(&head[..head.len() - 1]), Ok(None));
+        assert!(read("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").unwrap_err().contains("404"));
+        assert!(read("HTTP/1.1 200 OK\r\n\r\n").unwrap_err().contains("how long"));
+        assert!(read("no such thing\r\n\r\n").is_err());
+    }
+}
