@@ -4,21 +4,54 @@ use crate::{
     CellSettings, Direction, Factor, Family, Generator, Mechanism, Rules, Services, Shared, SizeOf, Systems,
     Translator, Transport, payload_of_frame,
 };
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub struct Cell {
+    #[serde(default = "transport_of_programs")]
     pub transport: Transport,
+    #[serde(default = "size_of_programs")]
     pub size_of: SizeOf,
     /// Bytes per message, or per frame if `size_of` says so.
+    #[serde(default)]
     pub size: u32,
     pub family: Family,
     /// A label without effect; empty if the study has no replicas.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub replica: String,
-    #[serde(default, skip_serializing_if = "crate::is_default")]
+    #[serde(default)]
     pub settings: Shared<CellSettings>,
+}
+
+/// What stands in a cell of a study's own program: its messages are not known, and JSON has none of it.
+fn transport_of_programs() -> Transport {
+    Transport::Tcp
+}
+
+fn size_of_programs() -> SizeOf {
+    SizeOf::Payload
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Cell { transport, size_of, size, family, replica, settings } = self;
+        let mut map = serializer.serialize_map(None)?;
+        if settings.program.is_none() {
+            map.serialize_entry("transport", transport)?;
+            map.serialize_entry("size_of", size_of)?;
+            map.serialize_entry("size", size)?;
+        }
+        map.serialize_entry("family", family)?;
+        if !replica.is_empty() {
+            map.serialize_entry("replica", replica)?;
+        }
+        if !crate::is_default(settings) {
+            map.serialize_entry("settings", settings)?;
+        }
+        map.end()
+    }
 }
 
 impl Cell {
@@ -271,5 +304,12 @@ mod tests {
         );
         assert_eq!(cell.context(Factor::Family), "program=nginx");
         assert_eq!(cell.level(Factor::Size), "");
+        let json = serde_json::to_string(&cell).unwrap();
+        assert_eq!(json, r#"{"family":"ipv6","settings":{"program":"nginx"}}"#);
+        assert_eq!(serde_json::from_str::<Cell>(&json).unwrap(), cell);
+        let other = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Frame, 64);
+        let json = serde_json::to_string(&other).unwrap();
+        assert_eq!(json, r#"{"transport":"udp","size_of":"frame","size":64,"family":"ipv6"}"#);
+        assert_eq!(serde_json::from_str::<Cell>(&json).unwrap(), other);
     }
 }
