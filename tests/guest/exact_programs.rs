@@ -91,6 +91,24 @@ fn a_planted_loop_is_found_to_the_instruction() {
 }
 
 #[test]
+fn a_campaign_keeps_the_counts_of_its_programs() {
+    let program = with_planted();
+    let more = "instructions = true\n[blocks]\nmin = 2\nmax = 2\n";
+    program.write("study.toml", study("serve").replace("\"ipv4\", ", "") + more);
+    write_script(&program, "#!/bin/sh\nexec ./planted ask \"$@\"\n");
+    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    let json = program.run(&["report", "x.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let counts = &found["explanations"][0]["programs"];
+    assert_eq!(counts["requests"], serde_json::json!([100, 200]), "{found}");
+    let cells = counts["cells"].as_array().unwrap();
+    let [plain, with_loop] = [0, 1].map(|arm| increase_of(&cells[arm]["server"], "planted_loop"));
+    assert_eq!(with_loop - plain, 3 * 100 * 2 * ROUNDS);
+    let text = program.run(&["report", "x.stacklab"]).expect(code::DONE).stdout;
+    assert!(text.contains("Instructions, beside time") && text.contains("server, more"), "{text}");
+}
+
+#[test]
 fn children_and_threads_are_counted() {
     let program = with_planted();
     // Neither variables of the emulator nor children of another user are in the way.

@@ -51,8 +51,9 @@ pub fn latest(all: Vec<Explanation>, is_sampled: bool) -> Vec<Explanation> {
                 new.why = old.why;
             }
             new.exact = new.exact.or(old.exact);
+            new.programs = new.programs.or(old.programs);
         }
-        if !is_sampled && new.exact.is_some() && matches!(new.why, Why::Unknown(_)) {
+        if !is_sampled && new.has_counts() && matches!(new.why, Why::Unknown(_)) {
             // A machine may have failed before.
             new.why = Why::NotSampled;
         }
@@ -64,7 +65,7 @@ pub fn latest(all: Vec<Explanation>, is_sampled: bool) -> Vec<Explanation> {
 /// Whether it is of a pair whose instructions the study asks for, and only says why they were not counted.
 fn is_failed_count(study: &Study, explanation: &Explanation) -> bool {
     matches!(explanation.why, Why::Unknown(_))
-        && explanation.exact.is_none()
+        && !explanation.has_counts()
         && study.list_counted_pairs().iter().any(|pair| pair.explanation.is_of_same_cells(explanation))
 }
 
@@ -206,10 +207,10 @@ fn list_missing_counts(study: &Study, known: &[Explanation], is_sampled: bool) -
     let mut all: Vec<Uncounted> = Vec::new();
     for pair in study.list_counted_pairs() {
         let same = known.iter().find(|one| one.is_of_same_cells(&pair.explanation));
-        if same.is_some_and(|one| one.exact.is_some()) {
+        if same.is_some_and(Explanation::has_counts) {
             continue;
         }
-        let reason = pair.exact.err();
+        let reason = pair.way.err();
         let failure = match same.map(|one| &one.why) {
             Some(Why::Unknown(failure)) if !is_sampled && reason.is_none() => Some(failure.clone()),
             _ => None,
@@ -350,10 +351,9 @@ mod tests {
     fn explain(why: Why, exact: Option<&str>) -> Explanation {
         let study = StudySource::read(Some(Path::new("quickstart"))).unwrap().check(None, &[]).unwrap();
         let [baseline, candidate] = [&study.cells[0], &study.cells[1]].map(Cell::clone);
-        let counts = exact.map(|qemu| {
-            Box::new(ExactCounts { qemu: qemu.to_owned(), kernel: String::new(), cells: Vec::new() })
-        });
-        Explanation { probe: Probe::Stream, factor: Factor::Family, baseline, candidate, why, exact: counts }
+        let exact = exact.map(|qemu| ExactCounts { qemu: qemu.into(), kernel: String::new(), cells: vec![] });
+        let pair = Explanation::of_cells(Probe::Stream, Factor::Family, baseline, candidate);
+        Explanation { why, exact: exact.map(Box::new), ..pair }
     }
 
     #[test]

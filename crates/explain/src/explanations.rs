@@ -60,7 +60,8 @@ pub fn explanations(
             let baseline = baseline.clone();
             let candidate = candidate.clone();
             let why = Why::Unknown(reason.to_owned());
-            let mut explanation = Explanation { probe, factor, baseline, candidate, why, exact: None };
+            let mut explanation =
+                Explanation { why, ..Explanation::of_cells(probe, factor, baseline, candidate) };
             let context = explanation.context();
             let arms = explanation.arms();
             if let Some(costs) = stage_costs(profile, [a, b], context, arms) {
@@ -152,7 +153,8 @@ pub fn explain_verdicts(
 fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -> Explanation {
     let baseline = baseline.clone();
     let candidate = candidate.clone();
-    Explanation { probe, factor: *factor, baseline, candidate, why: Why::Unknown(String::new()), exact: None }
+    let why = Why::Unknown(String::new());
+    Explanation { why, ..Explanation::of_cells(probe, *factor, baseline, candidate) }
 }
 
 /// The pairs that differ by a `better` verdict and are not explained: one of each factor, levels, probe and transport,
@@ -349,6 +351,7 @@ mod tests {
             candidate,
             why,
             exact: None,
+            programs: None,
         };
         let part = part_of(&study, &pair).unwrap();
         let plan = Plan::new(&part, 1);

@@ -19,8 +19,9 @@ pub use exact::beside::{KernelSource, check_countable, count_beside};
 pub use exact::campaign::{count_campaign, list_missing_counts};
 pub use exact::inside::send_plan;
 pub use exact::plan::{ExactPlan, ExactRequest};
+pub use exact::programs::campaign::count_programs_of_campaign;
 pub use exact::programs::{
-    GET_USER_EMULATOR, USER_EMULATOR, check_programs, check_user_emulator, count_programs,
+    DEFAULT_REQUESTS, GET_USER_EMULATOR, USER_EMULATOR, check_programs, check_user_emulator, count_programs,
 };
 pub use exact::{KERNEL, check_emulator, count_instructions, supported_emulators};
 pub use explanations::{explain_verdicts, explanations};

@@ -56,8 +56,36 @@ fn blocks(counts: &ProgramCounts, functions: bool) -> Vec<Block> {
     blocks
 }
 
+/// What a record has of two programs: how they differ, and by function.
+pub(crate) fn pair_blocks(counts: &ProgramCounts, functions: bool) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for pair in &counts.pairs {
+        blocks.push(Block::Text(answer(counts, *pair)));
+    }
+    blocks.push(Block::Table(table_of_cells(counts)));
+    for end in ProgramEnd::ALL {
+        blocks.push(Block::Text(format!("{}, by function", capitalize(end.name()))));
+        blocks.push(Block::Table(table_of_functions(counts, *end, functions)));
+    }
+    blocks
+}
+
+/// The differences of functions of both ends, the largest first, with the end before the name.
+pub(crate) fn list_differences(counts: &ProgramCounts) -> Vec<(String, f64)> {
+    let mut differences = Vec::new();
+    for end in ProgramEnd::ALL {
+        for row in list_functions(counts, *end) {
+            if let [baseline, candidate] = row.per_request.as_slice() {
+                differences.push((format!("{end}: {}", row.name), candidate - baseline));
+            }
+        }
+    }
+    differences.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    differences
+}
+
 /// How a pair of cells differs: `IPv4 new compared with IPv4 old: server +500.0 (+12.3 %), client +0.0 (+0.0 %)`.
-fn answer(counts: &ProgramCounts, pair: [usize; 2]) -> String {
+pub(crate) fn answer(counts: &ProgramCounts, pair: [usize; 2]) -> String {
     let [baseline, candidate] = pair.map(|place| &counts.cells[place]);
     let mut parts = Vec::new();
     for end in ProgramEnd::ALL {

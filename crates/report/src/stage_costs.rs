@@ -1,13 +1,16 @@
 //! The costs of two arms by stage of the network stack, as `stacklab explain` prints them.
 
 use crate::exact;
+use crate::program_counts::pair_blocks;
 use crate::rendering::column::Column;
 use crate::rendering::csv;
 use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::text::render;
 use serde::Serialize;
-use stacklab_model::{ExactCell, ExactCounts, Explanation, Health, StageCost, StageCosts, Why, count};
+use stacklab_model::{
+    ExactCell, ExactCounts, Explanation, Health, ProgramCounts, ProgramEnd, StageCost, StageCosts, Why, count,
+};
 
 const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 const NAMED: usize = 4;
@@ -33,6 +36,7 @@ fn json(all: &[Explanation]) -> String {
         explained: Vec<&'a StageCosts>,
         unexplained: Vec<Unexplained<'a>>,
         counted: Vec<Counted<'a>>,
+        programs: Vec<Programs<'a>>,
     }
     #[derive(Serialize)]
     struct Unexplained<'a> {
@@ -48,12 +52,22 @@ fn json(all: &[Explanation]) -> String {
         kernel: &'a str,
         counts: &'a ExactCell,
     }
-    let mut content = Content { explained: Vec::new(), unexplained: Vec::new(), counted: Vec::new() };
+    #[derive(Serialize)]
+    struct Programs<'a> {
+        cell: String,
+        arms: [String; 2],
+        counts: &'a ProgramCounts,
+    }
+    let mut content =
+        Content { explained: Vec::new(), unexplained: Vec::new(), counted: Vec::new(), programs: Vec::new() };
     for explanation in all {
         let cell = explanation.context();
         let arms = explanation.arms();
         if let Some((ExactCounts { qemu, kernel, .. }, counts)) = find_exact_counts(explanation) {
             content.counted.push(Counted { cell: cell.clone(), arms: arms.clone(), qemu, kernel, counts });
+        }
+        if let Some(counts) = &explanation.programs {
+            content.programs.push(Programs { cell: cell.clone(), arms: arms.clone(), counts });
         }
         match &explanation.why {
             Why::Costs(costs) => content.explained.push(costs),
@@ -104,6 +118,9 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
 
 /// The instructions of the same pair, if they were counted.
 fn count_blocks(explanation: &Explanation, functions: bool) -> Vec<Block> {
+    if let Some(counts) = &explanation.programs {
+        return pair_blocks(counts, functions);
+    }
     let Some((counts, cell)) = find_exact_counts(explanation) else { return Vec::new() };
     let machine = Block::Text(plain(&exact::machine(counts)));
     [vec![machine], exact::cell_blocks(cell, functions)].concat()
@@ -232,6 +249,9 @@ fn csv(all: &[Explanation], functions: bool, format: OutputFormat) -> String {
         if let Some((_, cell)) = find_exact_counts(explanation) {
             push_instructions(&mut rows, explanation, cell, functions);
         }
+        if let Some(counts) = &explanation.programs {
+            push_program_instructions(&mut rows, explanation, counts, functions);
+        }
     }
     csv::render(&columns(), rows.into_iter(), format)
 }
@@ -280,6 +300,40 @@ fn push_instructions<'a>(
     }
 }
 
+fn push_program_instructions<'a>(
+    rows: &mut Vec<CostRow<'a>>,
+    explanation: &Explanation,
+    counts: &'a ProgramCounts,
+    functions: bool,
+) {
+    let [baseline, candidate] = counts.cells.as_slice() else { return };
+    let mut found: Vec<(&'static str, &'a str, [f64; 2])> = Vec::new();
+    for end in ProgramEnd::ALL {
+        let whole = [baseline, candidate].map(|cell| counts.per_request(cell.end(*end)));
+        found.push(("instructions", end.name(), whole));
+        if !functions {
+            continue;
+        }
+        for (arm, cell) in [baseline, candidate].into_iter().enumerate() {
+            for function in &cell.end(*end).functions {
+                let mut pair = [0.0; 2];
+                pair[arm] = counts.function_per_request(cell.end(*end), function);
+                found.push(("function instructions", &function.name, pair));
+            }
+        }
+    }
+    for (kind, name, instructions) in found {
+        rows.push(CostRow {
+            cell: explanation.context(),
+            arms: explanation.arms(),
+            kind,
+            name,
+            cost: None,
+            instructions: Some(instructions),
+        });
+    }
+}
+
 pub(crate) fn columns<'a>() -> Vec<Column<'a, CostRow<'a>>> {
     vec![
         Column::text("cell", "what both arms have in common", |row: &CostRow| Some(&row.cell)),
@@ -288,7 +342,8 @@ pub(crate) fn columns<'a>() -> Vec<Column<'a, CostRow<'a>>> {
         Column::text(
             "kind",
             "`stage`, `function`, or `whole`: rows that are not stages, and the sums; `instructions` of a stage or the \
-             `sum`, or `function instructions`, if they were counted",
+             `sum`, or `function instructions`, if they were counted; of programs those of `client` and `server`, and a row \
+             for each arm's functions",
             |row: &CostRow| Some(row.kind),
         ),
         Column::text("name", "the stage or function", |row: &CostRow| Some(row.name)),
@@ -311,9 +366,11 @@ pub(crate) fn columns<'a>() -> Vec<Column<'a, CostRow<'a>>> {
             "p of no difference, adjusted (Holm); empty for `whole`",
             |row: &CostRow| row.cost?.1.adjusted_p,
         ),
-        Column::figure("baseline_instructions", "instructions a message, exact", |row: &CostRow| {
-            Some(row.instructions?[0])
-        }),
+        Column::figure(
+            "baseline_instructions",
+            "instructions a message, exact; of programs a request",
+            |row: &CostRow| Some(row.instructions?[0]),
+        ),
         Column::figure("candidate_instructions", "the same", |row: &CostRow| Some(row.instructions?[1])),
     ]
 }

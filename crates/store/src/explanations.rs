@@ -3,6 +3,7 @@
 use crate::open::{
     MAX_ROWS, collect_at_most, count, figure, from_json, json, named, not_understood, short, to_json,
 };
+use crate::programs::{insert_program_counts, select_program_counts};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};
@@ -28,7 +29,7 @@ impl Record {
 }
 
 fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Result<()> {
-    let Explanation { probe, factor, baseline, candidate, why, exact } = explanation;
+    let Explanation { probe, factor, baseline, candidate, why, exact, programs } = explanation;
     let (costs, reason) = match why {
         Why::Costs(costs) => (Some(costs), None),
         Why::Unknown(reason) => (None, Some(reason)),
@@ -48,6 +49,9 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
     let id = connection.last_insert_rowid();
     if let Some(exact) = exact {
         insert_counts(connection, id, exact)?;
+    }
+    if let Some(programs) = programs {
+        insert_program_counts(connection, id, programs)?;
     }
     let Some(costs) = costs else { return Ok(()) };
     let mut add = connection.prepare_cached(
@@ -87,6 +91,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
             candidate: json(row, 4)?,
             why: row.get::<_, Option<String>>(6)?.map_or(Why::NotSampled, Why::Unknown),
             exact: select_counts(connection, row.get(0)?)?.map(Box::new),
+            programs: select_program_counts(connection, row.get(0)?)?.map(Box::new),
         };
         if let Some(health) = row.get::<_, Option<String>>(5)? {
             explanation.why =

@@ -13,6 +13,7 @@ pub mod fuzzing;
 mod limits;
 mod open;
 mod packed;
+mod programs;
 mod replace;
 mod runs;
 mod series;

@@ -22,6 +22,8 @@ pub(crate) const MAX_ROWS: usize = 1 << 12;
 const MAX_TEXT_LENGTH: usize = 1 << 16;
 /// The tables that format 8 has more than format 7.
 const PACKED: &str = include_str!("format/packed.sql");
+/// The table of programs' instructions, which the first records of both formats do not have.
+const PROGRAMS: &str = include_str!("format/programs.sql");
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
@@ -210,6 +212,9 @@ impl Record {
                 transaction.pragma_update(None, "user_version", FORMAT)
             })?;
         }
+        if !has_table(&self.connection, "program_count").map_err(|e| self.error(OPEN, e))? {
+            self.commit("add a table", |transaction| transaction.execute_batch(PROGRAMS))?;
+        }
         Ok(self)
     }
 
@@ -239,6 +244,7 @@ fn make_tables(campaign: &Campaign) -> rusqlite::Result<Connection> {
     memory.pragma_update(None, "user_version", FORMAT)?;
     memory.execute_batch(include_str!("format/schema.sql"))?;
     memory.execute_batch(PACKED)?;
+    memory.execute_batch(PROGRAMS)?;
     memory.execute(
         "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, testbed, cpu_scope, sample_period_ns)
          VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",

@@ -4,7 +4,7 @@
 use crate::study::Study;
 use stacklab_model::{
     Cell, ComparisonSpec, ExactArm, ExactPair, ExactPath, ExactProbe, Explanation, Factor, LinkConfig, Links,
-    Mechanism, Probe, ProbeSpec, Publisher, RoutedKind, SizeOf, Topology, Translator, Transport, Why,
+    Mechanism, Probe, ProbeSpec, Publisher, RoutedKind, SizeOf, Topology, Translator, Transport,
     count_destinations,
 };
 
@@ -19,13 +19,24 @@ pub const ONE_NEIGHBOUR_TABLE: &str = "the kernel has one table of neighbours fo
 pub struct CountedPair {
     /// The cells, with the probe whose messages are counted, and nothing that explains them yet.
     pub explanation: Explanation,
-    /// The same in the emulated machine, or why they cannot be there: `with flows 4`.
-    pub exact: Result<ExactPair, String>,
+    /// How they are counted, or why they cannot be: `messages with flows 4`.
+    pub way: Result<CountWay, String>,
 }
 
-/// The probe whose messages are counted, if a study has one.
+/// What is counted of a pair of cells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CountWay {
+    /// The messages of two arms in the emulated machine.
+    Messages(ExactPair),
+    /// The requests of the study's programs, which an emulator executes.
+    Requests,
+}
+
+/// The probe whose messages or requests are counted, if a study has one.
 pub(crate) fn find_counted_probe(probes: &[ProbeSpec]) -> Option<Probe> {
-    [Probe::Stream, Probe::Echo].into_iter().find(|probe| probes.iter().any(|spec| spec.probe == *probe))
+    [Probe::Stream, Probe::Echo, Probe::Program]
+        .into_iter()
+        .find(|probe| probes.iter().any(|spec| spec.probe == *probe))
 }
 
 impl Study {
@@ -56,12 +67,14 @@ impl Study {
         if !self.cells.contains(&other) {
             return None;
         }
-        let exact = exact_pair(self, probe, [cell, &other]);
-        let why = Why::NotSampled;
-        let baseline = cell.clone();
-        let candidate = other;
-        let explanation = Explanation { probe, factor: *factor, baseline, candidate, why, exact: None };
-        Some(CountedPair { explanation, exact })
+        let way = match probe {
+            Probe::Program => Ok(CountWay::Requests),
+            _ => exact_pair(self, probe, [cell, &other])
+                .map(CountWay::Messages)
+                .map_err(|reason| format!("messages {reason}")),
+        };
+        let explanation = Explanation::of_cells(probe, *factor, cell.clone(), other);
+        Some(CountedPair { explanation, way })
     }
 }
 
@@ -160,13 +173,16 @@ mod tests {
     #[test]
     fn tables_are_counted_with_one_destination() {
         let pairs = tables().list_counted_pairs();
-        let (counted, left_out): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.exact.is_ok());
+        let (counted, left_out): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.way.is_ok());
         // Routes and tracking beside both levels of the other, and a list and a set of rules, in each family.
         assert_eq!((counted.len(), left_out.len()), (12, 8));
         for pair in left_out {
-            assert_eq!(pair.exact, Err("to several destinations".to_owned()));
+            assert_eq!(pair.way, Err("messages to several destinations".to_owned()));
         }
-        let arms = counted.iter().map(|pair| pair.exact.clone().unwrap().arms[1]);
+        let arms = counted.iter().map(|pair| match &pair.way {
+            Ok(CountWay::Messages(pair)) => pair.arms[1],
+            other => panic!("{other:?}"),
+        });
         let arms: Vec<ExactArm> = arms.filter(|arm| arm.family == Family::Ipv6).collect();
         for (count, form) in [(1000, RuleForm::List), (10_000, RuleForm::Set)] {
             assert!(arms.iter().any(|arm| arm.firewall == Rules { count, form }), "{form}");
@@ -178,7 +194,8 @@ mod tests {
     fn reasons(this: &str, that: &str) -> Vec<String> {
         assert!(STUDY.contains(that), "{that}");
         let pairs = study(&STUDY.replace(that, this)).list_counted_pairs();
-        pairs.into_iter().filter_map(|pair| pair.exact.err()).collect()
+        let reasons = pairs.into_iter().filter_map(|pair| pair.way.err());
+        reasons.map(|reason| reason.strip_prefix("messages ").unwrap().to_owned()).collect()
     }
 
     const STUDY: &str = r#"

@@ -19,7 +19,7 @@ mod plan;
 mod read;
 mod study;
 
-pub use counted::{CountedPair, LINK, ONE_NEIGHBOUR_TABLE, exact_pair};
+pub use counted::{CountWay, CountedPair, LINK, ONE_NEIGHBOUR_TABLE, exact_pair};
 pub use diagnostics::StudyErrors;
 pub use language::reference::reference;
 pub use language::schema::json_schema;

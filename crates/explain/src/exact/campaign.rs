@@ -6,7 +6,7 @@ use crate::exact::plan::ExactPlan;
 use crate::exact::{check_machine, count_instructions};
 use stacklab_model::{ExactCounts, ExactPair, Explanation, MAX_ENTRIES, Why, count_entries};
 use stacklab_store::Record;
-use stacklab_study::{CountedPair, Study};
+use stacklab_study::{CountWay, CountedPair, Study};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -19,9 +19,8 @@ pub fn list_missing_counts(record: &Record, study: &Study) -> Result<Vec<Counted
     let known = record.explanations()?;
     let mut missing = study.list_counted_pairs();
     missing.retain(|pair| {
-        let is_counted =
-            known.iter().any(|one| one.exact.is_some() && one.is_of_same_cells(&pair.explanation));
-        pair.exact.is_ok() && !is_counted
+        let is_counted = known.iter().any(|one| one.has_counts() && one.is_of_same_cells(&pair.explanation));
+        pair.way.is_ok() && !is_counted
     });
     Ok(missing)
 }
@@ -109,6 +108,8 @@ fn give_counts(asked: &mut [Explanation], counts: ExactCounts) {
     }
 }
 
+const REQUESTS_ELSEWHERE: &str = "requests of programs are not counted in an emulated machine";
+
 /// The pairs that one machine counts, with the cells that they are of.
 #[derive(Default)]
 struct Machine {
@@ -119,8 +120,12 @@ struct Machine {
 /// The pairs of each machine, in their order: as many as it has room for.
 fn divide(missing: Vec<CountedPair>) -> Result<Vec<Machine>, ExplainError> {
     let mut machines: Vec<Machine> = Vec::new();
-    for CountedPair { explanation, exact } in missing {
-        let pair = exact.map_err(ExplainError::Exact)?;
+    for CountedPair { explanation, way } in missing {
+        let pair = match way {
+            Ok(CountWay::Messages(pair)) => pair,
+            Ok(CountWay::Requests) => return Err(ExplainError::Exact(REQUESTS_ELSEWHERE.to_owned())),
+            Err(reason) => return Err(ExplainError::Exact(reason)),
+        };
         if !machines.last().is_some_and(|machine| has_room(&machine.pairs, &pair)) {
             machines.push(Machine::default());
         }
@@ -150,15 +155,8 @@ mod tests {
         let baseline = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128);
         let mut candidate = baseline.clone();
         candidate.set(Factor::Routes, "1000").unwrap();
-        let explanation = Explanation {
-            probe: Probe::Stream,
-            factor: Factor::Routes,
-            baseline,
-            candidate,
-            why: Why::NotSampled,
-            exact: None,
-        };
-        vec![CountedPair { explanation, exact: Ok(pair) }; number]
+        let explanation = Explanation::of_cells(Probe::Stream, Factor::Routes, baseline, candidate);
+        vec![CountedPair { explanation, way: Ok(CountWay::Messages(pair)) }; number]
     }
 
     fn sizes(missing: Vec<CountedPair>) -> Vec<usize> {

@@ -5,7 +5,7 @@ pub(crate) mod exact_pair;
 pub(crate) mod program_counts;
 
 use crate::count;
-use crate::{Cell, ExactCounts, Factor, Probe};
+use crate::{Cell, ExactCounts, Factor, Probe, ProgramCounts};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -19,9 +19,22 @@ pub struct Explanation {
     /// Instructions of the same pair, if they were counted: one cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Box<ExactCounts>>,
+    /// Instructions of the same pair of programs, if they were counted: two cells, the baseline first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<Box<ProgramCounts>>,
 }
 
 impl Explanation {
+    /// One of two cells that nothing explains yet.
+    pub fn of_cells(probe: Probe, factor: Factor, baseline: Cell, candidate: Cell) -> Self {
+        Explanation { probe, factor, baseline, candidate, why: Why::NotSampled, exact: None, programs: None }
+    }
+
+    /// Whether the instructions of its cells were counted.
+    pub fn has_counts(&self) -> bool {
+        self.exact.is_some() || self.programs.is_some()
+    }
+
     /// What both cells have in common, as keys: `stream udp 128 B payload`.
     pub fn context(&self) -> String {
         format!("{} {}", self.probe, self.baseline.context(self.factor))

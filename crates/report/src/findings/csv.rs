@@ -11,8 +11,8 @@ use crate::rendering::column::{
 use crate::rendering::csv;
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{
-    CellEstimate, Comparison, Control, Estimate, ExactCell, Factor, Findings, Interval, Metric, SELF_ARMS,
-    Scale, StopReason, Tests, Verdict,
+    CellEstimate, Comparison, Control, Estimate, Factor, Findings, Interval, Metric, SELF_ARMS, Scale,
+    StopReason, Tests, Verdict,
 };
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy)]
 pub(crate) enum CsvRow<'a> {
     /// With the instructions of its cells, if they were counted by its probe.
-    Comparison(&'a Comparison, Option<&'a ExactCell>),
+    Comparison(&'a Comparison, Option<[f64; 2]>),
     /// An A/A control: two replicas of one cell, by the labels that the record has.
     Control(&'a Control),
     /// A cell and metric that no comparison shows: it fills the columns of the baseline's estimate, and nothing of a
@@ -83,7 +83,7 @@ pub(crate) fn columns<'a>() -> Vec<Column<'a, CsvRow<'a>>> {
     columns.extend([
         Column::figure(
             "baseline_instructions",
-            "instructions per message of the baseline, if they were counted: in an emulated machine, exact",
+            "instructions per message of the baseline, if they were counted; of programs per request, of the end whose metric it is or of both",
             |row: &CsvRow| row.instructions(0),
         ),
         Column::figure("candidate_instructions", "the same of the candidate", |row: &CsvRow| {
@@ -224,10 +224,10 @@ impl<'a> CsvRow<'a> {
         }
     }
 
-    /// The instructions per message of an arm: 0 is the baseline.
+    /// The instructions per message or request of an arm: 0 is the baseline.
     fn instructions(&self, arm: usize) -> Option<f64> {
         match self {
-            CsvRow::Comparison(_, Some(cell)) => Some(cell.per_message(cell.total[arm])),
+            CsvRow::Comparison(_, Some(instructions)) => Some(instructions[arm]),
             _ => None,
         }
     }

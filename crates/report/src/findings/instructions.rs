@@ -4,14 +4,15 @@ use crate::findings::comparisons::{distance, means};
 use crate::findings::groups::{
     cells, group_by_key, label_cells, level, level_alone, list_varied_factors, row_factors, sort_key,
 };
+use crate::findings::program_instructions;
 use crate::rendering::document::{Block, Footnotes, Table, plain};
 use crate::rendering::numbers::{
     DisplayUnit, NONE, decimals, difference_heading, difference_places, differences,
 };
 use crate::stage_costs::find_exact_counts;
 use stacklab_model::{
-    Cell, Comparison, Estimate, ExactCell, Explanation, Factor, Findings, Metric, Table as RouterTable,
-    Uncounted, count, once_each, quote_file,
+    Cell, Comparison, Estimate, Explanation, Factor, Findings, Metric, Table as RouterTable, Uncounted,
+    count, once_each, quote_file,
 };
 
 /// The metrics that may stand for time beside instructions, the best one first.
@@ -31,7 +32,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let counted = findings.explanations.iter().filter(|one| find_exact_counts(one).is_some());
     let groups = group_by_key(counted.map(|one| ((one.factor, one.arms()), one)));
     if groups.is_empty() {
-        return Vec::new();
+        return program_instructions::blocks(findings);
     }
     let mut blocks = vec![Block::Heading("Instructions, beside time and memory".to_owned())];
     blocks.extend(list_machines(findings).into_iter().map(Block::Text));
@@ -57,7 +58,7 @@ fn table(findings: &Findings, rows: &[&Explanation]) -> Table {
     let cells: Vec<&Cell> = rows.iter().map(|row| &row.baseline).collect();
     let mut table = label_cells(&cells, &list_row_factors(findings, &cells, factor));
     let mut notes = Footnotes::default();
-    push_time(&mut table, findings, rows);
+    push_time(&mut table, findings, rows, &TIMES);
     for (arm, cell) in [&rows[0].baseline, &rows[0].candidate].into_iter().enumerate() {
         let column = rows.iter().map(|row| write_instructions(row, arm)).collect();
         table.push(format!("instructions, {}", level_alone(cell, factor)), true, column);
@@ -69,7 +70,7 @@ fn table(findings: &Findings, rows: &[&Explanation]) -> Table {
 }
 
 /// The factors that tell the rows apart. Most tables are of one size of messages.
-fn list_row_factors(findings: &Findings, rows: &[&Cell], compared: Factor) -> Vec<Factor> {
+pub(super) fn list_row_factors(findings: &Findings, rows: &[&Cell], compared: Factor) -> Vec<Factor> {
     let varied = list_varied_factors(self::cells(findings));
     let mut factors = row_factors(rows.iter().copied(), &varied, Some(compared));
     factors.retain(|factor| {
@@ -78,9 +79,10 @@ fn list_row_factors(findings: &Findings, rows: &[&Cell], compared: Factor) -> Ve
     factors
 }
 
-/// The measured difference of time, if one was measured by the probe whose messages were counted.
-fn push_time(table: &mut Table, findings: &Findings, rows: &[&Explanation]) {
-    for metric in TIMES {
+/// The measured difference of the first of these metrics that was measured by the probe whose messages or requests were
+/// counted.
+pub(super) fn push_time(table: &mut Table, findings: &Findings, rows: &[&Explanation], metrics: &[Metric]) {
+    for metric in metrics.iter().copied() {
         let found: Vec<Option<&Comparison>> =
             rows.iter().map(|row| find_comparison(findings, row, metric)).collect();
         if found.iter().all(Option::is_none) {
@@ -108,10 +110,17 @@ fn is_of_cells(row: &Explanation, comparison: &Comparison) -> bool {
         && (&row.baseline, &row.candidate) == (&question.baseline, &question.candidate)
 }
 
-/// The instructions of a comparison's cells, if they were counted.
-pub(crate) fn find_counts<'a>(findings: &'a Findings, comparison: &Comparison) -> Option<&'a ExactCell> {
-    let mut rows = findings.explanations.iter().filter(|row| is_of_cells(row, comparison));
-    rows.find_map(|row| Some(find_exact_counts(row)?.1))
+/// The instructions per message or request of a comparison's cells, if they were counted.
+pub(crate) fn find_counts(findings: &Findings, comparison: &Comparison) -> Option<[f64; 2]> {
+    for row in findings.explanations.iter().filter(|row| is_of_cells(row, comparison)) {
+        if let Some((_, cell)) = find_exact_counts(row) {
+            return Some(cell.total.map(|total| cell.per_message(total)));
+        }
+        if let Some(counts) = &row.programs {
+            return program_instructions::find_pair(counts, comparison.question.metric);
+        }
+    }
+    None
 }
 
 fn write_instructions(row: &Explanation, arm: usize) -> String {
@@ -150,7 +159,7 @@ pub(crate) fn list_missing_counts(findings: &Findings) -> Vec<String> {
     for Uncounted { pairs, reason, failure } in &findings.uncounted {
         let pairs = format!("the instructions of {} of cells", count(*pairs, "pair"));
         points.push(match (reason, failure) {
-            (Some(reason), _) => format!("{pairs} cannot be counted (messages {reason})"),
+            (Some(reason), _) => format!("{pairs} cannot be counted ({reason})"),
             (None, Some(failure)) => plain(&format!("{pairs} were not counted: {failure}")),
             (None, None) => format!("{pairs} were not counted{}", advise_counting(findings)),
         });
@@ -162,8 +171,10 @@ fn advise_counting(findings: &Findings) -> String {
     if !findings.is_resumable {
         return String::new();
     }
+    let is_of_programs = findings.cells.iter().any(|one| one.cell.settings.program.is_some());
+    let needs = if is_of_programs { "qemu-x86_64" } else { "QEMU and the image linux-6.1" };
     let record = findings.record_name.as_deref().map_or_else(|| "RECORD".to_owned(), quote_file);
     format!(
-        "; stacklab run --resume --out {record} counts them, with QEMU and the image linux-6.1 (stacklab doctor says what is missing)"
+        "; stacklab run --resume --out {record} counts them, with {needs} (stacklab doctor says what is missing)"
     )
 }

@@ -14,6 +14,7 @@ pub(crate) mod instructions;
 pub(crate) mod loss_by_load;
 pub(crate) mod matrix;
 pub(crate) mod notes;
+pub(crate) mod program_instructions;
 pub(crate) mod rfc8219;
 pub(crate) mod so_far;
 pub(crate) mod verdicts;

@@ -1,12 +1,15 @@
 //! Why arms differ, for the page: waterfalls and flame graphs.
 
+use crate::findings::program_instructions;
 use crate::page::document::{FlameView, PAGE_FORMAT_VERSION, Page, WaterfallRow, WhyView, facts};
-use crate::{exact, stage_costs};
-use stacklab_model::{ExactCell, ExactCounts, Explanation, StackCost, StageCosts, Why};
+use crate::{exact, program_counts, stage_costs};
+use stacklab_model::{ExactCell, ExactCounts, Explanation, ProgramCounts, StackCost, StageCosts, Why};
 use std::collections::{BTreeMap, HashMap};
 
 /// Functions in the flame graphs of a document: what is beyond has no room.
 const MAX_FUNCTIONS: usize = 12_000;
+/// Functions of programs in a waterfall.
+const MAX_STEPS: usize = 12;
 /// Shares of the largest difference from which on a function's tone is 3, 2 or 1.
 const TONES: [f64; 3] = [0.5, 0.125, 0.03125];
 
@@ -19,6 +22,9 @@ pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
         }
         if let Some(counts) = &explanation.exact {
             views.extend(exact_views(counts, &mut room));
+        }
+        if let Some(counts) = &explanation.programs {
+            views.push(program_view(explanation, counts));
         }
     }
     views
@@ -69,6 +75,36 @@ fn exact_view(counts: &ExactCounts, cell: &ExactCell, room: &mut usize) -> WhyVi
     }
     add_flame(&mut view, &stacks, room);
     view
+}
+
+/// A waterfall of the functions in which two programs differ most: client and server together.
+fn program_view(explanation: &Explanation, counts: &ProgramCounts) -> WhyView {
+    let arms = explanation.arm_labels();
+    let mut steps = Vec::new();
+    let mut rest = 0.0;
+    for (place, (name, difference)) in program_counts::list_differences(counts).into_iter().enumerate() {
+        if place < MAX_STEPS {
+            steps.push(step(&name, difference, 0.0, false, format!("{difference:+.1}")));
+        } else {
+            rest += difference;
+        }
+    }
+    steps.push(step("all other functions", rest, 0.0, false, format!("{rest:+.1}")));
+    let mut costs = [0.0; 2];
+    for (cost, cell) in costs.iter_mut().zip(&counts.cells) {
+        *cost = counts.per_request(&cell.client) + counts.per_request(&cell.server);
+    }
+    let mut waterfall = waterfall(&arms, costs, "instructions", steps.into_iter());
+    waterfall.retain(|row| row.is_whole || (row.to - row.from).abs() >= exact::MIN_SHOWN);
+    WhyView {
+        label: format!("instructions per request, {}", explanation.context_label()),
+        sentence: program_counts::answer(counts, [0, 1]),
+        health: program_instructions::describe_emulator(counts),
+        waterfall,
+        unit: "instructions".to_owned(),
+        arms,
+        ..WhyView::default()
+    }
 }
 
 fn add_flame(view: &mut WhyView, stacks: &[StackCost], room: &mut usize) {

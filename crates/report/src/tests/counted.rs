@@ -37,6 +37,7 @@ fn count(family: Family, total: [u64; 2]) -> Explanation {
         candidate,
         why: Why::NotSampled,
         exact: Some(Box::new(counts)),
+        programs: None,
     }
 }
 
@@ -57,7 +58,11 @@ fn with_counts() -> Findings {
         cells: vec![memory],
         is_resumable: true,
         uncounted: vec![
-            Uncounted { pairs: 8, reason: Some("to several destinations".to_owned()), failure: None },
+            Uncounted {
+                pairs: 8,
+                reason: Some("messages to several destinations".to_owned()),
+                failure: None,
+            },
             Uncounted { pairs: 1, reason: None, failure: None },
             Uncounted { pairs: 2, reason: None, failure: Some("the emulated machine hangs".to_owned()) },
         ],

@@ -359,6 +359,7 @@ fn explanation(size: u32, why: Why) -> Explanation {
         candidate: cell(Transport::Udp, Family::Ipv6, size),
         why,
         exact: None,
+        programs: None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod columns;
 mod control;
 mod counted;
+mod counted_programs;
 pub(crate) mod fixtures;
 mod golden;
 pub(crate) mod rows;

@@ -69,7 +69,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let resume = write_resume_command(&options.study, &record);
     let mut measured = measured.map_err(|error| Failure::resumable(error, &resume));
     if measured.is_ok() {
-        measured = count_instructions(&mut record, &resume);
+        measured = count_instructions(&mut record, &options.placement, &resume);
     }
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
         let place = &options.placement.in_vm;

@@ -48,7 +48,34 @@ fn explanations() -> Vec<Explanation> {
     let with_costs = make_explanation(Why::Costs(Box::new(costs)));
     let counted = Explanation { exact: Some(Box::new(exact())), ..with_costs };
     let alone = Explanation { why: Why::NotSampled, ..counted.clone() };
-    vec![counted, make_explanation(Why::Unknown("the time for it was over".into())), alone]
+    let of_programs =
+        Explanation { programs: Some(Box::new(programs())), ..make_explanation(Why::NotSampled) };
+    vec![counted, make_explanation(Why::Unknown("the time for it was over".into())), alone, of_programs]
+}
+
+fn programs() -> ProgramCounts {
+    let function = FunctionCount {
+        name: "answer".into(),
+        file: "/bin/server".into(),
+        offsets: Some([1, 2]),
+        instructions: 30,
+    };
+    let rest = FunctionCount { name: "rest".into(), offsets: None, instructions: -10, ..function.clone() };
+    let end = EndCounts { rounds: vec![[5, 20], [6, 11]], functions: vec![function, rest] };
+    let cell = ProgramCell {
+        program: "one".into(),
+        family: Family::Ipv4,
+        label: "IPv4 one".into(),
+        client: end.clone(),
+        server: end,
+    };
+    ProgramCounts {
+        qemu: "7.2.22".into(),
+        cpu: "max".into(),
+        requests: [100, 200],
+        cells: vec![cell.clone(), cell],
+        pairs: vec![[0, 1]],
+    }
 }
 
 fn make_explanation(why: Why) -> Explanation {
@@ -59,6 +86,7 @@ fn make_explanation(why: Why) -> Explanation {
         candidate: Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 128),
         why,
         exact: None,
+        programs: None,
     }
 }
 
@@ -131,6 +159,17 @@ fn what_goes_in_comes_out() {
 }
 
 #[test]
+fn a_record_without_the_table_of_programs_gets_it() {
+    let (_folder, path) = record();
+    execute(&path, "DROP TABLE program_count");
+    assert!(Record::read(&path).unwrap().explanations().unwrap().iter().all(|one| one.programs.is_none()));
+    let mut record = Record::open(&path).unwrap();
+    let last = explanations().pop().unwrap();
+    record.put_explanations(std::slice::from_ref(&last)).unwrap();
+    assert_eq!(record.explanations().unwrap().last(), Some(&last));
+}
+
+#[test]
 fn what_is_out_of_bounds_is_refused() {
     let cost = "kind, name, baseline_ns, candidate_ns, difference_ns, error_ns";
     for change in [
@@ -154,6 +193,10 @@ fn what_is_out_of_bounds_is_refused() {
         "UPDATE instruction_count SET baseline = -1".to_owned(),
         "DELETE FROM instruction_count WHERE kind = 'function'".to_owned(),
         "UPDATE instruction_count SET name = printf('%.*c', 70000, 'x')".to_owned(),
+        "UPDATE program_count SET requests = '[100,100]'".to_owned(),
+        "UPDATE program_count SET cells = '[]'".to_owned(),
+        "UPDATE program_count SET cells = replace(cells, '-10', '-11')".to_owned(),
+        "UPDATE program_count SET cells = replace(cells, '[[5,20],[6,11]]', '[]')".to_owned(),
         insert_many("instruction_count", "kind, name, baseline, candidate", "'stage', 'x', 0, 0"),
         insert_many("stage_cost", cost, "'stage', 'x', 1, 1, 0, 1"),
         insert_many(

@@ -697,7 +697,7 @@ const COMPARED: &[KeyDef] = &[
         "instructions",
         Kind::Boolean,
         "false",
-        "Whether `stacklab run` also counts the instructions per message of these cells, in an emulated machine: exact figures, beside the measured ones, of probe.stream, or of probe.echo without it. It takes some seconds for each pair of cells, QEMU and the image linux-6.1; where they are missing, the study runs without counts. Cells with settings that the emulated machine does not know are left out, and the report says which.",
+        "Whether `stacklab run` also counts the instructions per message of these cells, in an emulated machine: exact figures, beside the measured ones, of probe.stream, or of probe.echo without it; in a study of programs those per request in user space, under an emulator for programs. It takes some seconds for each pair of cells, QEMU and the image linux-6.1; where they are missing, the study runs without counts. Cells with settings that the emulated machine does not know are left out, and the report says which.",
     ),
 ];
 

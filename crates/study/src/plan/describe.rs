@@ -69,22 +69,35 @@ impl Plan {
 /// About what a pair of cells takes whose instructions are counted, with its part of the machine's boot, nanoseconds.
 const COUNTED_PAIR_NS: u64 = 6_000_000_000;
 
-/// How many pairs of cells are counted in an emulated machine, and which cannot be.
+/// About what a run of a program takes longer under the emulator.
+const EMULATED_NS: u64 = 3_000_000_000;
+/// The runs that count a cell of programs: shorter and longer ones of three rounds.
+const COUNTING_RUNS: u64 = 6;
+
+fn estimate_counting(study: &Study, pairs: usize) -> u64 {
+    if study.programs.is_empty() {
+        pairs as u64 * COUNTED_PAIR_NS
+    } else {
+        study.cells.len() as u64 * COUNTING_RUNS * EMULATED_NS
+    }
+}
+
+/// How many pairs of cells are counted under an emulator, and which cannot be.
 fn describe_counts(study: &Study) -> Vec<String> {
     let pairs = study.list_counted_pairs();
-    let reasons: Vec<&String> = pairs.iter().filter_map(|pair| pair.exact.as_ref().err()).collect();
+    let reasons: Vec<&String> = pairs.iter().filter_map(|pair| pair.way.as_ref().err()).collect();
     let counted = pairs.len() - reasons.len();
     let mut lines = Vec::new();
     if counted > 0 {
         lines.push(format!(
             "Counted     instructions of {} of cells, after the last block: about {}",
             count(counted, "pair"),
-            print_duration(counted as u64 * COUNTED_PAIR_NS)
+            print_duration(estimate_counting(study, counted))
         ));
     }
     for reason in once_each(reasons.iter()) {
         let left_out = reasons.iter().filter(|other| *other == reason).count();
-        lines.push(format!("            not of {} (messages {reason})", count(left_out, "pair")));
+        lines.push(format!("            not of {} ({reason})", count(left_out, "pair")));
     }
     lines
 }

@@ -90,7 +90,10 @@ fn instructions(node: Node, probes: &[ProbeSpec], problems: &mut Problems) -> Op
     if asked.value && find_counted_probe(probes).is_none() {
         problems.add(
             asked
-                .problem("instructions are counted of streams and of echoes", "the study has neither")
+                .problem(
+                    "instructions are counted of streams, of echoes and of programs",
+                    "the study has none",
+                )
                 .help("add [probe.stream] or [probe.echo], or leave `instructions` out"),
         );
     }

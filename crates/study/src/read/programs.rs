@@ -6,7 +6,8 @@ use crate::read::factors::Factors;
 use crate::read::generators::{OF_TESTBEDS, check_namespaces};
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics, whole};
 use stacklab_model::{
-    Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, misspelt_placeholder, printable_text,
+    ComparisonSpec, Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, misspelt_placeholder,
+    printable_text,
 };
 
 /// Longest name of a program, characters.
@@ -61,6 +62,27 @@ pub(super) fn read(
         }
     }
     programs
+}
+
+/// Adds comparisons whose instructions are to be counted by request, where a client does not take a number of them.
+pub(super) fn check_counts(
+    comparison: Node,
+    programs: &[ProgramSpec],
+    comparisons: &[ComparisonSpec],
+    problems: &mut Problems,
+) {
+    for (node, spec) in comparison.items().zip(comparisons) {
+        let Some(asked) = node.get("instructions").place().filter(|_| spec.instructions) else { continue };
+        let mut compared = programs.iter().filter(|program| {
+            spec.factor != Factor::Program || [&spec.baseline, &spec.candidate].contains(&&program.name)
+        });
+        if let Some(program) = compared.find(|program| !program.takes_requests()) {
+            let title = format!("the client of `{}` does not take a number of requests", program.name);
+            problems.add(Problem::at(asked, title, "instructions are counted by request").help(
+                "write {requests} into its command where the number stands, or leave `instructions` out",
+            ));
+        }
+    }
 }
 
 fn read_program(node: Node, problems: &mut Problems) -> Option<ProgramSpec> {

@@ -5,6 +5,7 @@
 //! some requests and one with twice as many differ by the requests between: what start and end take is in both.
 
 mod blocks;
+pub(crate) mod campaign;
 mod symbols;
 
 use crate::ExplainError;
@@ -29,6 +30,8 @@ pub const USER_EMULATOR: &str = "qemu-x86_64";
 pub const GET_USER_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-user (QEMU 7 to 11.0)";
 /// The processor that it offers: all that it can emulate.
 const CPU: &str = "max";
+/// Requests of the shorter runs, unless others are asked for.
+pub const DEFAULT_REQUESTS: u64 = 100;
 /// How often each run is repeated, so that the spread is known.
 const ROUNDS: usize = 3;
 /// How many times longer programs may take than without the emulator.
@@ -95,18 +98,7 @@ pub fn count_programs(
     let mut symbols = SymbolFiles::default();
     let mut cells = Vec::new();
     for cell in &study.cells {
-        let mut counted = CountedCell::default();
-        for round in 1..=ROUNDS {
-            step(&format!("counting {}, round {round} of {ROUNDS}", cell.label()));
-            let mut runs = Vec::new();
-            for requests in requests {
-                let run = emulator.run(&mut rigs, study, cell, requests)?;
-                run.iter().for_each(|executed| symbols.read_all(executed));
-                runs.push(run);
-            }
-            counted.add_round(&runs, &symbols);
-        }
-        cells.push(counted.finish(cell, requests[0])?);
+        cells.push(emulator.count(&mut rigs, study, cell, requests, &mut symbols, step)?);
     }
     let pairs = compared_pairs(study);
     Ok(ProgramCounts { qemu: emulator.version, cpu: CPU.to_owned(), requests, cells, pairs })
@@ -152,6 +144,30 @@ impl UserEmulator {
         set_mode(folder.path(), 0o711)?;
         set_mode(&plugin, 0o644)?;
         Ok(UserEmulator { qemu, version, folder })
+    }
+
+    /// Counts the instructions of a cell's program, in rounds of a shorter and a longer run.
+    fn count(
+        &self,
+        rigs: &mut Rigs,
+        study: &Study,
+        cell: &Cell,
+        requests: [u64; 2],
+        symbols: &mut SymbolFiles,
+        step: &mut dyn FnMut(&str),
+    ) -> Result<ProgramCell, ExplainError> {
+        let mut counted = CountedCell::default();
+        for round in 1..=ROUNDS {
+            step(&format!("counting {}, round {round} of {ROUNDS}", cell.label()));
+            let mut runs = Vec::new();
+            for requests in requests {
+                let run = self.run(rigs, study, cell, requests)?;
+                run.iter().for_each(|executed| symbols.read_all(executed));
+                runs.push(run);
+            }
+            counted.add_round(&runs, symbols);
+        }
+        counted.finish(cell, requests[0])
     }
 
     /// Runs the program of a cell, and gives what its client and its server executed.

@@ -3,18 +3,16 @@
 use crate::commands::explain::ExplainOptions;
 use crate::commands::study::StudyOptions;
 use crate::failure::{Failure, interrupt_flag};
+use crate::missing_programs::{RunnableStudy, check_runnable};
 use crate::output::{print_text, width};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::rig::RoutedPlacement;
-use stacklab_explain::{check_programs, count_programs};
+use stacklab_explain::{DEFAULT_REQUESTS, check_programs, count_programs};
 use stacklab_guests::Placement;
 use stacklab_report::{OutputFormat, program_counts};
 use stacklab_study::Study;
 use stacklab_testbed::enter;
 use std::path::Path;
-
-/// Requests of the shorter runs.
-const DEFAULT_REQUESTS: u32 = 100;
 
 /// Counts the programs of a study and prints the counts.
 pub(super) fn explain_programs(options: &ExplainOptions, study: &Path) -> Result<(), Failure> {
@@ -24,13 +22,13 @@ pub(super) fn explain_programs(options: &ExplainOptions, study: &Path) -> Result
         settings: options.settings.clone(),
         ..StudyOptions::default()
     };
-    let (source, mut study) = named.check()?;
+    let RunnableStudy { source, mut study, .. } = check_runnable(&named)?;
     keep_family(&mut study, options)?;
     check_programs(&study, &source.name)?;
     let interrupted = interrupt_flag()?;
     enter()?;
     let routed = RoutedPlacement::of(&study, &Placement::WhereNeeded)?;
-    let requests = options.requests.unwrap_or(DEFAULT_REQUESTS).into();
+    let requests = options.requests.map_or(DEFAULT_REQUESTS, u64::from);
     let counts = count_programs(&study, routed, requests, &mut say_step, interrupted)?;
     print_text(&program_counts(&counts, options.format, options.functions, width()))
 }

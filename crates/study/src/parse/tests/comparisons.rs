@@ -66,7 +66,10 @@ fn a_mistake_in_a_comparison_is_named() {
                     "[probe.connect]\nmetrics = [\"connect_time\"]",
                 )
                 .replace("[\"tcp\", \"udp\"]", "[\"tcp\"]"),
-            &["instructions are counted of streams and of echoes", "add [probe.stream] or [probe.echo]"],
+            &[
+                "instructions are counted of streams, of echoes and of programs",
+                "add [probe.stream] or [probe.echo]",
+            ],
         ),
         // Its level is wrong, and that alone is said.
         (

@@ -1,5 +1,6 @@
 //! `[[program]]` and `probe.program`.
 
+use crate::CountWay;
 use crate::parse::tests::{assert_mistakes, study};
 use crate::plan::Plan;
 use stacklab_model::{Factor, Length, Probe, Transport};
@@ -48,6 +49,20 @@ fn all_programs_are_measured_unless_some_are_named() {
     assert_eq!(study(&named).cells[0].level(Factor::Program), "other");
 }
 
+#[test]
+fn instructions_of_programs_are_of_requests() {
+    let counted = TWO.replace("get {url_host}", "get {url_host} {requests}") + "instructions = true\n";
+    let pairs = study(&counted).list_counted_pairs();
+    assert_eq!(pairs.len(), 2);
+    assert!(pairs.iter().all(|pair| pair.way == Ok(CountWay::Requests)), "{pairs:?}");
+    let needs = TWO.replace("port = 4433", "needs = [\"a\", \"b\"]\nversion = \"b -V\"");
+    let other = &study(&needs).programs[1];
+    assert_eq!(
+        (&other.needs, other.version.as_deref()),
+        (&vec!["a".to_owned(), "b".to_owned()], Some("b -V"))
+    );
+}
+
 fn with(what: &str, instead: &str) -> String {
     TWO.replacen(what, instead, 1)
 }
@@ -90,6 +105,11 @@ fn what_programs_do_not_have_is_said_at_its_place() {
             &["`dnat` carries the traffic of stacklab alone"],
         ),
         (with("port = 4433", "port = 70000"), &["program.port", "65535"]),
+        (with("port = 4433", "needs = []"), &["program.needs"]),
+        (
+            format!("{TWO}instructions = true\n"),
+            &["the client of `one` does not take a number of requests", "write {requests}"],
+        ),
         (with("server = \"one {host} {port}\"", ""), &["`program.server` is missing"]),
     ]);
     let without = TWO[TWO.find("[factors]").unwrap()..TWO.find("[[comparison]]").unwrap()]
