@@ -190,6 +190,11 @@ impl SearchSlice {
         if loss_ppm > 0 { self.waiting } else { 0 }
     }
 
+    /// Nanoseconds that its messages take at its load.
+    pub fn duration_ns(&self) -> u64 {
+        if self.load > 0.0 { (self.offered as f64 / self.load * 1e9) as u64 } else { 0 }
+    }
+
     /// Messages that the load had in the time by which the sender was late.
     pub fn unsent(&self) -> u64 {
         (self.load * self.late_ns as f64 / 1e9) as u64

@@ -19,7 +19,9 @@ pub(super) fn check(
 ) {
     let search = probes.get(Probe::Search.name());
     let metrics = search.get("metrics").list(leaf::any_metric, problems);
-    let asked_for = metrics.into_iter().find(|metric| CONNECTION_METRICS.contains(&metric.value));
+    // A rate before the teardown, which needs less.
+    let asked_for = metrics.into_iter().filter(|metric| CONNECTION_METRICS.contains(&metric.value));
+    let asked_for = asked_for.min_by_key(|metric| metric.value == Metric::TeardownRate);
     let Some(metric) = asked_for else {
         if let Some(place) = search.get("connections").place() {
             let title = "no metric of this search makes connections";
@@ -37,6 +39,12 @@ pub(super) fn check(
             .add(problem.help("add topology = \"routed\" to [testbed], and a mechanism such as \"nat44\""));
         return;
     }
+    if has_no_loss(specs) && metric.value != Metric::TeardownRate {
+        let title = format!("{} needs an allowed loss", metric.value);
+        let label = "a slice ends before a queue of the path is full, which then loses nothing";
+        problems.add(metric.problem(title, label).help("add loss = \"0.5 %\" to [probe.search]"));
+        return;
+    }
     for factors in all {
         let connections = Connections { metric: &metric, factors };
         connections.check_tables(problems);
@@ -49,11 +57,18 @@ pub(super) fn check(
 }
 
 fn is_of_path(specs: &[ProbeSpec]) -> bool {
-    let mut searches = specs.iter().filter_map(|spec| match spec.pacing {
+    list_searches(specs).any(|search| search.device == SearchDevice::Path)
+}
+
+fn has_no_loss(specs: &[ProbeSpec]) -> bool {
+    list_searches(specs).any(|search| search.loss_ppm == 0)
+}
+
+fn list_searches(specs: &[ProbeSpec]) -> impl Iterator<Item = SearchSpec> {
+    specs.iter().filter_map(|spec| match spec.pacing {
         Pacing::Search(search) => Some(search),
         _ => None,
-    });
-    searches.any(|search: SearchSpec| search.device == SearchDevice::Path)
+    })
 }
 
 /// The mechanisms whose connections can be counted.

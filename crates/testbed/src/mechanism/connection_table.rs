@@ -2,6 +2,7 @@
 
 use crate::kernel::batch::RequestBatch;
 use crate::kernel::genl::message::attribute;
+use crate::kernel::sysctl;
 use crate::mechanism::conntrack::{COUNT, FURTHER, LIMIT, read_setting};
 use crate::{Attempt, Fault};
 use nix::sys::socket::SockProtocol;
@@ -14,19 +15,33 @@ use std::time::{Duration, Instant};
 const DELETE_CONNECTIONS: u16 = 1 << 8 | 2;
 const MARK: u16 = 8;
 const MARK_MASK: u16 = 21;
-/// Where each namespace has what the kernel refused: a line of hexadecimal numbers for each processor, below their
-/// names.
-const STATISTICS: &str = "/proc/net/stat/nf_conntrack";
+/// Where the thread's namespace has what the kernel refused: a line of hexadecimal numbers for each processor, below
+/// their names.
+const STATISTICS: &str = "/proc/thread-self/net/stat/nf_conntrack";
 const REFUSED: [&str; 3] = ["insert_failed", "drop", "early_drop"];
+/// How long an entry of UDP stays without a message, with and without an answer, and how long it is to stay, seconds:
+/// longer than any search.
+const TIMEOUTS: [&str; 2] = ["nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream"];
+const STAYS: &str = "86400";
 /// How long the kernel may take to free what was deleted.
 const MAX_FREEING: Duration = Duration::from_secs(10);
 
 /// The number of connections; none in a kernel that tracks none.
 pub(crate) fn count_connections() -> Result<u64, Fault> {
-    if !Path::new("/proc/sys/net/netfilter").join(COUNT).exists() {
-        return Ok(0);
+    if tracks_connections() { read_setting(COUNT) } else { Ok(0) }
+}
+
+fn tracks_connections() -> bool {
+    Path::new("/proc/sys/net/netfilter").join(COUNT).exists()
+}
+
+/// Keeps entries of UDP that no message needs any more, in this namespace. The kernel would count one that has expired,
+/// and make another one for its next message.
+pub(crate) fn keep_entries() -> Result<(), Fault> {
+    for timeout in TIMEOUTS {
+        sysctl::write(&format!("netfilter/{timeout}"), STAYS)?;
     }
-    read_setting(COUNT)
+    Ok(())
 }
 
 /// The most connections that a namespace may have.
@@ -36,20 +51,23 @@ pub(crate) fn read_limit() -> Result<u64, Fault> {
 
 /// Packets so far for which the kernel made no entry, or deleted another one.
 pub(crate) fn count_refused() -> Result<u64, Fault> {
-    match fs::read_to_string(STATISTICS) {
-        Ok(text) => sum_refusals(&text).ok_or("it has no such numbers").attempt(format!("read {STATISTICS}")),
-        Err(_) => Ok(0),
+    if !tracks_connections() {
+        return Ok(0);
     }
+    let what = format!("read {STATISTICS} (it needs a kernel with CONFIG_NF_CONNTRACK_PROCFS)");
+    let text = fs::read_to_string(STATISTICS).attempt(&*what)?;
+    sum_columns(&text, &REFUSED).ok_or("it has no such numbers").attempt(what)
 }
 
-fn sum_refusals(text: &str) -> Option<u64> {
+/// The sum of these columns over all processors.
+fn sum_columns(text: &str, columns: &[&str]) -> Option<u64> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next()?.split_whitespace().collect();
     let mut sum = 0;
     for line in lines {
         let numbers: Vec<&str> = line.split_whitespace().collect();
-        for refused in REFUSED {
-            let place = names.iter().position(|name| *name == refused)?;
+        for refused in columns {
+            let place = names.iter().position(|name| name == refused)?;
             sum += u64::from_str_radix(numbers.get(place)?, 16).ok()?;
         }
     }
@@ -96,8 +114,22 @@ mod tests {
         let text = "entries clashres found insert insert_failed drop early_drop icmp_error\n\
                     0a 00 00 00 00000001 00000010 00000000 07\n\
                     0a 00 00 00 00000000 00000000 000000ff 07\n";
-        assert_eq!(sum_refusals(text), Some(1 + 16 + 255));
-        assert_eq!(sum_refusals("entries found\n00 00\n"), None);
+        assert_eq!(sum_columns(text, &REFUSED), Some(1 + 16 + 255));
+        assert_eq!(sum_columns("entries found\n00 00\n", &REFUSED), None);
+    }
+
+    /// The file also has the number of connections, once for each processor.
+    #[test]
+    fn statistics_are_those_of_the_threads_namespace() {
+        let tables = Tables { tracking: Tracking::On(300), ..Tables::default() };
+        let read = in_new_namespace(|| {
+            conntrack::build(tables, &mut MemoryWatch::default())?;
+            keep_entries()?;
+            fs::read_to_string(STATISTICS).attempt("read the statistics")
+        });
+        let text = read.unwrap().unwrap();
+        let processors = text.lines().count() as u64 - 1;
+        assert_eq!(sum_columns(&text, &["entries"]), Some(600 * processors), "{text}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The tables of connections of a routed testbed's routers.
 
-use crate::mechanism::connection_table::{count_connections, count_refused, delete_connections, read_limit};
+use crate::mechanism::connection_table::{
+    count_connections, count_refused, delete_connections, keep_entries, read_limit,
+};
 use crate::testbed::routed::{ROUTERS, Routed};
 use crate::{AtHost, Attempt, Node, TestbedError};
 use std::time::Duration;
@@ -57,10 +59,14 @@ impl Routed {
         Ok(most)
     }
 
-    /// Refuses more connections than the kernel tracks: beyond its limit, it deletes others without a word.
-    pub fn check_connection_limit(&self, connections: u64) -> Result<(), TestbedError> {
+    /// Has the routers keep connections without traffic. Refuses more than the kernel tracks: beyond its limit, it
+    /// deletes others without a word.
+    pub fn prepare_connections(&self, connections: u64) -> Result<(), TestbedError> {
         let limit = self.network.hosts[ROUTERS[0].1].inside(read_limit)?;
         if connections <= limit {
+            for (_, place) in ROUTERS {
+                self.network.hosts[place].inside(keep_entries)?;
+            }
             return Ok(());
         }
         Err(format!(

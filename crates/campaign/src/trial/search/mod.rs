@@ -263,6 +263,7 @@ fn collect_loads(arms: &mut [Arm<'_>], paired: &PairedSearch, question: Question
             reached_highest: paired.has_reached_highest(place),
             was_given_up,
             slice_ns: question.slice_ns,
+            reason: None,
         });
     }
     SearchedLoads { located, outcomes }

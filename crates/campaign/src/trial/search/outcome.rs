@@ -17,7 +17,7 @@ const MAX_NEVER_VALID: f64 = 0.1;
 const MAX_REPEATED: f64 = 0.1;
 
 /// How the search for an arm's load ended.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct LoadOutcome {
     pub searched: SearchedArm,
     /// Messages per second; `None` if the search did not end.
@@ -26,6 +26,8 @@ pub(super) struct LoadOutcome {
     /// Whether the search ended because the tester disturbed an arm.
     pub was_given_up: bool,
     pub slice_ns: u64,
+    /// Why there was none.
+    pub reason: Option<String>,
 }
 
 /// What the search found for an arm.
@@ -53,7 +55,10 @@ pub(super) fn make_run(
 ) -> RunRecord {
     let trial = arm.prepared.trial;
     let mut spec = arm.prepared.spec.clone();
-    spec.probe.length = Length::Time(outcome.slice_ns.max(1));
+    // Where no load was searched, its slices are those of something else.
+    let longest_ns = arm.slices.iter().map(SearchSlice::duration_ns).max().unwrap_or(0);
+    let slice_ns = if outcome.slice_ns > 0 { outcome.slice_ns } else { longest_ns };
+    spec.probe.length = Length::Time(slice_ns.max(1));
     spec.probe.pacing = Pacing::Search(*search);
     let mut values = Values::default();
     if searches_loads(&spec) {
@@ -68,9 +73,7 @@ pub(super) fn make_run(
     values.extend(outcome.frame_loss_rate.map(|loss| (Metric::FrameLossRate, loss)));
     values.extend(outcome.connections);
     let mut warnings = warn_of_slices(&arm.slices);
-    if outcome.slice_ns <= MAX_REALTIME_NS {
-        warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
-    }
+    warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
     let direction = Direction::of(&trial.cell);
     let flood = arm.flood;
     let joint = JointFigures::default();
@@ -111,6 +114,9 @@ fn without_flood(report: HostReport) -> HostReport {
 /// A searched load, or why there is none. What a full bucket lets pass does not count.
 pub(super) fn find_value(bucket: Option<LinkBucket>, search: &SearchSpec, outcome: &LoadOutcome) -> Value {
     let SearchedArm { rounds, never_valid } = outcome.searched;
+    if let Some(reason) = &outcome.reason {
+        return Value::Missing(reason.clone());
+    }
     if f64::from(never_valid) > MAX_NEVER_VALID * f64::from(rounds) {
         let all = count(rounds, "round");
         return Value::Missing(format!("the tester disturbed all slices of {never_valid} of {all}"));
@@ -167,7 +173,8 @@ fn list_missing(reason: &str) -> Vec<(Metric, Value)> {
 }
 
 fn warn_of_priority(asked_for: SenderPriority, slices: &[SearchSlice]) -> Option<Warning> {
-    let lacks_it = !slices.iter().any(|slice| slice.at_realtime_priority);
+    let has_short_ones = slices.iter().any(|slice| slice.duration_ns() <= MAX_REALTIME_NS);
+    let lacks_it = has_short_ones && !slices.iter().any(|slice| slice.at_realtime_priority);
     (asked_for == SenderPriority::Realtime && lacks_it).then(|| Warning {
         code: "search_priority".to_owned(),
         text: "the sender had no realtime priority: this user has no right to it".to_owned(),
@@ -235,7 +242,10 @@ mod tests {
     fn a_priority_that_was_refused_is_a_warning() {
         let taken = SearchSlice { at_realtime_priority: true, ..SearchSlice::default() };
         // Longer slices, of a goal, have none.
-        let slices = [SearchSlice::default(), taken];
+        let slices = [SearchSlice { load: 1000.0, offered: 100, ..SearchSlice::default() }, taken];
+        let long = SearchSlice { load: 1000.0, offered: 1000, ..SearchSlice::default() };
+        assert!(warn_of_priority(SenderPriority::Realtime, &[long]).is_none());
+        assert!(warn_of_priority(SenderPriority::Realtime, &[]).is_none(), "nothing was sent");
         assert!(warn_of_priority(SenderPriority::Normal, &slices[..1]).is_none());
         assert!(warn_of_priority(SenderPriority::Realtime, &slices).is_none());
         let warning = warn_of_priority(SenderPriority::Realtime, &slices[..1]).unwrap();

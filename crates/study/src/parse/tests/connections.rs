@@ -3,6 +3,8 @@
 use crate::parse::tests::{assert_mistakes, study, write_routed_study};
 use stacklab_model::{Pacing, Probe, SearchSpec};
 
+const LOSS: &str = "loss = \"0.5 %\"";
+
 fn write_study(factors: &str, metrics: &str, keys: &str) -> String {
     let stream = "[probe.stream]\nmetrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
     let search = format!("[probe.search]\nmetrics = [{metrics}]\n{keys}\n");
@@ -11,7 +13,7 @@ fn write_study(factors: &str, metrics: &str, keys: &str) -> String {
 }
 
 fn write_rate(factors: &str) -> String {
-    write_study(factors, "\"connection_rate\"", "")
+    write_study(factors, "\"connection_rate\"", LOSS)
 }
 
 #[test]
@@ -22,12 +24,26 @@ fn connections_are_those_of_a_table() {
         "mechanism = [\"native\", \"nat44\", \"nat66\"]\nconntrack = [0]",
         "mechanism = [\"nat44\", \"nat66\"]",
     ] {
-        let text = write_study(factors, "\"connection_rate\", \"teardown_rate\"", "connections = 4096");
+        let keys = format!("connections = 4096\n{LOSS}");
+        let text = write_study(factors, "\"connection_rate\", \"teardown_rate\"", &keys);
         let Some(Pacing::Search(search)) = study(&text).probe(Probe::Search).map(|probe| probe.pacing) else {
             panic!("{factors}")
         };
         assert_eq!((search.connections(), SearchSpec::USUAL_CONNECTIONS), (4096, 16_384));
     }
+}
+
+#[test]
+fn rates_of_connections_need_an_allowed_loss() {
+    let tracked = "conntrack = [0]";
+    assert_mistakes(&[
+        (
+            write_study(tracked, "\"teardown_rate\", \"established_rate\"", ""),
+            &["established_rate needs an allowed loss", "add loss = \"0.5 %\""],
+        ),
+        (write_study(tracked, "\"connection_rate\"", ""), &["connection_rate needs an allowed loss"]),
+    ]);
+    study(&write_study(tracked, "\"teardown_rate\"", ""));
 }
 
 #[test]

@@ -24,6 +24,10 @@ pub(super) fn judge(
             let made = count(new, "entry");
             return SearchOutcome::Invalid(format!("the messages of known connections made {made}"));
         }
+        if entries_before < offered {
+            let had = count(entries_before, "entry");
+            return SearchOutcome::Invalid(format!("the router had {had} before {offered} messages"));
+        }
         return balance::judge(slice, length_ns, loss_ppm, limit);
     }
     let gone = connections.lost_entries(received);
@@ -105,6 +109,8 @@ mod tests {
             let outcome = judge(&slice(received), &known, LENGTH_NS, 5000, None);
             assert_eq!(outcome == SearchOutcome::Good, good, "{outcome:?}");
         }
+        let fewer = SliceConnections { entries_before: 9_999, entries: 9_999, ..known };
+        assert_invalid(judge(&slice(10_000), &fewer, LENGTH_NS, 5000, None), "9999 entries before");
         let more = SliceConnections { entries: 16_385, ..known };
         assert_invalid(judge(&slice(10_000), &more, LENGTH_NS, 5000, None), "made 1 entry");
     }

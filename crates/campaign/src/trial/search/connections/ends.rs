@@ -18,6 +18,10 @@ const ATTEMPTED: &str = "make connections";
 const LIMIT: Duration = Duration::from_secs(60);
 /// The most times that connections are made until all are there.
 const MAX_PASSES: u32 = 5;
+/// Longer than that, making all connections once has no end within the limit.
+const MAX_PASS_SECONDS: f64 = 15.0;
+/// The share of the connections that are answered at least.
+const MIN_ANSWERED: f64 = 0.995;
 
 /// An arm's sockets. Each pair of one of the sender's and one of the receiver's is a connection.
 pub(in crate::trial::search) struct ConnectionEnds {
@@ -54,30 +58,37 @@ pub(super) struct Stream {
 type Answered<T> = Result<Result<T, String>, CampaignError>;
 
 impl ConnectionEnds {
-    /// Opens the sockets on both hosts.
-    pub(super) fn open(rig: &mut Rig, arm: &Prepared<'_>, search: &SearchSpec) -> Answered<Self> {
+    /// Opens the sockets on both hosts. `arms` is the number of those whose connections the same routers have.
+    pub(super) fn open(
+        rig: &mut Rig,
+        arm: &Prepared<'_>,
+        search: &SearchSpec,
+        arms: usize,
+    ) -> Answered<Self> {
         let grid = PortGrid::of(search.connections());
         let further = Tables::of(&arm.trial.cell).tracking.connections();
-        let all = u64::from(grid.sources) * u64::from(grid.ports) + 2 * u64::from(further);
-        find_routers(rig)?.check_connection_limit(all)?;
+        let own = u64::from(grid.sources) * u64::from(grid.ports);
+        find_routers(rig)?.prepare_connections(arms as u64 * own + 2 * u64::from(further))?;
         let to = arm.path.nat.as_ref().map_or(arm.path.receiver.ip(), |nat| nat.destination);
         let message_bytes = arm.spec.message_bytes;
-        let [sender, receiver] = rig.ends.agents();
         let addresses = [&arm.path.sender, &arm.path.receiver];
         let counts = [[grid.sources, grid.ports], [grid.ports, grid.sources]];
         let mut opened = [0, 0];
         let mut ports = Vec::new();
-        for (place, agent) in [sender, receiver].into_iter().enumerate() {
+        for (place, [count, messages]) in counts.into_iter().enumerate() {
             let address: ScopedAddr = addresses[place].clone();
-            let [count, messages] = counts[place];
             let asked = Request::OpenPorts(PortsToOpen { address, count, messages, message_bytes });
+            let agent = &mut rig.ends.agents()[place];
             match ask(agent, asked)? {
                 Ok((id, Answer::PortsOpen { ports: own })) if own.len() == count as usize => {
                     opened[place] = id;
                     ports = own;
                 }
                 Ok(_) => return Err(agent.describe_wrong_answer(ATTEMPTED).into()),
-                Err(reason) => return Ok(Err(reason)),
+                Err(reason) => {
+                    close_ports(rig, &opened[..place])?;
+                    return Ok(Err(reason));
+                }
             }
         }
         let is_established = false;
@@ -91,13 +102,18 @@ impl ConnectionEnds {
     }
 
     pub(super) fn close(&self, rig: &mut Rig) -> Result<(), CampaignError> {
-        for (place, agent) in rig.ends.agents().into_iter().enumerate() {
-            match ask(agent, Request::ClosePorts { opened: self.opened[place] })? {
-                Ok((_, Answer::PortsClosed)) | Err(_) => {}
-                Ok(_) => return Err(agent.describe_wrong_answer(ATTEMPTED).into()),
-            }
-        }
-        Ok(())
+        close_ports(rig, &self.opened)
+    }
+
+    /// Why the path is too slow for all connections to be made; `None` if it is not.
+    pub(super) fn describe_slowness(&self) -> Option<String> {
+        let seconds = self.count() as f64 / self.easy_rate;
+        (seconds > MAX_PASS_SECONDS).then(|| {
+            format!(
+                "{} connections take {seconds:.0} s to make on this path: set probe.search.connections to fewer",
+                self.count()
+            )
+        })
     }
 
     /// Deletes the connections of the routers.
@@ -184,12 +200,15 @@ impl ConnectionEnds {
                 Ok(passed) => passed,
                 Err(reason) => return Ok(Err(reason)),
             };
-            if let Err(reason) = self.answer(rig, self.easy_rate, stream.token)? {
-                return Ok(Err(reason));
-            }
+            let answers = match self.answer(rig, self.easy_rate, stream.token)? {
+                Ok(answers) => answers,
+                Err(reason) => return Ok(Err(reason)),
+            };
             let entries = self.count_entries(rig)?.entries;
-            let are_known = entries == before_pass && passed.taken.messages == self.count();
-            if are_known || entries >= before + self.count() {
+            let are_known =
+                entries == before_pass && entries >= self.count() && passed.taken.messages == self.count();
+            let are_answered = answers.messages as f64 >= MIN_ANSWERED * self.count() as f64;
+            if are_answered && (are_known || entries >= before + self.count()) {
                 self.is_established = true;
                 break;
             }
@@ -215,6 +234,16 @@ impl ConnectionEnds {
     fn list_all(&self, token: u32) -> Stream {
         Stream { per_second: self.easy_rate, length: Length::Packets(self.count()), token }
     }
+}
+
+fn close_ports(rig: &mut Rig, opened: &[u64]) -> Result<(), CampaignError> {
+    for (opened, agent) in opened.iter().zip(rig.ends.agents()) {
+        match ask(agent, Request::ClosePorts { opened: *opened })? {
+            Ok((_, Answer::PortsClosed)) | Err(_) => {}
+            Ok(_) => return Err(agent.describe_wrong_answer(ATTEMPTED).into()),
+        }
+    }
+    Ok(())
 }
 
 fn find_routers(rig: &Rig) -> Result<&Routed, TestbedError> {

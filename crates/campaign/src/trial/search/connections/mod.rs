@@ -12,12 +12,10 @@ use crate::CampaignError;
 use crate::rig::Rig;
 use crate::trial::prepared::{Prepared, of_arm};
 use crate::trial::search::connections::ends::{Passed, Stream};
-use crate::trial::search::connections::slice::{Asked, MAX_USED, measure};
+use crate::trial::search::connections::slice::{Asked, MAX_USED, cut_length, measure};
 use crate::trial::search::connections::teardown::measure_teardowns;
 use crate::trial::search::outcome::{LoadOutcome, find_value};
-use crate::trial::search::{
-    Arm, Question, SearchedLoads, Turn, first_load, repeat_until_valid, search_loads,
-};
+use crate::trial::search::{Arm, Question, Turn, first_load, repeat_until_valid, search_loads};
 use stacklab_model::{
     CONNECTION_METRICS, ConnectionState, Length, Metric, SearchSlice, SearchSpec, SplitMix64, Value,
 };
@@ -45,8 +43,9 @@ pub(super) fn search_connections(
     if !CONNECTION_METRICS.iter().any(|metric| asks_for(&arms[0], *metric)) {
         return Ok(figures);
     }
+    let sharing = if rigs.len() == 1 { arms.len() } else { 1 };
     for (place, arm) in arms.iter_mut().enumerate() {
-        begin(of_arm(rigs, place), arm, search)?;
+        begin(of_arm(rigs, place), arm, search, sharing)?;
     }
     for (metric, state) in [
         (Metric::ConnectionRate, ConnectionState::New),
@@ -79,11 +78,11 @@ fn asks_for(arm: &Arm<'_>, metric: Metric) -> bool {
 
 /// Opens an arm's sockets, and makes connections faster than they can be made: from what gets through, the search
 /// begins.
-fn begin(rig: &mut Rig, arm: &mut Arm<'_>, search: &SearchSpec) -> Result<(), CampaignError> {
+fn begin(rig: &mut Rig, arm: &mut Arm<'_>, search: &SearchSpec, sharing: usize) -> Result<(), CampaignError> {
     if arm.failure.is_some() {
         return Ok(());
     }
-    match ConnectionEnds::open(rig, &arm.prepared, search)? {
+    match ConnectionEnds::open(rig, &arm.prepared, search, sharing)? {
         Ok(ends) => arm.connections = Some(ends),
         Err(reason) => {
             arm.failure = Some(reason);
@@ -145,14 +144,43 @@ fn search_rates(
     let mut loads = Vec::new();
     for (place, arm) in arms.iter_mut().enumerate() {
         arm.never_valid = 0;
-        loads.extend(overload(of_arm(rigs, place), arm, state)?);
+        loads.push(find_first_load(of_arm(rigs, place), arm, state)?);
     }
-    if loads.len() < arms.len() {
-        return Ok(SearchedLoads::none(arms.len()).outcomes);
+    if loads.iter().any(Result::is_err) {
+        return Ok(loads.into_iter().map(leave_out).collect());
     }
+    let loads: Vec<f64> = loads.into_iter().flatten().collect();
     let slowest = loads.iter().copied().fold(f64::INFINITY, f64::min);
     let question = Question { slice_ns: search.slice_ns(slowest), first_round, state: Some(state) };
-    Ok(search_loads(rigs, arms, search, &loads, question, random)?.outcomes)
+    let mut outcomes = search_loads(rigs, arms, search, &loads, question, random)?.outcomes;
+    for (arm, outcome) in arms.iter().zip(&mut outcomes) {
+        if let (Some(ends), Some(load)) = (&arm.connections, outcome.load) {
+            outcome.slice_ns = cut_length(outcome.slice_ns, load, ends.count());
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The load near which an arm's is searched, or why it has none.
+fn find_first_load(
+    rig: &mut Rig,
+    arm: &mut Arm<'_>,
+    state: ConnectionState,
+) -> Result<Result<f64, String>, CampaignError> {
+    let slowness = arm.connections.as_ref().and_then(ConnectionEnds::describe_slowness);
+    if let (ConnectionState::Established, Some(reason)) = (state, slowness) {
+        return Ok(Err(reason));
+    }
+    let found = overload(rig, arm, state)?;
+    Ok(found
+        .ok_or_else(|| arm.failure.clone().unwrap_or_else(|| "no new connection came through".to_owned())))
+}
+
+/// The outcome of an arm that is not searched since one of them has no first load.
+fn leave_out(load: Result<f64, String>) -> LoadOutcome {
+    let reason =
+        load.err().unwrap_or_else(|| "another arm of its block has no load to begin with".to_owned());
+    LoadOutcome { reason: Some(reason), ..LoadOutcome::default() }
 }
 
 /// Measures an arm's slice of a round. Returns the valid one; `None` if none was, or an agent failed.

@@ -29,11 +29,15 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// A slice is cut if its load needs more connections than there are.
     fn length_ns(&self, connections: u64) -> u64 {
-        let most_ns = connections as f64 * MAX_USED / self.turn.load * 1e9;
-        self.turn.slice_ns.min(most_ns as u64)
+        cut_length(self.turn.slice_ns, self.turn.load, connections)
     }
+}
+
+/// The nanoseconds of a slice: it is cut if its load needs more connections than there are.
+pub(super) fn cut_length(slice_ns: u64, load: f64, connections: u64) -> u64 {
+    let most_ns = connections as f64 * MAX_USED / load * 1e9;
+    slice_ns.min(most_ns as u64)
 }
 
 /// Sends one slice, and judges it. The inner result is the reason if an agent failed.

@@ -5,6 +5,7 @@ use crate::rig::Rig;
 use crate::trial::prepared::of_arm;
 use crate::trial::search::Arm;
 use crate::trial::search::connections::choose_token;
+use crate::trial::search::connections::ends::ConnectionEnds;
 use stacklab_model::Value;
 use stacklab_testbed::DeletedConnections;
 
@@ -19,13 +20,24 @@ pub(super) fn measure_teardowns(
     arms: &mut [Arm<'_>],
 ) -> Result<Vec<Value>, CampaignError> {
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
+    let mut slowness = Vec::new();
+    for arm in arms.iter() {
+        slowness.push(arm.connections.as_ref().and_then(ConnectionEnds::describe_slowness));
+    }
     for turn in 0..TEARDOWNS {
         for (place, arm) in arms.iter_mut().enumerate() {
+            if slowness[place].is_some() {
+                continue;
+            }
             let deleted = tear_down(of_arm(rigs, place), arm, FIRST_NUMBER + turn)?;
             rates[place].extend(deleted.and_then(find_rate));
         }
     }
-    Ok(rates.into_iter().map(find_figure).collect())
+    let mut figures = Vec::new();
+    for (rates, slowness) in rates.into_iter().zip(slowness) {
+        figures.push(slowness.map_or_else(|| find_figure(rates), Value::Missing));
+    }
+    Ok(figures)
 }
 
 /// `None` if not all connections were there, or an agent failed.
