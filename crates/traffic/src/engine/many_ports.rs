@@ -2,11 +2,13 @@
 //! is one. The receiver reads after the sender is done, from queues that hold all of it, so that its work takes nothing
 //! from the path; the kernel has stamped when each message arrived.
 
+mod reader;
+
+use crate::engine::many_ports::reader::Reader;
 use crate::engine::pacer::Pacer;
 use crate::protocol::ports::{
     AnswersToSend, MessagesToPorts, MessagesToTake, PortsToOpen, SentToPorts, TakenFromPorts,
 };
-use crate::stats::waiting::WaitingCounter;
 use crate::sys::{self, Batch, Nanos, RealtimePriority, RunDelay, Socket, SocketOption};
 use crate::{Attempt, EngineError};
 use socket2::{Domain, Protocol, Type};
@@ -22,14 +24,17 @@ const MAX_SOCKETS: u32 = 1024;
 /// What the kernel charges for a message beyond its bytes, at the most.
 const OVERHEAD_BYTES: u32 = 1280;
 const MAX_BUFFER: u32 = 256 << 20;
-/// Messages that one call reads.
-const AT_ONCE: usize = 64;
 /// Nothing comes any more once nothing came for this long, or for as long as a few messages take.
 const MIN_QUIET_NS: Nanos = 20_000_000;
 const QUIET_MESSAGES: f64 = 5.0;
 /// How long the first message may be under way, and how long it may take to read all.
 const MAX_DELAY_NS: Nanos = 500_000_000;
 const MAX_TAKING_NS: Nanos = 20_000_000_000;
+/// How long it may take to send a number of messages, as a multiple of the time at their rate, and its bounds. The
+/// coordinator waits for longer.
+const MAX_SENDING_LENGTHS: f64 = 3.0;
+const MIN_SENDING_LIMIT_NS: f64 = 1e9;
+const MAX_SENDING_LIMIT_NS: f64 = 45e9;
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The sockets of one host.
@@ -63,6 +68,20 @@ struct Sending {
     per_second: f64,
     length: Length,
     priority: SenderPriority,
+}
+
+impl Sending {
+    /// How long it may take, where the kernel has no room for messages. A schedule with an end has its own limit.
+    fn limit_ns(&self) -> Nanos {
+        match self.length {
+            Length::Time(_) => Nanos::MAX,
+            Length::Packets(messages) => {
+                let planned_ns = messages as f64 * 1e9 / self.per_second;
+                let limit_ns = planned_ns * MAX_SENDING_LENGTHS;
+                limit_ns.clamp(MIN_SENDING_LIMIT_NS, MAX_SENDING_LIMIT_NS) as Nanos
+            }
+        }
+    }
 }
 
 impl ManyPorts {
@@ -136,13 +155,16 @@ impl ManyPorts {
         let is_urgent = sending.priority == SenderPriority::Realtime && sys::processors_online() > 1;
         let priority = is_urgent.then(RealtimePriority::take).flatten();
         let waited_before = run_delay.read();
-        let mut pacer = Pacer::start(Pacing::Shifted(sending.per_second), sending.length);
+        let pacer = Pacer::start(Pacing::Shifted(sending.per_second), sending.length);
+        let mut pacer = pacer.within(sending.limit_ns());
         let mut sent = SentToPorts { at_realtime_priority: priority.is_some(), ..SentToPorts::default() };
         while let Some(slot) = pacer.next_slot(sent.messages, 1) {
             let Some(Outgoing { socket, sequence, to }) = choose(sent.messages) else { break };
             write_header(batch.slot(0), sending.token, sequence, slot.now);
             batch.set_destination(0, to);
-            send_one(&mut batch, &self.sockets[socket], pacer.ends_ns())?;
+            if !send_one(&mut batch, &self.sockets[socket], pacer.ends_ns())? {
+                break;
+            }
             if sent.messages == 0 {
                 sent.first_ns = slot.now;
             }
@@ -213,13 +235,14 @@ fn open_socket(address: IpAddr, room: usize) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sends a message, and tries again where the kernel has no room, until this time.
-fn send_one(batch: &mut Batch, socket: &Socket, ends_ns: Nanos) -> io::Result<()> {
+/// Sends a message, and tries again where the kernel has no room, until this time. Returns whether it was sent.
+fn send_one(batch: &mut Batch, socket: &Socket, ends_ns: Nanos) -> io::Result<bool> {
     loop {
         match batch.send(socket, 0, 1, sys::SEND_PLAIN) {
-            Ok(_) => return Ok(()),
-            Err(error) if is_full(&error) && sys::now_ns() < ends_ns => {}
-            Err(error) => return Err(error),
+            Ok(_) => return Ok(true),
+            Err(error) if !is_full(&error) => return Err(error),
+            Err(_) if sys::now_ns() >= ends_ns => return Ok(false),
+            Err(_) => {}
         }
     }
 }
@@ -232,98 +255,6 @@ fn write_header(message: &mut [u8], token: u32, sequence: u32, sent_ns: Nanos) {
     message[..4].copy_from_slice(&token.to_be_bytes());
     message[4..8].copy_from_slice(&sequence.to_be_bytes());
     message[8..HEADER].copy_from_slice(&sent_ns.to_be_bytes());
-}
-
-/// Sequence number and send time of a message with this token.
-fn read_header(message: &[u8], token: u32) -> Option<(u32, Nanos)> {
-    let (seen, rest) = message.split_first_chunk::<4>()?;
-    let (sequence, rest) = rest.split_first_chunk::<4>()?;
-    let sent_ns = rest.first_chunk::<8>()?;
-    (u32::from_be_bytes(*seen) == token)
-        .then(|| (u32::from_be_bytes(*sequence), Nanos::from_be_bytes(*sent_ns)))
-}
-
-/// Reads the messages of one sending, each once.
-struct Reader {
-    batch: Batch,
-    token: u32,
-    stride: usize,
-    seen: Vec<bool>,
-    waiting: WaitingCounter,
-    /// By how much the kernel's stamps are ahead of the monotonic clock.
-    ahead_ns: i64,
-    least_delay_ns: Nanos,
-    first_ns: Option<Nanos>,
-    last_ns: Nanos,
-}
-
-impl Reader {
-    fn new(asked: &MessagesToTake, message_bytes: usize) -> Self {
-        let mut batch = Batch::new(AT_ONCE, message_bytes);
-        batch.keep_addresses();
-        let most = u64::from(MAX_SOCKETS) * u64::from(MAX_SOCKETS);
-        let per_second = asked.per_second.max(1.0);
-        let took_ns = (asked.sent.min(most) as f64 / per_second * 1e9) as Nanos;
-        Reader {
-            batch,
-            token: asked.token,
-            stride: asked.stride.max(1) as usize,
-            seen: vec![false; asked.most.min(most) as usize],
-            waiting: WaitingCounter::new(per_second, took_ns),
-            ahead_ns: sys::realtime_offset().offset_ns,
-            least_delay_ns: Nanos::MAX,
-            first_ns: None,
-            last_ns: 0,
-        }
-    }
-
-    /// Reads what waits at a socket. `sockets` is the number of all of them.
-    fn read_socket(
-        &mut self,
-        place: usize,
-        socket: &Socket,
-        sockets: usize,
-        arrived: &mut Vec<Arrived>,
-    ) -> io::Result<()> {
-        loop {
-            let count = match self.batch.receive(socket, false) {
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            };
-            for slot in 0..count {
-                let (Some((sequence, sent_ns)), Some(from)) =
-                    (read_header(self.batch.slot(slot), self.token), self.batch.source(slot))
-                else {
-                    continue;
-                };
-                let is_at_home = sequence as usize / self.stride % sockets == place;
-                let Some(seen) = self.seen.get_mut(sequence as usize).filter(|_| is_at_home) else {
-                    continue;
-                };
-                if std::mem::replace(seen, true) {
-                    continue;
-                }
-                self.note_arrival(slot, sent_ns);
-                arrived.push(Arrived { socket: place, sequence, from });
-            }
-            if count < AT_ONCE {
-                return Ok(());
-            }
-        }
-    }
-
-    fn note_arrival(&mut self, slot: usize, sent_ns: Nanos) {
-        let stamp = self.batch.recv_meta(slot).software_rx_ns;
-        let arrived_ns = match stamp {
-            Some(stamp) => stamp.saturating_add_signed(-self.ahead_ns),
-            None => sys::now_ns(),
-        };
-        self.waiting.record(sent_ns, arrived_ns);
-        self.least_delay_ns = self.least_delay_ns.min(arrived_ns.saturating_sub(sent_ns));
-        self.first_ns = Some(self.first_ns.map_or(arrived_ns, |first_ns| first_ns.min(arrived_ns)));
-        self.last_ns = self.last_ns.max(arrived_ns);
-    }
 }
 
 #[cfg(test)]
@@ -349,7 +280,6 @@ mod tests {
             token: 7,
             to: family.loopback(),
             ports,
-            message_bytes: 64,
             per_second: 10_000.0,
             length: Length::Packets(messages),
             priority: SenderPriority::Normal,
@@ -391,5 +321,34 @@ mod tests {
         let sent = sender.send(&asked).unwrap();
         let wrong = receiver.take(&taking(12, sent.last_ns, 1)).unwrap();
         assert!(wrong.messages < 12, "{wrong:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_kernel_ends_a_stream() {
+        let (socket, _peer) = socket2::Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let socket = Socket::from(socket);
+        let mut batch = Batch::new(1, 64);
+        let ends_ns = sys::now_ns() + 20_000_000;
+        let mut sent = 0;
+        while send_one(&mut batch, &socket, ends_ns).unwrap() {
+            sent += 1;
+            assert!(sent < 100_000, "the socket has room for all");
+        }
+        assert!(sent > 0 && sys::now_ns() >= ends_ns, "{sent} messages");
+    }
+
+    #[test]
+    fn a_number_of_messages_has_an_end() {
+        for (length, per_second, limit_ns) in [
+            (Length::Packets(100_000), 10_000.0, 30_000_000_000),
+            (Length::Packets(12), 10_000.0, 1_000_000_000),
+            (Length::Packets(u64::MAX), 0.0, 45_000_000_000),
+            (Length::Time(1), 10_000.0, Nanos::MAX),
+        ] {
+            let sending = Sending { token: 7, per_second, length, priority: SenderPriority::Normal };
+            assert_eq!(sending.limit_ns(), limit_ns);
+        }
     }
 }

@@ -30,8 +30,6 @@ pub struct MessagesToPorts {
     pub to: IpAddr,
     /// See `to`.
     pub ports: Vec<u16>,
-    /// Bytes of a message.
-    pub message_bytes: u32,
     /// Messages per second.
     pub per_second: f64,
     /// When it ends.
@@ -70,8 +68,8 @@ pub struct MessagesToTake {
     pub per_second: f64,
     /// See `sent`.
     pub sent_until_ns: u64,
-    /// Message `n` belongs to socket `n` over this number, modulo the number of sockets: 1 at the host that sent the
-    /// first messages, and the number of its sockets at the other one.
+    /// Message `n` belongs to socket `(n / stride) % sockets`. It is 1 at the host that sent the first messages, and
+    /// the number of that host's sockets at the other one.
     pub stride: u32,
 }
 

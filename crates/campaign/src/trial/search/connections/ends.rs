@@ -31,7 +31,6 @@ pub(in crate::trial::search) struct ConnectionEnds {
     /// The receiver as the sender sees it.
     to: IpAddr,
     ports: Vec<u16>,
-    message_bytes: u32,
     /// Further connections of each family in the near router's table.
     further: u32,
     /// Messages per second of new connections that the path carries with ease.
@@ -93,7 +92,7 @@ impl ConnectionEnds {
         }
         let is_established = false;
         let easy_rate = 0.0;
-        Ok(Ok(ConnectionEnds { opened, grid, to, ports, message_bytes, further, easy_rate, is_established }))
+        Ok(Ok(ConnectionEnds { opened, grid, to, ports, further, easy_rate, is_established }))
     }
 
     /// All of its connections.
@@ -137,7 +136,6 @@ impl ConnectionEnds {
             token,
             to: self.to,
             ports: self.ports.clone(),
-            message_bytes: self.message_bytes,
             per_second,
             length,
             priority: if is_long { SenderPriority::Normal } else { priority },
