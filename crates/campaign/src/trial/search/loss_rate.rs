@@ -1,4 +1,5 @@
-//! What each arm loses at 100 %, 90 % .. of the highest load, the same loads for all arms (RFC 2544, section 26.3).
+//! What each arm loses at 100 %, 90 % .. of the highest load, which the arms of a trial have in common (RFC 2544,
+//! section 26.3).
 
 use crate::CampaignError;
 use crate::rig::Rig;
@@ -97,7 +98,7 @@ fn measure_trial(
         let reported = send_and_count(rig, prepared, &spec)?;
         Ok(reported.map(|ReportedSlice { ends, drops }| {
             let counted = count(&ends, load, length_ns, drops);
-            let outcome = judge_trial(&counted, length_ns, limit);
+            let outcome = judge_trial(&counted, length_ns, search.loss_ppm, limit);
             SearchSlice { round, trial: Some(number), percent: Some(percent), outcome, ..counted }
         }))
     })
@@ -105,7 +106,7 @@ fn measure_trial(
 
 /// Whether a trial of this length had its load. A slice of a search must only be good or bad: one that loses much need
 /// not have been sent in time, but a trial must. `limit` is what a path carries that can hold its sender up.
-fn judge_trial(trial: &SearchSlice, length_ns: u64, limit: Option<f64>) -> SearchOutcome {
+fn judge_trial(trial: &SearchSlice, length_ns: u64, loss_ppm: u32, limit: Option<f64>) -> SearchOutcome {
     let SearchSlice { offered, late_ns, lost_at_receiver, .. } = *trial;
     if offered == 0 {
         return SearchOutcome::Invalid("nothing was sent".to_owned());
@@ -117,7 +118,9 @@ fn judge_trial(trial: &SearchSlice, length_ns: u64, limit: Option<f64>) -> Searc
     }
     let late = print_duration(late_ns);
     if late_ns as f64 <= MAX_LATE * length_ns as f64 {
-        if trial.lost() > 0 { SearchOutcome::Bad } else { SearchOutcome::Good }
+        // What waits in a queue may count as well.
+        let has_lost = trial.trial_loss(loss_ppm).is_some_and(|loss| loss > 0.0);
+        if has_lost { SearchOutcome::Bad } else { SearchOutcome::Good }
     } else if trial.waited_ns.unwrap_or(0) >= late_ns / 2 {
         SearchOutcome::Invalid(format!("the sender was {late} late and waited for a processor"))
     } else if limit.is_some_and(|limit| trial.load >= MIN_HELD_UP * limit) {
@@ -142,7 +145,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn judge(trial: &SearchSlice, limit: Option<f64>) -> SearchOutcome {
-        judge_trial(trial, SECOND_NS, limit)
+        judge_trial(trial, SECOND_NS, 5000, limit)
     }
 
     #[test]
@@ -158,6 +161,17 @@ mod tests {
         assert_eq!(judge(&late, Some(1000.0)), SearchOutcome::NotSent);
         assert!(matches!(judge(&late, Some(2000.0)), SearchOutcome::Invalid(_)));
         assert!(matches!(judge(&SearchSlice::default(), None), SearchOutcome::Invalid(_)));
+    }
+
+    #[test]
+    fn a_trial_that_fills_a_queue_has_lost() {
+        let trial = SearchSlice { load: 1000.0, offered: 1000, received: 1000, ..SearchSlice::default() };
+        for (waiting, outcome) in [(5, SearchOutcome::Good), (6, SearchOutcome::Bad)] {
+            let trial = SearchSlice { waiting, ..trial.clone() };
+            assert_eq!(judge(&trial, None), outcome);
+            let has_lost = trial.trial_loss(5000).is_some_and(|loss| loss > 0.0);
+            assert_eq!(has_lost, outcome == SearchOutcome::Bad, "as its loss says");
+        }
     }
 
     #[test]

@@ -192,10 +192,12 @@ fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
     let mut bad = 0;
     let mut reason = "";
     for slice in slices {
+        // A trial of the frame loss rate has a load that not every arm can be sent: that is its result.
+        let is_of_search = slice.percent.is_none();
         match &slice.outcome {
             SearchOutcome::Good => {}
-            SearchOutcome::Bad => bad += 1,
-            SearchOutcome::NotSent => not_sent += 1,
+            SearchOutcome::Bad => bad += u32::from(is_of_search),
+            SearchOutcome::NotSent => not_sent += u32::from(is_of_search),
             SearchOutcome::Invalid(why) => {
                 repeated += 1;
                 reason = why;
@@ -292,5 +294,18 @@ mod tests {
         for (bad, expected) in [(10, &[][..]), (2, &["search_generator"][..])] {
             assert_eq!(codes(&[(SearchOutcome::Bad, bad), (SearchOutcome::NotSent, 10)]), expected);
         }
+    }
+
+    #[test]
+    fn trials_above_an_arms_limit_are_no_warning() {
+        let lost = SearchSlice { percent: Some(100), outcome: SearchOutcome::Bad, ..SearchSlice::default() };
+        let not_sent = SearchSlice { outcome: SearchOutcome::NotSent, ..lost.clone() };
+        let mut all = slices(&[(SearchOutcome::Bad, 2), (SearchOutcome::NotSent, 1)]);
+        all.extend(vec![not_sent; 10]);
+        assert_eq!(warn_of_slices(&all), []);
+        // Nor do they hide that a search met the generator's limit.
+        all = slices(&[(SearchOutcome::Bad, 2), (SearchOutcome::NotSent, 3)]);
+        all.extend(vec![lost; 10]);
+        assert_eq!(warn_of_slices(&all)[0].code, "search_generator");
     }
 }
