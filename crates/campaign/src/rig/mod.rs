@@ -8,6 +8,7 @@ mod container;
 mod direct;
 mod freed_memory;
 pub(crate) mod host_pair;
+mod in_guest;
 mod iperf3_server;
 mod machines;
 mod rigs;

@@ -3,6 +3,7 @@
 use crate::program::{Emulators, emulate};
 use crate::rig::freed_memory::{Rest, await_memory};
 use crate::rig::host_pair::Kernels;
+use crate::rig::in_guest::check_guest;
 use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed_source::RoutedSource;
 use crate::rig::{Rig, TrialHosts, Way, direct, routed, wifi};
@@ -11,8 +12,7 @@ use crate::trial::run::{run, run_once};
 use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, HostedTestbed, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{
-    Cell, CpuScope, Family, Generator, Probe, RouterQueue, RunRecord, System, Systems, Topology, Trial,
-    once_each, say,
+    Cell, CpuScope, Family, Probe, RunRecord, System, Systems, Topology, Trial, once_each, say,
 };
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
@@ -274,28 +274,8 @@ impl RoutedPlacement {
         needs.watches_memory = system.is_none()
             && needs.guests().is_empty()
             && study.measures(|metric| metric.table().is_some());
-        let queued = needs.rows.iter().find(|row| row.queue != RouterQueue::Inline);
-        if let (Some(system), Some(row)) = (&system, queued) {
-            let queue = row.queue;
-            return Err(CampaignError::Usage(format!(
-                "router_queue \"{queue}\" is for routers on this kernel, and the study's testbeds would be in {system}: \
-                 --set 'factors.router_os=[\"{system}\"]' makes each router a guest; or set factors.router_queue = [\"inline\"], or \
-                 add the missing modules to this kernel (see: stacklab doctor)"
-            )));
-        }
-        if let (Some(system), Some(generator)) =
-            (&system, study.cells.iter().map(Generator::of).find(|generator| generator.is_other()))
-        {
-            return Err(CampaignError::Usage(format!(
-                "generator {generator} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
-                 its program is not installed: set factors.generator = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
-            )));
-        }
-        if let (Some(system), false) = (&system, study.programs.is_empty()) {
-            return Err(CampaignError::Usage(format!(
-                "programs run between namespaces of this kernel, and the study's testbeds would be in {system}, where they are not \
-                 installed: add the missing modules to this kernel (see: stacklab doctor)"
-            )));
+        if let Some(system) = &system {
+            check_guest(study, &needs, system, asked)?;
         }
         let guest = system.map(|system| match asked {
             true => (system, "as --in-vm asks".to_owned()),
