@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
-use crate::read::factors::{Factors, has_guest};
+use crate::read::factors::{Factors, find_requirement, has_guest};
 use crate::read::{At, Node};
 use stacklab_model::{
     CONNECTION_METRICS, Direction, Factor, FlowOffload, Io, IoChoice, Mechanism, Metric, Pacing, Probe,
@@ -174,10 +174,17 @@ impl Connections<'_> {
         self.refuse_other(Factor::Io, &usual, "sends one message in a call", "several in a call", problems);
         let reason = "has sockets of the cell's family, without further options";
         self.refuse_other(Factor::Socket, &[SocketKind::Native.name()], reason, "of the other one", problems);
-        for factor in [Factor::FlowLabel, Factor::Dscp, Factor::BusyPoll] {
-            if let Some(level) = self.factors.setting_levels(factor).first() {
+        for factor in Factor::ALL.iter().filter(|factor| factor.is_socket_option()) {
+            let level = self.factors.setting_levels(*factor).first();
+            if let Some(level) = level.filter(|level| is_of_datagrams(*factor, &level.value)) {
                 self.refuse(level, reason, "an option of sockets", problems);
             }
         }
     }
+}
+
+/// Whether an option could act on the sockets of a search. Those of TCP are of other cells.
+fn is_of_datagrams(factor: Factor, level: &str) -> bool {
+    let required = find_requirement(factor, level);
+    factor != Factor::Socket && required.is_none_or(|(other, _)| other != Factor::Transport)
 }

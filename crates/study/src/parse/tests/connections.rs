@@ -80,6 +80,9 @@ fn refuses_what_connections_cannot_have() {
         ("destinations = [10]", "many ports between two addresses"),
         ("io = [\"gso\"]", "sends one message in a call"),
         ("dscp = [46]", "without further options"),
+        ("busy_poll = [50]", "without further options"),
+        ("send_buffer = [65536]", "without further options"),
+        ("receive_buffer = [65536, 1048576]", "without further options"),
         ("flow_offload = [\"on\"]", "which a flowtable refers to"),
     ] {
         let text = write_rate(&format!("conntrack = [0]\n{factors}"));
