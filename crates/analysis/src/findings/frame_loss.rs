@@ -6,7 +6,7 @@ use stacklab_model::{
     print_duration,
 };
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 const PERCENTS: RangeInclusive<u32> = 1..=100;
@@ -22,24 +22,54 @@ struct Trials {
 /// What each of these cells lost at which load; `None` without any trial. Runs without host reports have none.
 pub(super) fn collect_frame_losses(cells: &[Cell], runs: &[RunRecord]) -> Option<FrameLoss> {
     let mut arms = Vec::new();
+    let mut groups = Vec::new();
     let mut found = None;
     for cell in cells {
         let mut by_percent: BTreeMap<Reverse<u32>, Trials> = BTreeMap::new();
+        let mut starts = Starts::new();
         for run in runs.iter().filter(|run| run.is_valid() && run.trial.cell == *cell) {
             let Pacing::Search(search) = run.spec.probe.pacing else { continue };
-            found = found.or(add_trials(&mut by_percent, run, &search).then_some(search));
+            if add_trials(&mut by_percent, run, &search) {
+                found = found.or(Some(search));
+                starts.insert(run.trial.block, run.started_unix_ns);
+            }
         }
         let points: Vec<FrameLossPoint> = by_percent
             .into_iter()
             .filter_map(|(Reverse(percent), trials)| describe(percent, trials))
             .collect();
         if !points.is_empty() {
-            arms.push(FrameLossArm { cell: cell.clone(), points });
+            arms.push(FrameLossArm { cell: cell.clone(), group: find_group(&mut groups, starts), points });
         }
     }
     let search = found?;
     let departures = list_departures(&arms, &search);
     Some(FrameLoss { arms, departures })
+}
+
+/// When an arm's run of each block started. Arms that take turns in a trial start together.
+type Starts = BTreeMap<u32, u64>;
+
+/// The number of the arms that were measured together with one that started at these times. `groups` has those of the
+/// first arm of each.
+fn find_group(groups: &mut Vec<Starts>, starts: Starts) -> usize {
+    let known = groups.iter().position(|first| are_together(first, &starts));
+    known.unwrap_or_else(|| {
+        groups.push(starts);
+        groups.len() - 1
+    })
+}
+
+fn are_together(first: &Starts, other: &Starts) -> bool {
+    let mut has_common_block = false;
+    for (block, start) in other {
+        match first.get(block) {
+            Some(first) if first != start => return false,
+            Some(_) => has_common_block = true,
+            None => {}
+        }
+    }
+    has_common_block
 }
 
 /// Adds the trials of a run. Returns whether it has any, valid or not.
@@ -84,12 +114,24 @@ fn list_departures(arms: &[FrameLossArm], search: &SearchSpec) -> Vec<String> {
     if trial_ns < TRIAL_NS {
         departures.push(format!("trials of {} instead of 60 s", print_duration(trial_ns)));
     }
-    departures.push(
-        "100 % is the rate of the fastest arm's link, or what came out of its flood, not the medium's rate"
-            .to_owned(),
-    );
-    departures
-        .push("arms take turns of a trial, at the same messages per second, in one direction".to_owned());
+    let groups: BTreeSet<usize> = arms.iter().map(|arm| arm.group).collect();
+    if groups.len() < arms.len() {
+        departures.push(
+            "100 % is the rate of the link of the fastest arm among those measured together, or what came out of its \
+             flood, not the medium's rate"
+                .to_owned(),
+        );
+        departures.push(
+            "arms that are measured together take turns of a trial, at the same messages per second"
+                .to_owned(),
+        );
+    } else {
+        departures.push(
+            "100 % is the rate of an arm's own link, or what came out of its flood, not the medium's rate"
+                .to_owned(),
+        );
+    }
+    departures.push("messages have one direction".to_owned());
     if search.loss_ppm > 0 {
         let percent = f64::from(search.loss_ppm) / 10_000.0;
         departures.push(format!(
@@ -153,6 +195,28 @@ mod tests {
         assert_eq!((lower.percent, lower.median, lower.n), (90, 0.0, 20));
         assert_eq!(found.departures[0], "trials of 500 ms instead of 60 s");
         assert_eq!(collect_frame_losses(&cells[1..], &runs), None);
+    }
+
+    #[test]
+    fn arms_of_one_trial_have_one_table() {
+        let cells = [Family::Ipv4, Family::Ipv6].map(|family| cell(family, 64));
+        for (starts, groups) in [([5, 5], vec![0, 0]), ([5, 6], vec![0, 1])] {
+            let mut runs = Vec::new();
+            for (family, start) in [Family::Ipv4, Family::Ipv6].into_iter().zip(starts) {
+                for block in 0..2 {
+                    let started_unix_ns = start + 10 * u64::from(block);
+                    let run = run_with(block, family, vec![trial(100, 200)]);
+                    runs.push(RunRecord { started_unix_ns, ..run });
+                }
+            }
+            let found = collect_frame_losses(&cells, &runs).unwrap();
+            let numbers: Vec<usize> = found.arms.iter().map(|arm| arm.group).collect();
+            assert_eq!(numbers, groups);
+            let turns = found.departures.iter().any(|departure| departure.contains("take turns"));
+            assert_eq!(turns, groups == [0, 0], "{:?}", found.departures);
+            let own = found.departures.iter().any(|departure| departure.contains("an arm's own link"));
+            assert_ne!(own, turns, "{:?}", found.departures);
+        }
     }
 
     #[test]

@@ -47,9 +47,8 @@ pub fn between(
     for cell in &cells {
         for metric in shared.iter().filter(|metric| metric.is_of_cell(cell)) {
             let runs = [runs_a.of(cell, *metric), runs_b.of(cell, *metric)];
-            let scopes = (a.cpu_scope != b.cpu_scope && metric.is_host_cpu())
-                .then(|| format!("CPU scope {} is not {}", b.cpu_scope, a.cpu_scope));
-            figures.push(against((*cell).clone(), *metric, runs, margin_of(a, *metric), scopes, allowed));
+            let unlike = describe_unlike(*metric, [a, b]);
+            figures.push(against((*cell).clone(), *metric, runs, margin_of(a, *metric), unlike, allowed));
         }
     }
     if figures.is_empty() {
@@ -84,6 +83,15 @@ fn list_rest(
         cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
         metrics: metrics.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
     }
+}
+
+/// Why figures of a metric are of different things in two campaigns; `None` if they are not.
+fn describe_unlike(metric: Metric, [a, b]: [&RecordedCampaign; 2]) -> Option<String> {
+    if metric == Metric::FrameLossRate {
+        return Some("its load is that of each record's own fastest arm".to_owned());
+    }
+    (metric.is_host_cpu() && a.cpu_scope != b.cpu_scope)
+        .then(|| format!("CPU scope {} is not {}", b.cpu_scope, a.cpu_scope))
 }
 
 /// The metrics of a campaign by which something is compared; if some were requested, only those.

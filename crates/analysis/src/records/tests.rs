@@ -272,6 +272,14 @@ fn the_places_are_told_apart() {
 }
 
 #[test]
+fn losses_at_other_loads_are_not_compared() {
+    let [a, b] = [0.1, 0.2].map(|loss| RecordData::of(Metric::FrameLossRate, &at(loss)));
+    let found = compare_record_data(&a, &b, Some(0.05)).figures.remove(0);
+    let unlike = Change::Nothing("its load is that of each record's own fastest arm".into());
+    assert_eq!((found.change, found.fails), (unlike, false));
+}
+
+#[test]
 fn p_is_adjusted_for_all_figures() {
     let mut a = RecordData::of(Metric::Throughput, &[]);
     a.cells = (0..10).map(|i| cell(Family::Ipv4, 100 + i)).collect();

@@ -15,6 +15,9 @@ pub struct FrameLoss {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrameLossArm {
     pub cell: Cell,
+    /// Arms with the same number were measured together, at the same loads.
+    #[serde(default)]
+    pub group: usize,
     /// From the highest load down.
     pub points: Vec<FrameLossPoint>,
 }
@@ -22,7 +25,7 @@ pub struct FrameLossArm {
 /// The valid trials at one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrameLossPoint {
-    /// The load in per cent of the highest one, which all arms of a block have in common.
+    /// The load in per cent of the highest one, which arms that are measured together have in common.
     pub percent: u32,
     /// The median of the loads, messages per second.
     pub load: f64,

@@ -258,8 +258,8 @@ metrics! {
         "messages of the longest burst, sent as fast as the sender can, of which none is lost, within a per cent (RFC 2544, \
          section 26.4, and RFC 9004)";
     FrameLossRate = "frame_loss_rate", "frame loss at the highest load", Search, Ratio, [UDP],
-        "messages of a trial that are lost at the load which the fastest arm carries, the same for all arms (RFC 2544, \
-         section 26.3); what waits in a queue at its end counts, where that is more than the allowed loss";
+        "messages of a trial that are lost at the load which the fastest of the arms in it carries, the same for all of \
+         them (RFC 2544, section 26.3); what waits in a queue at its end counts, where that is more than the allowed loss";
     ConnectionRate = "connection_rate", "connection rate", Search, ConnectionPerSecond, [Higher, UDP],
         "highest load, as load_at_loss, of messages that each make a new entry in a router's table of connections, of which \
          answers come back";

@@ -138,11 +138,12 @@ impl fmt::Display for SearchSpec {
 pub struct SearchSlice {
     /// Round of the block, from 1; 0 is the flood before.
     pub round: u32,
-    /// The trial of the arm's goal that the slice is a part of, or the number of the burst, from 1; `None` before the
-    /// bounds are searched.
+    /// From 1: the trial of the arm's goal that the slice is a part of, the number of the burst, or that of the trial
+    /// of the frame loss rate. `None` in the search in turns, and with connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
-    /// Of a trial of the frame loss rate: its load in per cent of the highest one, which all arms have in common.
+    /// Of a trial of the frame loss rate: its load in per cent of the highest one, which arms that are measured
+    /// together have in common.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u32>,
     /// Messages per second that were to be sent.

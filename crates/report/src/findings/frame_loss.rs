@@ -13,12 +13,14 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
     let mut factors = compared.filter(|question| question.metric == Metric::FrameLossRate);
     let factor = factors.next().map(|question| question.factor);
-    let groups = group_by_key(arms.iter().map(|arm| {
-        let label = factor.map(|factor| arm.cell.label_without(Some(factor)));
-        (label.unwrap_or_default(), arm)
-    }));
+    // Arms that were not measured together have different loads, and each has its own table.
+    let tables = group_by_key(arms.iter().map(|arm| ((describe_others(arm, factor), arm.group), arm)));
     let mut blocks = Vec::new();
-    for (label, arms) in groups {
+    for ((label, _), arms) in tables {
+        let label = match &arms[..] {
+            [alone] if label.is_empty() => alone.cell.label(),
+            _ => label,
+        };
         let place = if label.is_empty() { String::new() } else { format!(", {}", plain(&label)) };
         blocks.push(Block::Heading(format!("Frame loss rate{place}")));
         blocks.push(Block::Text(ABOUT.to_owned()));
@@ -30,6 +32,11 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks.push(Block::Text("Departures from RFC 2544 and RFC 8219:".to_owned()));
     blocks.push(Block::List(departures.clone()));
     blocks
+}
+
+/// What the arms of a table have in common, if they are compared by a factor.
+fn describe_others(arm: &FrameLossArm, factor: Option<Factor>) -> String {
+    factor.map(|factor| arm.cell.label_without(Some(factor))).unwrap_or_default()
 }
 
 fn table(arms: &[&FrameLossArm], factor: Option<Factor>) -> Table {

@@ -1,6 +1,6 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use super::searched::{with_bounds, with_frame_losses, with_losses};
+use super::searched::{with_bounds, with_frame_losses, with_losses, with_losses_of_arms_alone};
 use crate::tests::fixtures::{cell, compare_families, explanations, findings, without_comparisons};
 use crate::{OutputFormat, WIDTH, Width, brief, compact, figure, figures, render, stage_costs};
 use insta::assert_snapshot;
@@ -76,6 +76,15 @@ fn frame_losses_are_a_table_by_load() {
     assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), found);
     let page = serde_json::to_string(&crate::page::tests::of(&found)).unwrap();
     assert!(page.contains("Frame loss rate") && page.contains("15.00 [13.50, 18.00] (20)"), "{page}");
+}
+
+#[test]
+fn arms_alone_have_tables_of_their_loads() {
+    let text = text(&with_losses_of_arms_alone());
+    for part in ["Frame loss rate, IPv4 UDP 64 B", "Frame loss rate, IPv6 UDP 64 B", " 8500 ", " 10000 "] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(!text.contains("Frame loss rate\n"), "{text}");
 }
 
 #[test]

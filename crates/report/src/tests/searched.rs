@@ -41,7 +41,7 @@ pub(crate) fn with_frame_losses() -> Findings {
             let [p1, p99] = [0.9, 1.2].map(|factor| factor * median);
             points.push(FrameLossPoint { percent, load, n: 20, median, p1, p99 });
         }
-        arms.push(FrameLossArm { cell: cell(Transport::Udp, family, 64), points });
+        arms.push(FrameLossArm { cell: cell(Transport::Udp, family, 64), group: 0, points });
     }
     let departures = vec!["trials of 500 ms instead of 60 s".to_owned()];
     let verdict = Verdict::Better("ipv4".to_owned());
@@ -50,6 +50,17 @@ pub(crate) fn with_frame_losses() -> Findings {
         vec![compare_families(Transport::Udp, 64, Metric::FrameLossRate, means, (0.15, 0.01), verdict)];
     let frame_loss = Some(FrameLoss { arms, departures });
     Findings { frame_loss, cells: cells_of(&comparisons), comparisons, ..findings() }
+}
+
+/// The same of a study that compares nothing: each arm has its own loads.
+pub(crate) fn with_losses_of_arms_alone() -> Findings {
+    let mut findings = Findings { comparisons: Vec::new(), ..with_frame_losses() };
+    let Some(FrameLoss { arms, .. }) = &mut findings.frame_loss else { unreachable!("it has losses") };
+    arms[1].group = 1;
+    for point in &mut arms[1].points {
+        point.load *= 0.85;
+    }
+    findings
 }
 
 /// Bounds of both families, and delays at them.

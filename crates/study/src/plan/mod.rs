@@ -78,6 +78,17 @@ impl Plan {
         }
     }
 
+    /// Whether the cells of a question are arms of one interleaved trial in each block. Groups that need several trials
+    /// are divided anew in each.
+    pub(crate) fn measures_together(&self, question: &Question, probe: Probe) -> bool {
+        let Some((group, _)) = self.interleaved.get(&(question.baseline.clone(), probe)) else {
+            return false;
+        };
+        let arms = self.interleaved.values().filter(|(other, _)| other == group).count();
+        let candidate = self.interleaved.get(&(question.candidate.clone(), probe));
+        candidate.is_some_and(|(other, _)| other == group) && arms <= ArmSchedule::MAX_ARMS
+    }
+
     /// Of the trials of a block with a probe of these, whether all (`Some(true)`), none (`Some(false)`) or some
     /// (`None`) are arms of interleaved trials with others.
     pub fn interleaves(&self, is_meant: impl Fn(Probe) -> bool) -> Option<bool> {

@@ -146,8 +146,14 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         rule: rule?,
         comparisons,
     };
-    probes::check_share(probe, &study, problems);
+    check_loads(probe, key("comparison"), &study, problems);
     Some(study)
+}
+
+/// Adds loads that arms must have in common, where the plan measures them apart.
+fn check_loads(probe: Node, comparisons: Node, study: &Study, problems: &mut Problems) {
+    probes::check_share(probe, study, problems);
+    search::check_common_loads(probe, comparisons, study, problems);
 }
 
 fn link_config(testbed: Node, problems: &Problems) -> Option<LinkConfig> {

@@ -148,7 +148,10 @@ pub(super) fn check_share(node: Node, study: &Study, problems: &mut Problems) {
     let plan = Plan::new(study, 0);
     let block = plan.block(0);
     let alone = plan.together(&block).any(|arms| arms.len() == 1 && arms[0].probe == Probe::Paced);
-    if alone || !interleave::on_one_testbed(&study.comparisons) {
+    let mut compared =
+        study.questions().into_iter().filter(|question| study.probe_of(question.metric) == Probe::Paced);
+    let are_apart = compared.any(|question| !plan.measures_together(&question, Probe::Paced));
+    if alone || are_apart || !interleave::on_one_testbed(&study.comparisons) {
         let title = "a share of the flood rate is that of the slowest arm, and the arms are not interleaved on one testbed";
         problems.add(
             Problem::at(place, title, "expected message_rate = messages per second, or \"link\"")

@@ -2,9 +2,11 @@
 
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
+use crate::plan::Plan;
 use crate::plan::interleave::measures;
 use crate::read::factors::{Factors, has_guest};
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics, whole};
+use crate::study::Study;
 use stacklab_model::{
     Cell, Direction, Factor, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RouterQueue, SearchDevice,
     SearchGoal, SearchSpec, Systems, Topology, print_duration,
@@ -107,6 +109,36 @@ pub(super) fn check_bursts(
     let title = "bursts would wait in the queue of the sender's own link";
     let help = "add topology = \"routed\" to [testbed], and a sender_link that is faster than its rate";
     problems.add(bursts.problem(title, "it holds the sender up, and loses nothing").help(help));
+}
+
+/// Adds comparisons of losses at different loads: the highest load is the same for the arms of one trial.
+pub(super) fn check_common_loads(probes: Node, comparisons: Node, study: &Study, problems: &mut Problems) {
+    let search = probes.get(Probe::Search.name());
+    let metrics = search.get("metrics").list(leaf::any_metric, problems);
+    let Some(losses) = metrics.iter().find(|metric| metric.value == Metric::FrameLossRate) else { return };
+    let plan = Plan::new(study, 0);
+    let of_losses = study.questions().into_iter().filter(|question| question.metric == losses.value);
+    for question in of_losses {
+        if plan.measures_together(&question, Probe::Search) {
+            continue;
+        }
+        let factor = question.factor;
+        let baseline = question.baseline.level(factor);
+        let candidate = question.candidate.level(factor);
+        let title =
+            format!("frame_loss_rate would be that of `{baseline}` and `{candidate}` at different loads");
+        let mut problem = losses.problem(title, "the arms of one trial have the same loads");
+        let mut compared = comparisons.items().filter_map(|node| node.get("factor").at(leaf::name, problems));
+        if let Some(compared) = compared.find(|compared: &At<Factor>| compared.value == factor) {
+            problem = problem.with_related_place(&compared.place, "and these are in different trials");
+        }
+        problems.add(problem.help(if study.schedule.is_alone() {
+            "set blocks.schedule = \"interleaved\", or leave frame_loss_rate out".to_owned()
+        } else {
+            format!("give the comparison by {factor} `metrics` without frame_loss_rate")
+        }));
+        return;
+    }
 }
 
 /// Trials at a bound at the most: a search needs several bounds, and ends after 400 trials.

@@ -1,6 +1,6 @@
 //! The highest loads of the arms of a block, searched in turns of a slice each.
 //!
-//! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow, and then bursts
+//! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow, and then bursts,
 //! losses at common loads and connections where they are asked for.
 
 mod balance;

@@ -57,6 +57,10 @@ fn paced_stream_is_a_flood_share_if_arms_interleave() {
             pace("", "schedule = \"sequential\"\n"),
             &["a share of the flood rate", "not interleaved", "message_rate = messages per second"],
         ),
+        (
+            pace("", "").replace("[factors]\n", "[factors]\nqueue_length = [100, 1000]\n") + OTHER_QUEUE,
+            &["a share of the flood rate", "not interleaved"],
+        ),
         (pace("message_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
         (
             pace("message_rate = 1000\n", "").replace("[\"throughput\"]", "[\"throughput\", \"jitter\"]"),
@@ -68,6 +72,10 @@ fn paced_stream_is_a_flood_share_if_arms_interleave() {
         ),
     ]);
 }
+
+/// A comparison whose arms are not in one trial.
+const OTHER_QUEUE: &str =
+    "[[comparison]]\nfactor = \"queue_length\"\nbaseline = 100\ncandidate = 1000\nmetrics = [\"jitter\"]\n";
 
 /// The example with a paced stream, and with these keys of the stream and of the blocks.
 fn pace(rate: &str, arms: &str) -> String {

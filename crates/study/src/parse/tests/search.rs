@@ -119,8 +119,46 @@ fn names_what_a_goal_cannot_be() {
 
 #[test]
 fn losses_at_common_loads_need_no_goal() {
-    let losses = searching("", "").replace("[\"load_at_loss\"]", "[\"frame_loss_rate\"]");
+    let losses = search_losses("");
     assert_eq!(study(&losses).probe(Probe::Search).unwrap().metrics, [Metric::FrameLossRate]);
+}
+
+fn search_losses(factors: &str) -> String {
+    searching(factors, "").replace("[\"load_at_loss\"]", "[\"frame_loss_rate\"]")
+}
+
+#[test]
+fn losses_are_compared_at_common_loads() {
+    let by_mechanism =
+        "[[comparison]]\nfactor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"nat44\"\n";
+    let mechanisms = search_losses("mechanism = [\"native\", \"nat44\"]") + by_mechanism;
+    let sizes: Vec<String> = (128..145).map(|size| size.to_string()).collect();
+    let many = search_losses("").replace("size = [128]", &format!("size = [{}]", sizes.join(", ")));
+    let by_size = "factor = \"size\"\nbaseline = 128\ncandidate = 144\n";
+    let family = "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"\n";
+    assert_mistakes(&[
+        (
+            search_losses("").replace("[blocks]\n", "[blocks]\nschedule = \"sequential\"\n"),
+            &[
+                "frame_loss_rate would be that of `ipv4` and `ipv6` at different loads",
+                "set blocks.schedule = \"interleaved\"",
+            ],
+        ),
+        (
+            mechanisms.clone(),
+            &[
+                "frame_loss_rate would be that of `native` and `nat44` at different loads",
+                "and these are in different trials",
+                "give the comparison by mechanism `metrics` without frame_loss_rate",
+            ],
+        ),
+        // More arms than a trial holds.
+        (many.replace(family, by_size), &["that of `128` and `144` at different loads"]),
+    ]);
+    let both = mechanisms.replace("[\"frame_loss_rate\"]", "[\"load_at_loss\", \"frame_loss_rate\"]");
+    study(&(both + "metrics = [\"load_at_loss\"]\n"));
+    let alone = search_losses("");
+    study(alone.split("[[comparison]]").next().unwrap());
 }
 
 #[test]
