@@ -11,7 +11,7 @@ use stacklab_study::Study;
 use stacklab_trial::Path;
 
 /// The rig of an arm: that of all of them, or its own.
-pub(super) fn of_arm<'r>(rigs: &'r mut [&mut Rig], place: usize) -> &'r mut Rig {
+pub(super) fn find_rig<'r>(rigs: &'r mut [&mut Rig], place: usize) -> &'r mut Rig {
     let last = rigs.len() - 1;
     rigs[place.min(last)]
 }

@@ -5,7 +5,7 @@ use crate::generator;
 use crate::program;
 use crate::rig::Rig;
 use crate::trial::other_load::LoadSample;
-use crate::trial::prepared::{Prepared, of_arm};
+use crate::trial::prepared::{Prepared, find_rig};
 use crate::trial::search;
 use crate::trial::searched::{find_loads, make_runs_without_load};
 use crate::trial::sockets;
@@ -44,7 +44,7 @@ pub(crate) fn run(
     let schedule = plan.schedule(trials);
     let mut arms = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
-        let mut arm = Prepared::new(of_arm(rigs, place), study, plan.seed(), schedule, trial)?;
+        let mut arm = Prepared::new(find_rig(rigs, place), study, plan.seed(), schedule, trial)?;
         if let Some(load) = loads[place] {
             arm.spec.probe.pacing = Pacing::Schedule(load);
         }
@@ -56,7 +56,7 @@ pub(crate) fn run(
     };
     let mut runs = Vec::new();
     for (place, (arm, evidence)) in arms.into_iter().zip(evidence).enumerate() {
-        runs.push(arm.run(of_arm(rigs, place), evidence)?);
+        runs.push(arm.run(find_rig(rigs, place), evidence)?);
     }
     if !runs.iter().all(RunRecord::is_valid) {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,

@@ -54,7 +54,7 @@ pub struct PortGrid {
 }
 
 impl PortGrid {
-    pub fn of(connections: u32) -> Self {
+    pub fn arrange(connections: u32) -> Self {
         let sources = f64::from(connections).sqrt().ceil().max(1.0) as u32;
         PortGrid { sources, ports: connections.div_ceil(sources).max(1) }
     }
@@ -67,11 +67,11 @@ mod tests {
     #[test]
     fn a_grid_has_all_connections() {
         for connections in [1, 2, 1024, 10_000, 16_384, 16_385, 262_144] {
-            let PortGrid { sources, ports } = PortGrid::of(connections);
+            let PortGrid { sources, ports } = PortGrid::arrange(connections);
             assert!(sources * ports >= connections, "{connections}");
             assert!(sources * ports < connections + sources, "{connections}: more than are needed");
         }
-        assert_eq!(PortGrid::of(16_384), PortGrid { sources: 128, ports: 128 });
+        assert_eq!(PortGrid::arrange(16_384), PortGrid { sources: 128, ports: 128 });
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Header {
     /// Reads a header; `None` where the message is too short or not of the trial with this token.
     pub fn read(message: &[u8], token: u32) -> Option<Self> {
         let header = Self::read_names(message.get(..LEN)?, token)?;
-        let [sequence, sent_ns] = [&message[8..16], &message[16..24]].map(number);
+        let [sequence, sent_ns] = [&message[8..16], &message[16..24]].map(read_number);
         Some(Header { sequence, sent_ns, ..header })
     }
 
@@ -97,7 +97,7 @@ impl Header {
             return Self::read(front, token);
         }
         let header = Self::read_names(front, token)?;
-        let [sequence, sent_ns] = [&front[8..13], &front[13..18]].map(number);
+        let [sequence, sent_ns] = [&front[8..13], &front[13..18]].map(read_number);
         Some(Header { sequence, sent_ns, is_send_time_cut: true, ..header })
     }
 
@@ -142,7 +142,7 @@ impl Header {
 
 /// A number of up to eight bytes.
 #[inline]
-fn number(bytes: &[u8]) -> u64 {
+fn read_number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::prepared::of_arm;
+use crate::trial::prepared::find_rig;
 use crate::trial::search::{Arm, Turn, measure_turn};
 use stacklab_model::{SearchGoal, SearchOutcome, SearchSlice, SearchSpec, count};
 use stacklab_search::controller::Found;
@@ -109,7 +109,7 @@ fn run_trials(
             let arm = &mut arms[*place];
             let slice_ns = sliced.cut.slice.as_nanos() as u64;
             let turn = Turn { load: sliced.load, slice_ns, round, trial: Some(trial), state: None };
-            if let Some(slice) = measure_turn(of_arm(rigs, *place), arm, search, turn)? {
+            if let Some(slice) = measure_turn(find_rig(rigs, *place), arm, search, turn)? {
                 let [intended, offered, lost] = count_frames(&slice, search.loss_ppm);
                 lockstep.add_slice(*place, intended, offered, lost);
             }

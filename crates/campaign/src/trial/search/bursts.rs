@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::prepared::of_arm;
+use crate::trial::prepared::find_rig;
 use crate::trial::search::slice::{ReportedSlice, count, send_and_count, slice_spec};
 use crate::trial::search::{Arm, first_load, repeat_until_valid};
 use stacklab_model::{
@@ -42,7 +42,7 @@ pub(super) fn search_bursts(
             }
             is_done = false;
             let numbers = [first_round + round, round];
-            if let Some(burst) = measure_burst(of_arm(rigs, place), arm, frames, numbers)? {
+            if let Some(burst) = measure_burst(find_rig(rigs, place), arm, frames, numbers)? {
                 search.add(burst.offered, burst.is_bad());
             }
         }

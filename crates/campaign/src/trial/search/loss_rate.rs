@@ -3,7 +3,7 @@
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::prepared::of_arm;
+use crate::trial::prepared::find_rig;
 use crate::trial::search::balance::{MAX_LATE, MIN_HELD_UP};
 use crate::trial::search::slice::{ReportedSlice, count, send_and_count, slice_spec};
 use crate::trial::search::{Arm, first_load, repeat_until_valid};
@@ -58,7 +58,7 @@ pub(super) fn measure_losses(
             is_done = false;
             let load = highest * f64::from(percent) / 100.0;
             let trial = LossTrial { percent, load, length_ns, round: first_round + number, number };
-            let measured = measure_trial(of_arm(rigs, *place), arm, search, trial)?;
+            let measured = measure_trial(find_rig(rigs, *place), arm, search, trial)?;
             curves[*place].add(measured.and_then(|slice| slice.trial_loss(search.loss_ppm)));
         }
         if is_done {

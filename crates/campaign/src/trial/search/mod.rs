@@ -13,7 +13,7 @@ mod slice;
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::prepared::{Prepared, of_arm};
+use crate::trial::prepared::{Prepared, find_rig};
 use crate::trial::search::bounds::search_bounds;
 use crate::trial::search::bursts::search_bursts;
 use crate::trial::search::connections::{ConnectionEnds, search_connections};
@@ -107,7 +107,7 @@ pub(super) fn run(
     }
     let mut arms = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
-        arms.push(begin(of_arm(rigs, place), study, seed, trial)?);
+        arms.push(begin(find_rig(rigs, place), study, seed, trial)?);
     }
     let Pacing::Search(search) = arms[0].prepared.spec.probe.pacing else {
         unreachable!("a study's search has the pacing of a search")
@@ -234,7 +234,7 @@ fn search_loads(
             let load = paired.load(*place);
             let round = question.first_round + round;
             let turn = Turn { load, slice_ns: question.slice_ns, round, trial: None, state: question.state };
-            let slice = measure_turn(of_arm(rigs, *place), arm, search, turn)?;
+            let slice = measure_turn(find_rig(rigs, *place), arm, search, turn)?;
             bad[*place] = slice.map(|slice| slice.is_bad());
         }
         if arms.iter().any(|arm| arm.failure.is_some() || arm.lacks_slices()) {

@@ -64,7 +64,7 @@ impl ConnectionEnds {
         search: &SearchSpec,
         arms: usize,
     ) -> Answered<Self> {
-        let grid = PortGrid::of(search.connections());
+        let grid = PortGrid::arrange(search.connections());
         let further = Tables::of(&arm.trial.cell).tracking.connections();
         let own = u64::from(grid.sources) * u64::from(grid.ports);
         find_routers(rig)?.prepare_connections(arms as u64 * own + 2 * u64::from(further))?;

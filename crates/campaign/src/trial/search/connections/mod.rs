@@ -10,7 +10,7 @@ pub(super) use ends::ConnectionEnds;
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::prepared::{Prepared, of_arm};
+use crate::trial::prepared::{Prepared, find_rig};
 use crate::trial::search::connections::ends::{Passed, Stream};
 use crate::trial::search::connections::slice::{Asked, MAX_USED, cut_length, measure};
 use crate::trial::search::connections::teardown::measure_teardowns;
@@ -45,7 +45,7 @@ pub(super) fn search_connections(
     }
     let sharing = if rigs.len() == 1 { arms.len() } else { 1 };
     for (place, arm) in arms.iter_mut().enumerate() {
-        begin(of_arm(rigs, place), arm, search, sharing)?;
+        begin(find_rig(rigs, place), arm, search, sharing)?;
     }
     for (metric, state) in [
         (Metric::ConnectionRate, ConnectionState::New),
@@ -66,7 +66,7 @@ pub(super) fn search_connections(
     }
     for (place, arm) in arms.iter_mut().enumerate() {
         if let Some(ends) = arm.connections.take() {
-            ends.close(of_arm(rigs, place))?;
+            ends.close(find_rig(rigs, place))?;
         }
     }
     Ok(figures)
@@ -138,13 +138,13 @@ fn search_rates(
     // Before any of them has its own again: arms may have the same routers.
     for (place, arm) in arms.iter_mut().enumerate() {
         if let Some(ends) = &arm.connections {
-            ends.delete(of_arm(rigs, place))?;
+            ends.delete(find_rig(rigs, place))?;
         }
     }
     let mut loads = Vec::new();
     for (place, arm) in arms.iter_mut().enumerate() {
         arm.never_valid = 0;
-        loads.push(find_first_load(of_arm(rigs, place), arm, state)?);
+        loads.push(find_first_load(find_rig(rigs, place), arm, state)?);
     }
     if loads.iter().any(Result::is_err) {
         return Ok(loads.into_iter().map(leave_out).collect());

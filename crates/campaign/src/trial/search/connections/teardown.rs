@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::trial::prepared::of_arm;
+use crate::trial::prepared::find_rig;
 use crate::trial::search::Arm;
 use crate::trial::search::connections::choose_token;
 use crate::trial::search::connections::ends::ConnectionEnds;
@@ -29,7 +29,7 @@ pub(super) fn measure_teardowns(
             if slowness[place].is_some() {
                 continue;
             }
-            let deleted = tear_down(of_arm(rigs, place), arm, FIRST_NUMBER + turn)?;
+            let deleted = tear_down(find_rig(rigs, place), arm, FIRST_NUMBER + turn)?;
             rates[place].extend(deleted.and_then(find_rate));
         }
     }
