@@ -12,23 +12,33 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 const ALPN_1: &[u8] = b"http/1.1";
 const ALPN_2: &[u8] = b"h2";
 const ALPN_3: &[u8] = b"h3";
-/// What a server may send before it hears that it was read: as much as over a path of 1 Gbit/s and 64 ms. A protocol's
-/// own default would be measured else.
+/// What a server may send before it hears that it was read: as much as over a path of 1 Gbit/s and 64 ms. Otherwise the
+/// defaults of the libraries, which differ, would be part of what is measured.
 pub(crate) const WINDOW_BYTES: u32 = 8 << 20;
 /// Longest head of an answer of HTTP/1.1, and the most fields in it.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_FIELDS: usize = 64;
 
-/// What a client asks for, and how often.
+/// What a client asks for, how often, and how long each answer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Requests {
     pub path: String,
     pub count: u64,
+    pub answer_bytes: u64,
 }
 
 impl Requests {
-    fn one(&self) -> Result<Request<()>, Failed> {
+    fn build_request(&self) -> Result<Request<()>, Failed> {
         Ok(Request::get(format!("https://{}{}", keys::NAME, self.path)).body(())?)
+    }
+
+    /// An answer of another length is not the file that all protocols are to carry: an empty one would be the fastest.
+    fn expect_length(&self, bytes: u64) -> Result<(), Failed> {
+        let expected = self.answer_bytes;
+        if bytes == expected {
+            return Ok(());
+        }
+        Err(format!("the server answers {bytes} bytes, and {expected} are expected").into())
     }
 }
 
@@ -50,7 +60,7 @@ impl Answers {
     }
 }
 
-fn check(status: StatusCode) -> Result<(), Failed> {
+fn expect_ok(status: StatusCode) -> Result<(), Failed> {
     if status == StatusCode::OK { Ok(()) } else { Err(format!("the server answers {status}").into()) }
 }
 
@@ -62,14 +72,18 @@ pub(crate) async fn get_by_1(address: SocketAddr, requests: &Requests) -> Result
     for _ in 0..requests.count {
         stream.write_all(request.as_bytes()).await?;
         stream.flush().await?;
-        answers.add(read_answer(&mut stream, &mut room).await?);
+        answers.add(read_answer(&mut stream, &mut room, requests).await?);
     }
     answers.print();
     Ok(stream.shutdown().await?)
 }
 
 /// Reads an answer whose length the server says, and gives it. Nothing follows it before the next request.
-async fn read_answer(from: &mut (impl AsyncRead + Unpin), room: &mut [u8]) -> Result<u64, Failed> {
+async fn read_answer(
+    from: &mut (impl AsyncRead + Unpin),
+    room: &mut [u8],
+    requests: &Requests,
+) -> Result<u64, Failed> {
     let mut filled = 0;
     let head = loop {
         match from.read(&mut room[filled..]).await? {
@@ -83,7 +97,8 @@ async fn read_answer(from: &mut (impl AsyncRead + Unpin), room: &mut [u8]) -> Re
             return Err(format!("the head of an answer has more than {MAX_HEAD_BYTES} bytes").into());
         }
     };
-    let mut left = (head.bytes as u64 + head.body_bytes).saturating_sub(filled as u64);
+    requests.expect_length(head.body_bytes)?;
+    let mut left = head.body_bytes.saturating_sub((filled - head.bytes) as u64);
     while left > 0 {
         match from.read(room).await? {
             0 => return Err(format!("the server has closed, and {left} bytes are missing").into()),
@@ -103,7 +118,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<Head>, Failed> {
     let mut fields = [EMPTY_HEADER; MAX_FIELDS];
     let mut response = Response::new(&mut fields);
     let Status::Complete(length) = response.parse(bytes)? else { return Ok(None) };
-    check(StatusCode::from_u16(response.code.unwrap_or_default())?)?;
+    expect_ok(StatusCode::from_u16(response.code.unwrap_or_default())?)?;
     for field in response.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             return Ok(Some(Head { bytes: length, body_bytes: from_utf8(field.value)?.trim().parse()? }));
@@ -121,9 +136,9 @@ pub(crate) async fn get_by_2(address: SocketAddr, requests: &Requests) -> Result
     let mut client = client.ready().await?;
     let mut answers = Answers::default();
     for _ in 0..requests.count {
-        let (answer, _) = client.send_request(requests.one()?, true)?;
+        let (answer, _) = client.send_request(requests.build_request()?, true)?;
         let answer = answer.await?;
-        check(answer.status())?;
+        expect_ok(answer.status())?;
         let mut body = answer.into_body();
         let mut bytes = 0;
         while let Some(data) = body.data().await {
@@ -131,6 +146,7 @@ pub(crate) async fn get_by_2(address: SocketAddr, requests: &Requests) -> Result
             body.flow_control().release_capacity(read)?;
             bytes += read as u64;
         }
+        requests.expect_length(bytes)?;
         answers.add(bytes);
         client = client.ready().await?;
     }
@@ -147,13 +163,14 @@ pub(crate) async fn get_by_3(address: SocketAddr, requests: &Requests) -> Result
     let driver = tokio::spawn(async move { driver.wait_idle().await });
     let mut answers = Answers::default();
     for _ in 0..requests.count {
-        let mut stream = client.send_request(requests.one()?).await?;
+        let mut stream = client.send_request(requests.build_request()?).await?;
         stream.finish().await?;
-        check(stream.recv_response().await?.status())?;
+        expect_ok(stream.recv_response().await?.status())?;
         let mut bytes = 0;
         while let Some(data) = stream.recv_data().await? {
             bytes += data.remaining() as u64;
         }
+        requests.expect_length(bytes)?;
         answers.add(bytes);
     }
     answers.print();
@@ -163,7 +180,7 @@ pub(crate) async fn get_by_3(address: SocketAddr, requests: &Requests) -> Result
     if !ended.is_h3_no_error() {
         return Err(ended.into());
     }
-    endpoint.wait_idle().await;
+    quic::send_close().await;
     Ok(())
 }
 
@@ -174,6 +191,28 @@ mod tests {
     fn read(text: &str) -> Result<Option<u64>, String> {
         let head = read_head(text.as_bytes()).map_err(|error| error.to_string())?;
         Ok(head.map(|head| head.bytes as u64 + head.body_bytes))
+    }
+
+    fn read_whole(text: &str, answer_bytes: u64) -> Result<u64, String> {
+        let requests = Requests { path: "/".to_owned(), count: 1, answer_bytes };
+        let mut bytes = text.as_bytes();
+        let mut room = vec![0; BLOCK_BYTES];
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime
+            .block_on(read_answer(&mut bytes, &mut room, &requests))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn answers_of_another_length_are_errors() {
+        let seven = "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n1234567";
+        assert_eq!(read_whole(seven, 7), Ok(7));
+        assert!(read_whole(seven, 8).unwrap_err().contains("answers 7 bytes, and 8 are expected"));
+        assert!(read_whole(&seven[..seven.len() - 1], 7).unwrap_err().contains("1 bytes are missing"));
+        let empty = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        assert!(read_whole(empty, 7).unwrap_err().contains("answers 0 bytes"));
+        let huge = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", u64::MAX);
+        assert!(read_whole(&huge, 7).unwrap_err().contains("are expected"));
     }
 
     #[test]

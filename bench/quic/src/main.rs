@@ -21,7 +21,9 @@ type Failed = Box<dyn Error + Send + Sync>;
 const USAGE: &str = "\
 stacklab-quic tls|quic serve ADDRESS:PORT              sends each client what it asks for, until it is ended
 stacklab-quic tls|quic get ADDRESS:PORT MEGABYTES      asks for so much, and ends when all of it is there
-stacklab-quic http1|http2|http3 get ADDRESS:PORT PATH COUNT    asks a web server, one after the other
+stacklab-quic http1|http2|http3 get ADDRESS:PORT PATH COUNT BYTES
+                                                       asks a web server so often, one after the other, for a file
+                                                       with so many bytes
 stacklab-quic version";
 
 /// Bytes of a write and of a read.
@@ -31,6 +33,8 @@ const MAX_MEGABYTES: u64 = 100_000;
 
 /// Most requests of a client of HTTP.
 const MAX_REQUESTS: u64 = 1_000_000_000;
+/// Longest answer of HTTP, bytes. The sum of the most answers is still a number.
+const MAX_ANSWER_BYTES: u64 = 10_000_000_000;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
@@ -66,9 +70,12 @@ fn parse(words: &[String]) -> Option<(&str, SocketAddr, Command)> {
             let megabytes = parse_number(megabytes, MAX_MEGABYTES)?;
             (*protocol, *address, Command::Get { megabytes })
         }
-        [protocol @ ("http1" | "http2" | "http3"), "get", address, path, count] if path.starts_with('/') => {
+        [protocol @ ("http1" | "http2" | "http3"), "get", address, path, count, bytes]
+            if path.starts_with('/') =>
+        {
             let count = parse_number(count, MAX_REQUESTS)?;
-            (*protocol, *address, Command::Request(Requests { path: (*path).to_owned(), count }))
+            let answer_bytes = parse_number(bytes, MAX_ANSWER_BYTES)?;
+            (*protocol, *address, Command::Request(Requests { path: (*path).to_owned(), count, answer_bytes }))
         }
         _ => return None,
     };
@@ -141,8 +148,8 @@ mod tests {
     #[test]
     fn commands_are_a_protocol_and_an_address() {
         let get = ["quic", "get", "[::1]:1", "10"];
-        let request = ["http3", "get", "[::1]:1", "/file", "3"];
-        let requests = Requests { path: "/file".to_owned(), count: 3 };
+        let request = ["http3", "get", "[::1]:1", "/file", "3", "100"];
+        let requests = Requests { path: "/file".to_owned(), count: 3, answer_bytes: 100 };
         assert_eq!(parse_words(&["tls", "serve", "127.0.0.1:1"]), Some(Command::Serve));
         assert_eq!(parse_words(&get), Some(Command::Get { megabytes: 10 }));
         assert_eq!(parse_words(&request), Some(Command::Request(requests)));
@@ -152,8 +159,9 @@ mod tests {
             &["tls", "serve", "127.0.0.1"],
             &["tls", "get", "127.0.0.1:1", "0"],
             &["tls", "get", "127.0.0.1:1"],
-            &["http2", "get", "127.0.0.1:1", "file", "1"],
-            &["http2", "get", "127.0.0.1:1", "/file"],
+            &["http2", "get", "127.0.0.1:1", "file", "1", "1"],
+            &["http2", "get", "127.0.0.1:1", "/file", "1"],
+            &["http2", "get", "127.0.0.1:1", "/file", "1", "0"],
             &[],
         ] {
             assert_eq!(parse_words(wrong), None, "{wrong:?}");
