@@ -121,8 +121,29 @@ fn compared_pairs(study: &Study) -> Vec<[usize; 2]> {
 struct UserEmulator {
     qemu: PathBuf,
     version: String,
-    /// Has the plugin, and a folder for each run.
+    /// Has the plugin, and the folders of the run.
     folder: tempfile::TempDir,
+}
+
+/// Where the emulators of a run write what they count. Dropping it removes the folders, also if the run has failed.
+struct RunFolders {
+    _folder: tempfile::TempDir,
+    /// Those of the client and the server.
+    ends: [PathBuf; 2],
+}
+
+impl RunFolders {
+    fn create(inside: &Path) -> Result<Self, ExplainError> {
+        let folder = tempfile::tempdir_in(inside).map_err(ExplainError::Folder)?;
+        set_mode(folder.path(), 0o711)?;
+        let ends = [ProgramEnd::Client, ProgramEnd::Server].map(|end| folder.path().join(end.name()));
+        for end in &ends {
+            fs::create_dir(end).map_err(ExplainError::Folder)?;
+            // Programs may run as other users than this one.
+            set_mode(end, 0o1733)?;
+        }
+        Ok(RunFolders { _folder: folder, ends })
+    }
 }
 
 impl UserEmulator {
@@ -178,24 +199,19 @@ impl UserEmulator {
         cell: &Cell,
         requests: u64,
     ) -> Result<[Executed; 2], ExplainError> {
-        let folders = [ProgramEnd::Client, ProgramEnd::Server].map(|end| self.folder.path().join(end.name()));
-        for folder in &folders {
-            fs::create_dir(folder).map_err(ExplainError::Folder)?;
-            set_mode(folder, 0o1733)?;
-        }
-        let [client, server] = folders.each_ref().map(|folder| self.command(folder));
+        let folders = RunFolders::create(self.folder.path())?;
+        let [client, server] = folders.ends.each_ref().map(|folder| self.command(folder));
         let emulators = Emulators { client, server, slowness: SLOWNESS };
         let ran = rigs.emulate(study, cell, requests, &emulators)?;
         if let Err(reason) = ran {
             let reason = format!(
                 "{reason}\nIt ran under {USER_EMULATOR} with {requests} requests; `stacklab run` shows whether it runs without"
             );
-            return Err(fail(cell, &reason));
+            return Err(name_cell(cell, &reason));
         }
         let mut executed = Vec::new();
-        for folder in &folders {
-            executed.push(read_folder(folder).map_err(|reason| fail(cell, &reason))?);
-            fs::remove_dir_all(folder).map_err(ExplainError::Folder)?;
+        for folder in &folders.ends {
+            executed.push(read_folder(folder).map_err(|reason| name_cell(cell, &reason))?);
         }
         executed.try_into().map_err(|_| to_exact_error("count", &"an end is missing"))
     }
@@ -236,7 +252,7 @@ fn list_emulator_variables(all: impl Iterator<Item = (OsString, OsString)>) -> V
         .collect()
 }
 
-fn fail(cell: &Cell, reason: &str) -> ExplainError {
+fn name_cell(cell: &Cell, reason: &str) -> ExplainError {
     ExplainError::Program(format!("{}: {reason}", cell.label()))
 }
 
@@ -259,7 +275,7 @@ impl CountedCell {
 
     fn finish(self, cell: &Cell, requests: u64) -> Result<ProgramCell, ExplainError> {
         let [client, server] = self.rounds;
-        check_increase(&client, requests).map_err(|reason| fail(cell, &reason))?;
+        check_increase(&client, requests).map_err(|reason| name_cell(cell, &reason))?;
         let [of_client, of_server] = self.functions.map(Functions::finish);
         Ok(ProgramCell {
             program: cell.settings.program.clone().unwrap_or_default(),
@@ -381,6 +397,17 @@ mod tests {
         let names: Vec<OsString> =
             list_emulator_variables(all.into_iter()).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["LD_PRELOAD", "QEMU_CPU"]);
+    }
+
+    #[test]
+    fn a_run_that_failed_leaves_no_folder() {
+        let inside = tempfile::tempdir().unwrap();
+        let first = RunFolders::create(inside.path()).unwrap();
+        fs::write(first.ends[0].join("blocks"), "left by a run that failed").unwrap();
+        let second = RunFolders::create(inside.path()).unwrap();
+        assert!(second.ends.iter().all(|end| fs::read_dir(end).unwrap().count() == 0));
+        drop([first, second]);
+        assert_eq!(fs::read_dir(inside.path()).unwrap().count(), 0);
     }
 
     fn with_blocks(blocks: &[(&str, u64, u64)]) -> Executed {
