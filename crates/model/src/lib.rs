@@ -62,8 +62,8 @@ pub use findings::{
 pub use host::counters::{Counters, CpuTime, Drops, Slice, TcpInfo};
 pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Ipdv, Point};
 pub use host::kernel_memory::{
-    HeldSockets, MAX_PAIRS, Weighed, available_memory, count_first_third, kernel_memory_at_rest,
-    read_kernel_memory,
+    HeldSockets, KernelMemory, MAX_PAIRS, Weighed, available_memory, count_first_third,
+    kernel_memory_at_rest, read_kernel_memory,
 };
 pub use host::report::{
     Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent, Station,

@@ -1,6 +1,6 @@
 //! Neighbours of earlier testbeds, whose memory the kernel frees some seconds after them.
 
-use stacklab_model::{Weighed, read_kernel_memory, say};
+use stacklab_model::{KernelMemory, Weighed, read_kernel_memory, say};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,7 +12,7 @@ const DEFERRED: Duration = Duration::from_secs(7);
 /// How long that is waited for at most: others of this machine may free memory at any time.
 const MAX_DEFERRED: Duration = Duration::from_secs(40);
 /// Less than this is freed by others.
-const FREED_BYTES: u64 = 256 << 10;
+const FREED_BYTES: i64 = 256 << 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the wait says that it is one.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(4);
@@ -33,7 +33,7 @@ pub(super) fn await_memory(interrupted: &AtomicBool) -> io::Result<Rest> {
 
 /// Waits until `read` has not fallen for the first of these times, or for the second at most.
 fn watch_memory(
-    read: &mut dyn FnMut() -> io::Result<u64>,
+    read: &mut dyn FnMut() -> io::Result<KernelMemory>,
     interrupted: &AtomicBool,
     [quiet, most]: [Duration; 2],
 ) -> io::Result<Rest> {
@@ -54,7 +54,8 @@ fn watch_memory(
         }
         thread::sleep(POLL_INTERVAL.min(quiet));
         let now = read()?;
-        if now + FREED_BYTES < memory {
+        // Whether it has fallen is not known of readings of different things.
+        if now.growth_since(memory).is_none_or(|growth| growth < -FREED_BYTES) {
             freed = Instant::now();
         }
         memory = now;
@@ -66,6 +67,10 @@ fn watch_memory(
 mod tests {
     use super::*;
 
+    fn read(bytes: u64) -> io::Result<KernelMemory> {
+        Ok(KernelMemory { bytes, is_of_objects: true })
+    }
+
     const TIMES: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(500)];
 
     #[test]
@@ -73,7 +78,7 @@ mod tests {
         let running = AtomicBool::new(false);
         let mut readings = vec![1 << 20, 2 << 20, 3 << 20, 4 << 20];
         let found =
-            watch_memory(&mut || Ok(readings.pop().unwrap_or(1 << 20)), &running, [TIMES[0], MAX_DEFERRED]);
+            watch_memory(&mut || read(readings.pop().unwrap_or(1 << 20)), &running, [TIMES[0], MAX_DEFERRED]);
         assert_eq!(found.unwrap(), Rest::Settled);
         assert!(readings.is_empty(), "{readings:?}");
     }
@@ -84,14 +89,14 @@ mod tests {
         let running = AtomicBool::new(false);
         let found = watch_memory(
             &mut || {
-                memory -= 2 * FREED_BYTES;
-                Ok(memory)
+                memory -= 2 * FREED_BYTES as u64;
+                read(memory)
             },
             &running,
             TIMES,
         );
         assert_eq!(found.unwrap(), Rest::Unsettled);
         let interrupted = AtomicBool::new(true);
-        assert_eq!(watch_memory(&mut || Ok(1), &interrupted, TIMES).unwrap(), Rest::Interrupted);
+        assert_eq!(watch_memory(&mut || read(1), &interrupted, TIMES).unwrap(), Rest::Interrupted);
     }
 }

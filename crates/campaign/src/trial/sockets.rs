@@ -64,16 +64,19 @@ pub(super) fn figures(reports: Ends<HostReport>) -> Figures {
 fn is_possible(held: HeldSockets) -> bool {
     let HeldSockets { pairs, idle_bytes, full_pairs, full_bytes } = held;
     let is_counted = (1..=MAX_PAIRS).contains(&pairs) && full_pairs <= pairs;
-    is_counted && idle_bytes.unsigned_abs() <= MAX_BYTES && full_bytes.unwrap_or(0) <= MAX_BYTES
+    is_counted && idle_bytes.unwrap_or(0).unsigned_abs() <= MAX_BYTES && full_bytes.unwrap_or(0) <= MAX_BYTES
 }
 
 fn list_figures(held: HeldSockets) -> BTreeMap<Metric, Value> {
     let HeldSockets { pairs, idle_bytes, full_pairs, full_bytes } = held;
     let idle = match idle_bytes {
-        ..=0 => {
+        None => Value::Missing(
+            "the kernel's memory could not be read in the same way before and after the sockets".to_owned(),
+        ),
+        Some(..=0) => {
             Value::Missing("others of this machine gave back more memory than the sockets took".to_owned())
         }
-        bytes => Value::Measured(bytes as f64 / (2.0 * f64::from(pairs))),
+        Some(bytes) => Value::Measured(bytes as f64 / (2.0 * f64::from(pairs))),
     };
     let full = match full_bytes {
         Some(bytes) => {
@@ -94,14 +97,20 @@ mod tests {
 
     #[test]
     fn memory_is_shared_by_both_ends_of_all_pairs() {
-        let held =
-            HeldSockets { pairs: 1000, idle_bytes: 4_000_000, full_pairs: 10, full_bytes: Some(2_000_000) };
+        let held = HeldSockets {
+            pairs: 1000,
+            idle_bytes: Some(4_000_000),
+            full_pairs: 10,
+            full_bytes: Some(2_000_000),
+        };
         assert_eq!(figure(held, Metric::MemoryPerSocket), Some(2000.0));
         assert_eq!(figure(held, Metric::MemoryPerFullSocket), Some(100_000.0));
         let wrong = HeldSockets { full_pairs: 2000, ..held };
         assert!(is_possible(held) && !is_possible(wrong));
-        let disturbed = HeldSockets { idle_bytes: -5, full_bytes: None, ..held };
+        let disturbed = HeldSockets { idle_bytes: Some(-5), full_bytes: None, ..held };
         assert_eq!(figure(disturbed, Metric::MemoryPerSocket), None);
+        let other = HeldSockets { idle_bytes: None, ..held };
+        assert!(is_possible(other) && figure(other, Metric::MemoryPerSocket).is_none());
         assert_eq!(figure(disturbed, Metric::MemoryPerFullSocket), None);
     }
 }

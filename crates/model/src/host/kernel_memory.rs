@@ -17,7 +17,7 @@ const USER_INTERVAL: Duration = Duration::from_millis(1200);
 /// How often it is read at most: the kernel may free a large table for seconds.
 const MAX_READINGS: usize = 50;
 /// Memory of others is still being freed if there is that much less at the next reading.
-const FREED_BYTES: u64 = 256 << 10;
+const FREED_BYTES: i64 = 256 << 10;
 
 /// The most pairs of sockets that an agent holds.
 pub const MAX_PAIRS: u32 = 20_000;
@@ -27,8 +27,9 @@ pub const MAX_PAIRS: u32 = 20_000;
 pub struct HeldSockets {
     /// Pairs of sockets that were held idle, without those that came before the kernel's memory was read.
     pub pairs: u32,
-    /// What the kernel's own memory grew by; below zero if others gave back more.
-    pub idle_bytes: i64,
+    /// What the kernel's own memory grew by; below zero if others gave back more. `None` if it could not be read in the
+    /// same way before and after.
+    pub idle_bytes: Option<i64>,
     /// Pairs that had full queues in both directions.
     pub full_pairs: u32,
     /// What the kernel charged to the queues of these; `None` if it does not report that.
@@ -54,6 +55,25 @@ impl Weighed {
     }
 }
 
+/// What the kernel has for itself, by one reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelMemory {
+    pub bytes: u64,
+    /// Whether the allocator's caches are weighed by their objects; otherwise by the pages that they have.
+    pub is_of_objects: bool,
+}
+
+impl KernelMemory {
+    /// The bytes that it has grown by since another reading, below zero if there are fewer. `None` if one of the two
+    /// weighs objects and the other pages: the room that the caches keep would be in the difference.
+    pub fn growth_since(self, before: Self) -> Option<i64> {
+        if self.is_of_objects != before.is_of_objects {
+            return None;
+        }
+        Some(self.bytes as i64 - before.bytes as i64)
+    }
+}
+
 /// How many of some entries or sockets to add before the kernel's memory is read. They use up the room that it has kept
 /// of others which are gone: without them, whoever comes first would seem to take less.
 pub fn count_first_third(all: u32) -> u32 {
@@ -64,16 +84,16 @@ pub fn count_first_third(all: u32) -> u32 {
 ///
 /// # Errors
 /// If `/proc/meminfo` cannot be read, or does not have these figures.
-pub fn kernel_memory_at_rest(weighed: Weighed) -> io::Result<u64> {
+pub fn kernel_memory_at_rest(weighed: Weighed) -> io::Result<KernelMemory> {
     let interval = if fs::read(ADD_UP).is_ok() { ROOT_INTERVAL } else { USER_INTERVAL };
     let mut before = read_kernel_memory(weighed)?;
     for _ in 0..MAX_READINGS {
         thread::sleep(interval);
-        let bytes = read_kernel_memory(weighed)?;
-        if bytes.saturating_add(FREED_BYTES) > before {
-            return Ok(bytes);
+        let now = read_kernel_memory(weighed)?;
+        if now.growth_since(before).is_some_and(|growth| growth > -FREED_BYTES) {
+            return Ok(now);
         }
-        before = bytes;
+        before = now;
     }
     Ok(before)
 }
@@ -83,10 +103,11 @@ pub fn kernel_memory_at_rest(weighed: Weighed) -> io::Result<u64> {
 ///
 /// # Errors
 /// If `/proc/meminfo` cannot be read, or does not have these figures.
-pub fn read_kernel_memory(weighed: Weighed) -> io::Result<u64> {
+pub fn read_kernel_memory(weighed: Weighed) -> io::Result<KernelMemory> {
     // Where it is not allowed, the longer interval is waited for.
     let _ = fs::read(ADD_UP);
-    let slabs = read_slabs(weighed == Weighed::Sockets)?.unwrap_or_default();
+    let objects = read_slabs(weighed == Weighed::Sockets);
+    let slabs = objects.unwrap_or_default();
     let text = fs::read_to_string(MEMINFO)?;
     // Large objects have pages without a cache.
     let without_caches = find_bytes(&text, weighed.slabs())?.saturating_sub(slabs.page_bytes);
@@ -94,7 +115,7 @@ pub fn read_kernel_memory(weighed: Weighed) -> io::Result<u64> {
     for part in PARTS {
         sum = sum.saturating_add(find_bytes(&text, part)?);
     }
-    Ok(sum)
+    Ok(KernelMemory { bytes: sum, is_of_objects: objects.is_some() })
 }
 
 fn find_bytes(meminfo: &str, part: &str) -> io::Result<u64> {
@@ -122,6 +143,17 @@ mod tests {
         for (all, unweighed) in [(0, 0), (1, 1), (2, 1), (100, 33)] {
             assert_eq!(count_first_third(all), unweighed);
         }
+    }
+
+    #[test]
+    fn readings_of_different_things_have_no_growth() {
+        let before = KernelMemory { bytes: 1000, is_of_objects: true };
+        assert_eq!(KernelMemory { bytes: 1600, ..before }.growth_since(before), Some(600));
+        assert_eq!(KernelMemory { bytes: 400, ..before }.growth_since(before), Some(-600));
+        let of_pages = KernelMemory { bytes: 1600, is_of_objects: false };
+        assert_eq!(of_pages.growth_since(before), None);
+        assert_eq!(before.growth_since(of_pages), None);
+        assert_eq!(of_pages.growth_since(of_pages), Some(0));
     }
 
     #[test]

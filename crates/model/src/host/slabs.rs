@@ -1,6 +1,6 @@
 //! What the objects of the kernel's allocator take, apart from the room that it keeps for further ones.
 
-use std::{fs, io};
+use std::fs;
 
 const SLABINFO: &str = "/proc/slabinfo";
 const CACHES: &str = "/sys/kernel/slab";
@@ -15,27 +15,38 @@ pub(super) struct Slabs {
     pub(super) object_bytes: u64,
 }
 
+/// How often they are read at most: a cache may vanish, as that of a removed module, between two of its files.
+const MAX_READINGS: usize = 5;
+
 /// The slabs of the caches that the kernel gives back only when their objects are freed, or of all caches. `None` where
-/// this program may not read them: only root may.
-pub(super) fn read_slabs(with_reclaimable: bool) -> io::Result<Option<Slabs>> {
-    let Ok(text) = fs::read_to_string(SLABINFO) else { return Ok(None) };
-    let page = read_page_size()?;
+/// this program may not read them, which only root may, or does not understand them.
+pub(super) fn read_slabs(with_reclaimable: bool) -> Option<Slabs> {
+    for _ in 0..MAX_READINGS {
+        let text = fs::read_to_string(SLABINFO).ok()?;
+        let page = read_page_size()?;
+        let sum = if with_reclaimable {
+            add_up(&text, page, |_| Some(true))
+        } else {
+            add_up(&text, page, read_whether_lasting)
+        };
+        if sum.is_some() {
+            return sum;
+        }
+    }
+    None
+}
+
+/// The sum of the caches that are weighed. `None` if that is not known of one of them, or if a line is not understood.
+fn add_up(slabinfo: &str, page: u64, is_weighed: impl Fn(&str) -> Option<bool>) -> Option<Slabs> {
     let mut sum = Slabs::default();
-    for line in text.lines().skip(2) {
-        let Some((name, slabs)) = parse_cache(line, page) else {
-            let message = format!("{SLABINFO} has a line that is not understood: {line:?}");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        };
-        let is_weighed = with_reclaimable || {
-            let Some(is_reclaimable) = read_whether_reclaimable(name) else { return Ok(None) };
-            !is_reclaimable
-        };
-        if is_weighed {
+    for line in slabinfo.lines().skip(2) {
+        let (name, slabs) = parse_cache(line, page)?;
+        if is_weighed(name)? {
             sum.page_bytes = sum.page_bytes.saturating_add(slabs.page_bytes);
             sum.object_bytes = sum.object_bytes.saturating_add(slabs.object_bytes);
         }
     }
-    Ok(Some(sum))
+    Some(sum)
 }
 
 /// A cache's name and slabs. Each object has its share of what a slab leaves unused at its end.
@@ -54,17 +65,15 @@ fn parse_cache(line: &str, page: u64) -> Option<(&str, Slabs)> {
     Some((name, found))
 }
 
-/// Whether a cache is of those that the kernel empties when programs need memory: files and folders, mostly. `None` if
-/// the kernel does not say.
-fn read_whether_reclaimable(cache: &str) -> Option<bool> {
+/// Whether a cache is not of those that the kernel empties when programs need memory: files and folders, mostly. `None`
+/// if the kernel does not say.
+fn read_whether_lasting(cache: &str) -> Option<bool> {
     let text = fs::read_to_string(format!("{CACHES}/{cache}/reclaim_account")).ok()?;
-    Some(text.trim() == "1")
+    Some(text.trim() != "1")
 }
 
-fn read_page_size() -> io::Result<u64> {
-    let bytes = fs::read(AUXILIARY)?;
-    find_page_size(&bytes)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, format!("{AUXILIARY} has no page size")))
+fn read_page_size() -> Option<u64> {
+    find_page_size(&fs::read(AUXILIARY).ok()?)
 }
 
 /// The page size in a list of pairs of a key and a value, each as wide as an address.
@@ -105,6 +114,19 @@ mod tests {
         ] {
             assert_eq!(parse_cache(line, 4096), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_sum_has_all_caches_or_is_none() {
+        let routes = "ip6_dst_cache 32 100 240 17 1 : tunables 0 0 0 : slabdata 3 6 0";
+        let text = format!("slabinfo - version: 2.1\n# name\n{NEIGHBOURS}\n{routes}\n");
+        let of_both = Slabs { page_bytes: 6987 * 8192 + 6 * 4096, object_bytes: 87_561 * 512 + 32 * 4096 / 17 };
+        assert_eq!(add_up(&text, 4096, |_| Some(true)), Some(of_both));
+        let of_routes = Slabs { page_bytes: 6 * 4096, object_bytes: 32 * 4096 / 17 };
+        assert_eq!(add_up(&text, 4096, |name| Some(name == "ip6_dst_cache")), Some(of_routes));
+        // The other cache has vanished.
+        assert_eq!(add_up(&text, 4096, |name| (name == "ip6_dst_cache").then_some(true)), None);
+        assert_eq!(add_up(&format!("{text}dentry\n"), 4096, |_| Some(true)), None);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! How much of the kernel's memory the entries of a table take.
 
 use crate::{Attempt, Fault};
-use stacklab_model::{EntryMemory, Family, Table, Weighed, count_first_third, kernel_memory_at_rest};
+use stacklab_model::{
+    EntryMemory, Family, KernelMemory, Table, Weighed, count_first_third, kernel_memory_at_rest,
+};
 use std::ops::Range;
 
 /// Why entries have no figure.
 const UNSETTLED: &str = "neighbours of earlier testbeds were still being freed";
+const OTHER_READING: &str = "the kernel's memory could not be read in the same way before and after";
 const NO_GROWTH: &str = "other programs gave back more of the kernel's memory than the entries took";
 
 /// Whether the memory that entries of tables take is watched while they are added.
@@ -69,11 +72,15 @@ impl MemoryWatch {
 }
 
 /// What each of some entries took, if the kernel's memory grew.
-fn weigh_entry(before: u64, after: u64, entries: u32) -> Result<f64, &'static str> {
-    if after > before { Ok((after - before) as f64 / f64::from(entries)) } else { Err(NO_GROWTH) }
+fn weigh_entry(before: KernelMemory, after: KernelMemory, entries: u32) -> Result<f64, &'static str> {
+    match after.growth_since(before) {
+        Some(growth @ 1..) => Ok(growth as f64 / f64::from(entries)),
+        Some(_) => Err(NO_GROWTH),
+        None => Err(OTHER_READING),
+    }
 }
 
-fn read_memory() -> Result<u64, Fault> {
+fn read_memory() -> Result<KernelMemory, Fault> {
     kernel_memory_at_rest(Weighed::Entries).attempt("read how much memory the kernel has")
 }
 
@@ -109,9 +116,12 @@ mod tests {
 
     #[test]
     fn memory_that_did_not_grow_is_not_a_figure() {
-        assert_eq!(weigh_entry(1000, 1600, 4), Ok(150.0));
-        for after in [1000, 400] {
-            assert_eq!(weigh_entry(1000, after, 4), Err(NO_GROWTH));
+        let before = KernelMemory { bytes: 1000, is_of_objects: true };
+        assert_eq!(weigh_entry(before, KernelMemory { bytes: 1600, ..before }, 4), Ok(150.0));
+        for bytes in [1000, 400] {
+            assert_eq!(weigh_entry(before, KernelMemory { bytes, ..before }, 4), Err(NO_GROWTH));
         }
+        let of_pages = KernelMemory { bytes: 1600, is_of_objects: false };
+        assert_eq!(weigh_entry(before, of_pages, 4), Err(OTHER_READING));
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn hold(asked: SocketsToHold) -> Result<HeldSockets, EngineError> {
     let charged = sys::socket_memory_bytes().zip(charged_before);
     Ok(HeldSockets {
         pairs: weighed,
-        idle_bytes: after as i64 - before as i64,
+        idle_bytes: after.growth_since(before),
         full_pairs: full.len() as u32,
         full_bytes: charged.map(|(after, before)| after.saturating_sub(before)),
     })
@@ -142,7 +142,7 @@ mod tests {
     const PLAUSIBLE: std::ops::Range<i64> = 500..20_000;
 
     fn idle_bytes_of_socket(held: &HeldSockets) -> i64 {
-        held.idle_bytes / (2 * i64::from(held.pairs))
+        held.idle_bytes.unwrap_or_default() / (2 * i64::from(held.pairs))
     }
 
     #[test]
