@@ -16,9 +16,11 @@ use stacklab_study::Study;
 use stacklab_testbed::{find_in, first_line, first_line_of_command};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::now_unix_ns;
+use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::validate::Limits;
 use stacklab_trial::{Collected, Figures, Path, validate};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,7 +34,7 @@ pub struct Programs {
 
 impl Programs {
     /// Finds every program that a study needs.
-    pub fn of(study: &Study) -> Result<Self, CampaignError> {
+    pub fn of(study: &Study, interrupted: &AtomicBool) -> Result<Self, CampaignError> {
         let used = study.cells.iter().map(|cell| (Generator::of(cell), cell.settings.programs.as_deref()));
         let mut generators = Vec::new();
         for (generator, folder) in once_each(used) {
@@ -53,7 +55,7 @@ impl Programs {
         for program in &study.programs {
             let is_measured = study.cells.iter().any(|cell| study.program_of(cell) == Some(program));
             if is_measured {
-                own.push(describe_program(program)?);
+                own.push(describe_program(program, interrupted)?);
             }
         }
         Ok(Programs { generators, own })
@@ -76,11 +78,15 @@ impl Programs {
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// `http1 (2.6.2)`, or the name alone.
-fn describe_program(program: &ProgramSpec) -> Result<String, CampaignError> {
+fn describe_program(program: &ProgramSpec, interrupted: &AtomicBool) -> Result<String, CampaignError> {
     let name = &program.name;
     let Some(command) = &program.version else { return Ok(name.clone()) };
-    match first_line_of_command(command, VERSION_LIMIT) {
+    let found = first_line_of_command(command, VERSION_LIMIT, || interrupted.load(Ordering::Relaxed));
+    match found {
         Ok(version) => Ok(format!("{name} ({})", printable_text(&version))),
+        Err(_) if interrupted.load(Ordering::Relaxed) => {
+            Err(CampaignError::Agent(AgentError::Interrupted))
+        }
         Err(reason) => Err(CampaignError::Usage(format!(
             "the version of program `{name}` is not known: `{}`: {}: install what it runs, or change the key `version`",
             printable_text(command.trim()),

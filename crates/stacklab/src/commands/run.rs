@@ -167,7 +167,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
         note(&format!("stacklab: {warning}"));
     }
     let load_before = LoadSample::now();
-    let programs = Programs::of(&request.study)?;
+    let programs = Programs::of(&request.study, interrupted)?;
     let reached = reach(&request.study, options.copy_agent)?;
     let routed = enter_for(&request.study, options)?;
     let mut rigs = show_seconds("building the testbed", || {
