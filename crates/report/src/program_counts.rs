@@ -13,7 +13,7 @@ const FORMAT_VERSION: u32 = 1;
 const MAX_ROWS: usize = 12;
 /// A function with less in all cells has no row, instructions per request.
 const MIN_SHOWN: f64 = 0.05;
-const TITLE: &str = "Instructions per request, in user space";
+pub(crate) const TITLE: &str = "Instructions per request, in user space";
 
 /// Longest name of a function in a table without `--functions`, characters: names of generic functions are long.
 const MAX_NAME_CHARS: usize = 60;
@@ -159,7 +159,7 @@ fn list_functions(counts: &ProgramCounts, end: ProgramEnd) -> Vec<FunctionRow> {
     let mut rows: BTreeMap<(&str, &str), FunctionRow> = BTreeMap::new();
     for (place, cell) in counts.cells.iter().enumerate() {
         for function in &cell.end(end).functions {
-            let file = file_name(function);
+            let file = function.file_name();
             let row = rows
                 .entry((&function.name, file))
                 .or_insert_with(|| FunctionRow::new(&function.name, file, counts.cells.len()));
@@ -170,10 +170,6 @@ fn list_functions(counts: &ProgramCounts, end: ProgramEnd) -> Vec<FunctionRow> {
     let mut rows: Vec<FunctionRow> = rows.into_values().collect();
     rows.sort_by(|a, b| b.largest().total_cmp(&a.largest()).then_with(|| a.name.cmp(&b.name)));
     rows
-}
-
-fn file_name(function: &FunctionCount) -> &str {
-    function.file.rsplit('/').next().unwrap_or_default()
 }
 
 fn table_of_functions(counts: &ProgramCounts, end: ProgramEnd, all: bool) -> Table {
@@ -353,6 +349,16 @@ mod tests {
         assert!(words_of(&text).iter().any(|line| line == rest), "{text}");
         let text = program_counts(&counts, OutputFormat::Text, true, WIDTH);
         assert!(text.contains("more29") && !words_of(&text).iter().any(|line| line == rest), "{text}");
+    }
+
+    #[test]
+    fn other_functions_of_both_arms_are_one_row() {
+        let mut counts = counts();
+        for (cell, instructions) in counts.cells.iter_mut().zip([100, 300]) {
+            cell.client.functions.push(function("other functions", "", instructions));
+        }
+        let text = program_counts(&counts, OutputFormat::Text, false, WIDTH);
+        assert!(words_of(&text).iter().any(|line| line == "other functions 5.0 15.0"), "{text}");
     }
 
     #[test]

@@ -96,7 +96,21 @@ impl ProgramCounts {
     }
 }
 
+impl FunctionCount {
+    /// The name of its file: two builds of a program have two folders.
+    pub fn file_name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 impl ProgramCell {
+    pub fn end_mut(&mut self, end: ProgramEnd) -> &mut EndCounts {
+        match end {
+            ProgramEnd::Client => &mut self.client,
+            ProgramEnd::Server => &mut self.server,
+        }
+    }
+
     pub fn end(&self, end: ProgramEnd) -> &EndCounts {
         match end {
             ProgramEnd::Client => &self.client,

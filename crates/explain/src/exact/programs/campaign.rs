@@ -4,13 +4,17 @@ use crate::ExplainError;
 use crate::exact::programs::symbols::SymbolFiles;
 use crate::exact::programs::{CPU, DEFAULT_REQUESTS, UserEmulator};
 use stacklab_campaign::rig::{Rigs, RoutedPlacement};
-use stacklab_model::{Cell, EndCounts, FunctionCount, ProgramCell, ProgramCounts, Why};
+use stacklab_model::{Cell, EndCounts, FunctionCount, ProgramCell, ProgramCounts, ProgramEnd, Why};
 use stacklab_store::Record;
 use stacklab_study::{CountedPair, Study};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-/// The most functions of an end that a record keeps: those that take most. All others are one row together.
+/// The most functions of an end that a record keeps: those that take most in either arm. All others are one row
+/// together, of the same name in both.
 const MAX_KEPT_FUNCTIONS: usize = 200;
+const OTHER_FUNCTIONS: &str = "other functions";
 
 /// The instructions of a cell, or why it has none.
 type Counted = Result<ProgramCell, String>;
@@ -38,14 +42,15 @@ pub fn count_programs_of_campaign(
                 continue;
             }
             let counted = match emulator.count(&mut rigs, study, cell, requests, &mut symbols, step) {
-                Ok(counted) => Ok(keep_most(counted)),
+                Ok(counted) => Ok(counted),
                 Err(ExplainError::Program(reason)) => Err(reason),
                 Err(error) => return Err(error),
             };
             known.push((cell.clone(), counted));
         }
         match find_cells(&known, [&explanation.baseline, &explanation.candidate]) {
-            Ok(cells) => {
+            Ok(mut cells) => {
+                keep_most(&mut cells);
                 let qemu = emulator.version.clone();
                 let cpu = CPU.to_owned();
                 let counts = ProgramCounts { qemu, cpu, requests, cells, pairs: vec![[0, 1]] };
@@ -74,23 +79,59 @@ fn find_cells(known: &[(Cell, Counted)], pair: [&Cell; 2]) -> Result<Vec<Program
     Ok(cells)
 }
 
-fn keep_most(mut cell: ProgramCell) -> ProgramCell {
-    for end in [&mut cell.client, &mut cell.server] {
-        add_up_small(end);
+/// Keeps the same functions of all cells of a pair, so that each row of the record is of both.
+fn keep_most(cells: &mut [ProgramCell]) {
+    for end in ProgramEnd::ALL {
+        let kept = list_largest(cells, *end);
+        for cell in cells.iter_mut() {
+            join_others(cell.end_mut(*end), &kept);
+        }
     }
-    cell
 }
 
-/// Joins the functions that take least to one, so that the sum stays.
-fn add_up_small(end: &mut EndCounts) {
-    if end.functions.len() <= MAX_KEPT_FUNCTIONS {
-        return;
+/// A function of two builds of a program.
+type FunctionKey = (String, String);
+
+fn find_key(function: &FunctionCount) -> FunctionKey {
+    (function.name.clone(), function.file_name().to_owned())
+}
+
+/// The functions of an end that take most in any of the cells; all of them if they are few.
+fn list_largest(cells: &[ProgramCell], end: ProgramEnd) -> BTreeSet<FunctionKey> {
+    let mut largest: BTreeMap<FunctionKey, u64> = BTreeMap::new();
+    for cell in cells {
+        let mut sums: BTreeMap<FunctionKey, i64> = BTreeMap::new();
+        for function in &cell.end(end).functions {
+            *sums.entry(find_key(function)).or_default() += function.instructions;
+        }
+        for (key, sum) in sums {
+            let most = largest.entry(key).or_default();
+            *most = sum.unsigned_abs().max(*most);
+        }
     }
-    end.functions.sort_by_key(|function| std::cmp::Reverse(function.instructions.unsigned_abs()));
-    let rest = end.functions.split_off(MAX_KEPT_FUNCTIONS - 1);
-    let name = format!("{} other functions", rest.len());
-    let instructions = rest.iter().map(|function| function.instructions).sum();
-    end.functions.push(FunctionCount { name, file: String::new(), offsets: None, instructions });
+    let mut keys: Vec<(FunctionKey, u64)> = largest.into_iter().collect();
+    if keys.len() > MAX_KEPT_FUNCTIONS {
+        keys.sort_by_key(|(_, most)| Reverse(*most));
+        keys.truncate(MAX_KEPT_FUNCTIONS - 1);
+    }
+    keys.into_iter().map(|(key, _)| key).collect()
+}
+
+/// Joins the functions that are not kept to one, so that the sum stays.
+fn join_others(end: &mut EndCounts, kept: &BTreeSet<FunctionKey>) {
+    let before = end.functions.len();
+    let mut rest = 0;
+    end.functions.retain(|function| {
+        let is_kept = kept.contains(&find_key(function));
+        if !is_kept {
+            rest += function.instructions;
+        }
+        is_kept
+    });
+    if end.functions.len() < before {
+        let name = OTHER_FUNCTIONS.to_owned();
+        end.functions.push(FunctionCount { name, file: String::new(), offsets: None, instructions: rest });
+    }
 }
 
 #[cfg(test)]
@@ -111,15 +152,42 @@ mod tests {
         ProgramCell { program: String::new(), family: Family::Ipv4, label, client, server }
     }
 
+    fn sum(cell: &ProgramCell) -> i64 {
+        cell.client.functions.iter().map(|function| function.instructions).sum()
+    }
+
     #[test]
     fn small_functions_are_one_and_the_sum_stays() {
         for functions in [10, 200, 1000] {
-            let kept = keep_most(count_cell(functions)).client;
-            assert_eq!(kept.functions.len(), functions.min(200) as usize);
-            let sum: i64 = kept.functions.iter().map(|function| function.instructions).sum();
-            assert_eq!(sum, 10 * functions);
+            let mut cells = [count_cell(functions), count_cell(functions)];
+            keep_most(&mut cells);
+            for cell in &cells {
+                assert_eq!(cell.client.functions.len(), functions.min(200) as usize);
+                assert_eq!(sum(cell), 10 * functions);
+            }
         }
-        assert_eq!(keep_most(count_cell(1000)).client.functions[199].name, "801 other functions");
+    }
+
+    #[test]
+    fn both_arms_keep_the_same_functions() {
+        // What is small in one arm is the largest of the other one, of another build with fewer functions.
+        let mut cells = [count_cell(1000), count_cell(900)];
+        cells[1].client.functions[801].instructions = 5000;
+        for function in &mut cells[1].client.functions {
+            function.file = "/b/server".to_owned();
+        }
+        for function in &mut cells[0].client.functions {
+            function.file = "/a/server".to_owned();
+        }
+        let sums = [sum(&cells[0]), sum(&cells[1])];
+        keep_most(&mut cells);
+        assert_eq!([sum(&cells[0]), sum(&cells[1])], sums);
+        let names = [&cells[0], &cells[1]].map(|cell| {
+            let functions = cell.client.functions.iter();
+            functions.map(|function| function.name.as_str()).collect::<Vec<_>>()
+        });
+        assert_eq!(names[0], names[1]);
+        assert!(names[0].contains(&"f801") && names[0].last() == Some(&"other functions"));
     }
 
     #[test]
