@@ -9,29 +9,51 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "CellKeys")]
 pub struct Cell {
-    #[serde(default = "transport_of_programs")]
     pub transport: Transport,
-    #[serde(default = "size_of_programs")]
     pub size_of: SizeOf,
     /// Bytes per message, or per frame if `size_of` says so.
-    #[serde(default)]
     pub size: u32,
     pub family: Family,
     /// A label without effect; empty if the study has no replicas.
-    #[serde(default)]
     pub replica: String,
-    #[serde(default)]
     pub settings: Shared<CellSettings>,
 }
 
-/// What stands in a cell of a study's own program: its messages are not known, and JSON has none of it.
-fn transport_of_programs() -> Transport {
-    Transport::Tcp
+/// A cell as it is in JSON, where one of a study's own program has none of what is not known of its messages.
+#[derive(Deserialize)]
+struct CellKeys {
+    transport: Option<Transport>,
+    size_of: Option<SizeOf>,
+    size: Option<u32>,
+    family: Family,
+    #[serde(default)]
+    replica: String,
+    #[serde(default)]
+    settings: Shared<CellSettings>,
 }
 
-fn size_of_programs() -> SizeOf {
-    SizeOf::Payload
+impl TryFrom<CellKeys> for Cell {
+    type Error = String;
+
+    fn try_from(keys: CellKeys) -> Result<Self, String> {
+        let CellKeys { mut transport, mut size_of, mut size, family, replica, settings } = keys;
+        if settings.program.is_some() {
+            // What stands in such a cell.
+            transport = transport.or(Some(Transport::Tcp));
+            size_of = size_of.or(Some(SizeOf::Payload));
+            size = size.or(Some(0));
+        }
+        Ok(Cell {
+            transport: transport.ok_or("missing field `transport`")?,
+            size_of: size_of.ok_or("missing field `size_of`")?,
+            size: size.ok_or("missing field `size`")?,
+            family,
+            replica,
+            settings,
+        })
+    }
 }
 
 impl Serialize for Cell {
@@ -311,5 +333,9 @@ mod tests {
         let json = serde_json::to_string(&other).unwrap();
         assert_eq!(json, r#"{"transport":"udp","size_of":"frame","size":64,"family":"ipv6"}"#);
         assert_eq!(serde_json::from_str::<Cell>(&json).unwrap(), other);
+        for key in [r#""transport":"udp","#, r#""size_of":"frame","#, r#""size":64,"#] {
+            let error = serde_json::from_str::<Cell>(&json.replace(key, "")).unwrap_err().to_string();
+            assert!(error.contains("missing field"), "{key}: {error}");
+        }
     }
 }
