@@ -14,7 +14,7 @@ pub(crate) const NAME: &str = "server.eyeballs.test";
 /// What follows the handshake, where it is this program's own protocol.
 pub(crate) const APPLICATION: &[u8] = b"stacklab";
 
-pub(crate) fn of_server() -> Result<ServerConfig, Failed> {
+pub(crate) fn configure_server() -> Result<ServerConfig, Failed> {
     let Credentials { chain, key, .. } = Credentials::generate().map_err(|_| "a key could not be made")?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])?
@@ -24,7 +24,7 @@ pub(crate) fn of_server() -> Result<ServerConfig, Failed> {
     Ok(config)
 }
 
-pub(crate) fn of_client(application: &[u8]) -> Result<ClientConfig, Failed> {
+pub(crate) fn configure_client(application: &[u8]) -> Result<ClientConfig, Failed> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])?
         .dangerous()

@@ -27,7 +27,7 @@ pub(crate) async fn serve(address: SocketAddr) -> Result<(), Failed> {
 }
 
 fn listen(address: SocketAddr) -> Result<Endpoint, Failed> {
-    let crypto = QuicServerConfig::try_from(keys::of_server()?)?;
+    let crypto = QuicServerConfig::try_from(keys::configure_server()?)?;
     Ok(Endpoint::server(ServerConfig::with_crypto(Arc::new(crypto)), address)?)
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn client(server: SocketAddr, application: &[u8]) -> Result<Endpoint,
     let own: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let mut endpoint = Endpoint::client(SocketAddr::new(own, 0))?;
-    let crypto = QuicClientConfig::try_from(keys::of_client(application)?)?;
+    let crypto = QuicClientConfig::try_from(keys::configure_client(application)?)?;
     let mut config = ClientConfig::new(Arc::new(crypto));
     let mut transport = TransportConfig::default();
     transport.stream_receive_window(WINDOW_BYTES.into()).receive_window(WINDOW_BYTES.into());

@@ -10,7 +10,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 pub(crate) async fn serve(address: SocketAddr) -> Result<(), Failed> {
-    let acceptor = TlsAcceptor::from(Arc::new(keys::of_server()?));
+    let acceptor = TlsAcceptor::from(Arc::new(keys::configure_server()?));
     let listener = TcpListener::bind(address).await?;
     loop {
         let (stream, client) = listener.accept().await?;
@@ -39,7 +39,7 @@ pub(crate) async fn connect(
     address: SocketAddr,
     application: &'static [u8],
 ) -> Result<TlsStream<TcpStream>, Failed> {
-    let connector = TlsConnector::from(Arc::new(keys::of_client(application)?));
+    let connector = TlsConnector::from(Arc::new(keys::configure_client(application)?));
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let stream = connector.connect(ServerName::try_from(keys::NAME)?, stream).await?;

@@ -30,6 +30,8 @@ pub struct Programs {
     generators: Vec<String>,
     /// The names of the `[[program]]` tables that it measures, with their versions where these have a command.
     own: Vec<String>,
+    /// The names of those that it does not measure: left out by the user, or since they are not installed.
+    left_out: Vec<String>,
 }
 
 impl Programs {
@@ -52,20 +54,27 @@ impl Programs {
             });
         }
         let mut own = Vec::new();
+        let mut left_out = Vec::new();
         for program in &study.programs {
             let is_measured = study.cells.iter().any(|cell| study.program_of(cell) == Some(program));
             if is_measured {
                 own.push(describe_program(program, interrupted)?);
+            } else {
+                left_out.push(program.name.clone());
             }
         }
-        Ok(Programs { generators, own })
+        Ok(Programs { generators, own, left_out })
     }
 
     /// `; generators: iperf 3.12 (cJSON 1.7.15); programs: nginx, ..`, to be said behind the testbed; empty if there
     /// are none.
     pub fn describe(&self) -> String {
         let mut text = String::new();
-        for (what, names) in [("generators", &self.generators), ("programs", &self.own)] {
+        for (what, names) in [
+            ("generators", &self.generators),
+            ("programs", &self.own),
+            ("programs left out", &self.left_out),
+        ] {
             if !names.is_empty() {
                 text += &format!("; {what}: {}", names.join(", "));
             }

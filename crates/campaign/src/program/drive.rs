@@ -87,7 +87,7 @@ pub(super) fn drive(
     let mut server = folder.start_command(hosts[1], "server", &command, &emulators.server)?;
     let mut client = None;
     let command = of_client.fill(&program.client);
-    let program = &patient(program, emulators);
+    let program = &extend_limit(program, emulators);
     let limit = READY_LIMIT * emulators.slowness();
     let run = await_ready(&mut server, hosts[1], program, limit, stop).and_then(|()| {
         observe(
@@ -111,7 +111,7 @@ pub(super) fn drive(
 }
 
 /// The program, whose client may take as much longer as it is slower.
-fn patient(program: &ProgramSpec, emulators: &Emulators) -> ProgramSpec {
+fn extend_limit(program: &ProgramSpec, emulators: &Emulators) -> ProgramSpec {
     let limit_ns = program.limit_ns.saturating_mul(emulators.slowness().into());
     ProgramSpec { limit_ns, ..program.clone() }
 }

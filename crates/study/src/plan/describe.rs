@@ -1,7 +1,7 @@
 //! A plan as text.
 
 use crate::plan::estimate::{ASSUMED_ROUNDS, PlanEstimate};
-use crate::{Plan, Study};
+use crate::{CountedPair, Plan, Study};
 use stacklab_model::{
     ComparisonSpec, Factor, Length, LinkConfig, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, count,
     once_each, print_duration, printable_text,
@@ -74,12 +74,14 @@ const EMULATED_NS: u64 = 3_000_000_000;
 /// The runs that count a cell of programs: shorter and longer ones of three rounds.
 const COUNTING_RUNS: u64 = 6;
 
-fn estimate_counting(study: &Study, pairs: usize) -> u64 {
+/// How long the pairs that can be counted take. Programs are counted once for each cell, which pairs may share.
+fn estimate_counting(study: &Study, pairs: &[CountedPair]) -> u64 {
+    let counted = pairs.iter().filter(|pair| pair.way.is_ok());
     if study.programs.is_empty() {
-        pairs as u64 * COUNTED_PAIR_NS
-    } else {
-        study.cells.len() as u64 * COUNTING_RUNS * EMULATED_NS
+        return counted.count() as u64 * COUNTED_PAIR_NS;
     }
+    let cells = counted.flat_map(|pair| [&pair.explanation.baseline, &pair.explanation.candidate]);
+    once_each(cells).len() as u64 * COUNTING_RUNS * EMULATED_NS
 }
 
 /// How many pairs of cells are counted under an emulator, and which cannot be.
@@ -92,7 +94,7 @@ fn describe_counts(study: &Study) -> Vec<String> {
         lines.push(format!(
             "Counted     instructions of {} of cells, after the last block: about {}",
             count(counted, "pair"),
-            print_duration(estimate_counting(study, counted))
+            print_duration(estimate_counting(study, &pairs))
         ));
     }
     for reason in once_each(reasons.iter()) {

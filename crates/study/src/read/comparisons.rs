@@ -94,7 +94,7 @@ fn instructions(node: Node, probes: &[ProbeSpec], problems: &mut Problems) -> Op
                     "instructions are counted of streams, of echoes and of programs",
                     "the study has none",
                 )
-                .help("add [probe.stream] or [probe.echo], or leave `instructions` out"),
+                .help("add [probe.stream] or [probe.echo], or [[program]] tables with [probe.program], or leave `instructions` out"),
         );
     }
     Some(asked.value)

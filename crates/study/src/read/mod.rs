@@ -125,7 +125,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let programs = programs::read(key("program"), probe, topology.as_ref(), &all, problems);
     let rule = blocks::rule(blocks, problems);
     let comparisons = comparisons::read(key("comparison"), &all, &probes, problems);
-    programs::check_counts(key("comparison"), &programs, &comparisons, problems);
+    programs::check_counts(key("comparison"), &programs, &cells, &comparisons, problems);
     let round_trip_ns = topology.as_ref().map_or(0, |topology| topology.value.round_trip_ns());
     let schedule = blocks::schedule(blocks, &probes, &comparisons, &cells, round_trip_ns, problems);
     let is_of_hosts = topology.as_ref().is_none_or(|topology| topology.value == Topology::Link);

@@ -6,7 +6,7 @@ use crate::read::factors::Factors;
 use crate::read::generators::{OF_TESTBEDS, check_namespaces};
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics, whole};
 use stacklab_model::{
-    ComparisonSpec, Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, misspelt_placeholder,
+    Cell, ComparisonSpec, Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, misspelt_placeholder,
     printable_text,
 };
 
@@ -37,6 +37,7 @@ pub(super) fn read(
     for item in node.items() {
         let Some(program) = read_program(item, problems) else { continue };
         check_name(&program.name, item.get("name"), problems);
+        check_levels(&program.name, item.get("name"), all, problems);
         if programs.iter().any(|other| other.name == program.name)
             && let Some(place) = item.get("name").place()
         {
@@ -64,17 +65,21 @@ pub(super) fn read(
     programs
 }
 
-/// Adds comparisons whose instructions are to be counted by request, where a client does not take a number of them.
+/// Adds comparisons whose instructions are to be counted by request, where the client of a program that is measured does
+/// not take a number of them.
 pub(super) fn check_counts(
     comparison: Node,
     programs: &[ProgramSpec],
+    cells: &[Cell],
     comparisons: &[ComparisonSpec],
     problems: &mut Problems,
 ) {
     for (node, spec) in comparison.items().zip(comparisons) {
         let Some(asked) = node.get("instructions").place().filter(|_| spec.instructions) else { continue };
         let mut compared = programs.iter().filter(|program| {
-            spec.factor != Factor::Program || [&spec.baseline, &spec.candidate].contains(&&program.name)
+            let is_measured = cells.iter().any(|cell| cell.settings.program.as_ref() == Some(&program.name));
+            let is_arm = [&spec.baseline, &spec.candidate].contains(&&program.name);
+            is_measured && (spec.factor != Factor::Program || is_arm)
         });
         if let Some(program) = compared.find(|program| !program.takes_requests()) {
             let title = format!("the client of `{}` does not take a number of requests", program.name);
@@ -117,6 +122,36 @@ fn check_name(name: &str, node: Node, problems: &mut Problems) {
         let expected = format!("expected up to {MAX_NAME_CHARS} printable characters, without a comma");
         problems.add(Problem::at(place, title, expected));
     }
+}
+
+/// `without` names a level without its factor: a program that is missing would take another factor's level along.
+fn check_levels(name: &str, node: Node, all: &[Factors], problems: &mut Problems) {
+    for factors in all {
+        if let Some(factor) = find_other_factor(name, factors)
+            && let Some(place) = node.place()
+        {
+            let title = format!("`{name}` is a level of `{factor}`, too");
+            problems.add(Problem::at(place, title, "expected another name"));
+            return;
+        }
+    }
+}
+
+/// The factor but `program` that has a level of this name.
+fn find_other_factor(name: &str, factors: &Factors) -> Option<Factor> {
+    if factors.family.iter().any(|level| level.value.to_string() == name) {
+        return Some(Factor::Family);
+    }
+    if factors.replica.iter().any(|level| level.value == name) {
+        return Some(Factor::Replica);
+    }
+    for setting in &factors.settings {
+        let has_it = setting.levels.iter().any(|level| level.value == name);
+        if setting.factor != Factor::Program && has_it {
+            return Some(setting.factor);
+        }
+    }
+    None
 }
 
 /// Programs are measured by their own probe, and by no other; and it measures nothing else.

@@ -63,6 +63,32 @@ fn instructions_of_programs_are_of_requests() {
     );
 }
 
+#[test]
+fn programs_that_are_not_measured_need_no_requests() {
+    let compared = TWO.find("[[comparison]]").unwrap();
+    let families = "[[comparison]]\nfactor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"\n";
+    let of_families = format!("{}{families}instructions = true\n", &TWO[..compared]);
+    assert_mistakes(&[(of_families.clone(), &["the client of `one` does not take a number of requests"])]);
+    let alone = of_families.replace("[probe", "program = [\"other\"]\n[probe");
+    assert_mistakes(&[(alone.clone(), &["the client of `other` does not take a number of requests"])]);
+    let taken = alone.replacen("client = \"get {url_host}\"\ntransport", "client = \"get {requests}\"\ntransport", 1);
+    assert_eq!(study(&taken).list_counted_pairs().len(), 1);
+}
+
+#[test]
+fn counting_takes_the_time_of_counted_cells() {
+    let third = "[[program]]\nname = \"third\"\nserver = \"a\"\nclient = \"b\"\n[factors]";
+    let counted = TWO.replace("get {url_host}", "get {url_host} {requests}") + "instructions = true\n";
+    let text = counted.replace("[factors]", third);
+    for (text, cells) in [(&counted, 4), (&text, 6)] {
+        let read = study(text);
+        assert_eq!(read.cells.len(), cells);
+        let plan = Plan::new(&read, 1).describe(&read);
+        // Both programs over both families, 18 s each.
+        assert!(plan.contains("instructions of 2 pairs of cells, after the last block: about 1.2 min"), "{plan}");
+    }
+}
+
 fn with(what: &str, instead: &str) -> String {
     TWO.replacen(what, instead, 1)
 }
@@ -105,6 +131,11 @@ fn what_programs_do_not_have_is_said_at_its_place() {
             &["`dnat` carries the traffic of stacklab alone"],
         ),
         (with("port = 4433", "port = 70000"), &["program.port", "65535"]),
+        (with("name = \"one\"", "name = \"ipv6\""), &["`ipv6` is a level of `family`, too"]),
+        (
+            with("name = \"one\"", "name = \"1400\"").replace("[probe.", "mtu = [1400]\n[probe."),
+            &["`1400` is a level of `mtu`, too"],
+        ),
         (with("port = 4433", "needs = []"), &["program.needs"]),
         (
             format!("{TWO}instructions = true\n"),
