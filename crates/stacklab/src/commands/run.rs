@@ -9,6 +9,7 @@ use crate::commands::run::request::{CampaignRequest, open_record};
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::{Failure, RECORD, WORSE, interrupt_flag};
 use crate::images::{guests, images_are_here};
+use crate::missing_programs::report_left_out;
 use crate::output::show_seconds;
 use crate::quantities::some_time;
 use clap::Args;
@@ -217,6 +218,7 @@ fn ask(options: &RunOptions) -> Result<CampaignRequest, Failure> {
     }
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     images_are_here(&request.study)?;
+    report_left_out(&request.left_out);
     Ok(request)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::images::images_are_here;
-use crate::missing_programs::check_runnable;
+use crate::missing_programs::{check_runnable, report_left_out};
 use crate::output::{print_lines, print_text};
 use clap::{Args, Subcommand};
 use stacklab_campaign::CampaignError;
@@ -155,7 +155,10 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let named = StudyOptions { source: Some(options.source()?), ..options.clone() };
     let (_, mut study) = named.check()?;
     match check_runnable(&named) {
-        Ok(runnable) => study = runnable.study,
+        Ok(runnable) => {
+            report_left_out(&runnable.left_out);
+            study = runnable.study;
+        }
         Err(failure) => {
             note(&format!("stacklab: `stacklab run` would refuse it: {}", failure.printable_reason()))
         }

@@ -3,7 +3,7 @@
 use crate::commands::explain::ExplainOptions;
 use crate::commands::study::StudyOptions;
 use crate::failure::{Failure, interrupt_flag};
-use crate::missing_programs::{RunnableStudy, check_runnable};
+use crate::missing_programs::{RunnableStudy, check_runnable, report_left_out};
 use crate::output::{print_text, width};
 use stacklab_campaign::notice::note;
 use stacklab_campaign::rig::RoutedPlacement;
@@ -22,9 +22,10 @@ pub(super) fn explain_programs(options: &ExplainOptions, study: &Path) -> Result
         settings: options.settings.clone(),
         ..StudyOptions::default()
     };
-    let RunnableStudy { source, mut study, .. } = check_runnable(&named)?;
+    let RunnableStudy { source, mut study, left_out, .. } = check_runnable(&named)?;
     keep_family(&mut study, options)?;
     check_programs(&study, &source.name)?;
+    report_left_out(&left_out);
     let interrupted = interrupt_flag()?;
     enter()?;
     let routed = RoutedPlacement::of(&study, &Placement::WhereNeeded)?;

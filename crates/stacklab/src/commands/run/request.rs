@@ -9,6 +9,7 @@ use stacklab_campaign::rig::{Rigs, TrialHosts};
 use stacklab_campaign::runs::read_runs;
 use stacklab_campaign::schedule::Schedule;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
+use stacklab_explain::list_missing_counts;
 use stacklab_model::{CpuScope, Metric, Probe, quote_file};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
@@ -18,13 +19,19 @@ use std::path::{Path, PathBuf};
 pub(super) struct CampaignRequest {
     pub(super) study: Study,
     pub(super) campaign: Campaign,
+    /// The programs that are not installed here, a line for those that need the same files.
+    pub(super) left_out: Vec<String>,
     record: Option<Record>,
     path: PathBuf,
 }
 
 impl CampaignRequest {
     pub(super) fn new(options: &RunOptions) -> Result<Self, Failure> {
-        let RunnableStudy { source, study, settings } = check_runnable(&options.study)?;
+        let runnable = check_runnable(&options.study)?;
+        if options.fail_on.is_some() {
+            runnable.refuse_left_out()?;
+        }
+        let RunnableStudy { source, study, settings, left_out } = runnable;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
             return Err(StoreError::Exists(path).into());
@@ -36,7 +43,7 @@ impl CampaignRequest {
             sample_period_ns: options.sample_period_ns,
             ..source.campaign()
         };
-        Ok(CampaignRequest { study, campaign, record: None, path })
+        Ok(CampaignRequest { study, campaign, left_out, record: None, path })
     }
 
     pub(super) fn resume(options: &RunOptions) -> Result<Self, Failure> {
@@ -67,12 +74,12 @@ impl CampaignRequest {
                 quote_file(&path)
             )));
         }
-        Ok(CampaignRequest { study, campaign, record: Some(record), path })
+        Ok(CampaignRequest { study, campaign, left_out: Vec::new(), record: Some(record), path })
     }
 }
 
 /// The record to resume, or a new one, with the hosts of this testbed. On another testbed or machine a record is
-/// resumed only if nothing is left to measure.
+/// resumed only if nothing is left that depends on it.
 pub(super) fn open_record(
     request: &mut CampaignRequest,
     rigs: &mut Rigs,
@@ -92,7 +99,7 @@ pub(super) fn open_record(
         .and_then(|()| refuse_another_machine(&record, &hosts));
     match refused {
         Ok(()) => with_hosts(record, &hosts),
-        Err(_) if is_complete(request, &record)? => Ok(record),
+        Err(_) if is_complete(request, &record)? && !counts_here(&record, &request.study)? => Ok(record),
         Err(refused) => Err(refused),
     }
 }
@@ -119,6 +126,12 @@ fn cpu_scope(request: &CampaignRequest, rigs: &Rigs) -> CpuScope {
 fn is_complete(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
     let plan = Plan::new(&request.study, request.campaign.seed);
     Ok(Schedule::new(&request.study, &plan).walk(&read_runs(record)?).has_ended)
+}
+
+/// Whether instructions are to be counted that depend on this machine: those of programs, which are its own. Those of
+/// messages are counted in an emulated machine.
+fn counts_here(record: &Record, study: &Study) -> Result<bool, Failure> {
+    Ok(!study.programs.is_empty() && !list_missing_counts(record, study)?.is_empty())
 }
 
 /// Routed testbeds may be on this kernel or in a guest, and hosts on any CPUs that this program may use. A resumed
@@ -175,4 +188,74 @@ fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Res
         path.display(),
         changed.join(", ")
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::{EndCounts, Explanation, Family, ProgramCell, ProgramCounts};
+
+    const PROGRAMS: &str = r#"
+title = "Two servers"
+[[program]]
+name = "one"
+server = "one {port}"
+client = "get {url_host} {requests}"
+[[program]]
+name = "other"
+server = "other {port}"
+client = "get {url_host} {requests}"
+[factors]
+family = ["ipv4"]
+[probe.program]
+metrics = ["duration"]
+[[comparison]]
+factor = "program"
+baseline = "one"
+candidate = "other"
+instructions = true
+"#;
+
+    fn create_record(folder: &Path, text: &str) -> (Record, Study) {
+        let source = StudySource { name: "x".to_owned(), text: text.to_owned() };
+        let study = source.check(None, &[]).unwrap();
+        let record = Record::create(&folder.join("x.stacklab"), &source.campaign()).unwrap();
+        (record, study)
+    }
+
+    fn create_cell(program: &str) -> ProgramCell {
+        let end = EndCounts { rounds: vec![[1000, 1000]], functions: Vec::new() };
+        let label = format!("IPv4 {program}");
+        ProgramCell {
+            program: program.to_owned(),
+            family: Family::Ipv4,
+            label,
+            client: end.clone(),
+            server: end,
+        }
+    }
+
+    #[test]
+    fn counts_of_programs_need_the_same_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut record, study) = create_record(folder.path(), PROGRAMS);
+        assert!(counts_here(&record, &study).unwrap());
+        let [pair] = &study.list_counted_pairs()[..] else { panic!("one pair is compared") };
+        // One that could not be counted is tried again.
+        record.put_explanations(std::slice::from_ref(&pair.explanation)).unwrap();
+        assert!(counts_here(&record, &study).unwrap());
+        let [qemu, cpu] = ["7.2.22", "max"].map(str::to_owned);
+        let cells = vec![create_cell("one"), create_cell("other")];
+        let counts = ProgramCounts { qemu, cpu, requests: [1, 2], cells, pairs: vec![[0, 1]] };
+        let counted = Explanation { programs: Some(Box::new(counts)), ..pair.explanation.clone() };
+        record.put_explanations(&[counted]).unwrap();
+        assert!(!counts_here(&record, &study).unwrap());
+    }
+
+    #[test]
+    fn nothing_else_is_counted_on_this_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let (record, study) = create_record(folder.path(), &PROGRAMS.replace("instructions = true", ""));
+        assert!(!counts_here(&record, &study).unwrap());
+    }
 }
