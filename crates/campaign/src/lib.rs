@@ -75,7 +75,29 @@ impl CampaignError {
     }
 }
 
+/// This program's file. Testbeds are built and programs watched in each block, and it may have been replaced since the
+/// campaign began.
 pub(crate) fn own_program() -> Result<PathBuf, CampaignError> {
     let attempted = "find this program's executable";
-    std::env::current_exe().map_err(|reason| CampaignError::System { attempted, reason })
+    let file = std::env::current_exe().map_err(|reason| CampaignError::System { attempted, reason })?;
+    Ok(choose_own_file(file))
+}
+
+/// The file by its path, or by the kernel's link to what this process executes if another file has its place.
+fn choose_own_file(file: PathBuf) -> PathBuf {
+    if file.exists() { file } else { PathBuf::from("/proc/self/exe") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_replaced_program_is_still_found() {
+        let own = own_program().unwrap();
+        assert_eq!(own, std::env::current_exe().unwrap());
+        let replaced = choose_own_file(PathBuf::from(format!("{} (deleted)", own.display())));
+        assert_eq!(fs::canonicalize(replaced).unwrap(), fs::canonicalize(own).unwrap());
+    }
 }

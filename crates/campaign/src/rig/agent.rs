@@ -27,8 +27,8 @@ impl AgentProcess {
 
     /// Starts an agent on this host, separate from this process so that its CPU time and memory are counted separately.
     pub fn here(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), CampaignError> {
-        let started = std::env::current_exe()
-            .and_then(|program| AgentProcess::spawn(Command::new(program).args(AGENT)))
+        let program = crate::own_program()?;
+        let started = AgentProcess::spawn(Command::new(program).args(AGENT))
             .map_err(|reason| CampaignError::System { attempted: "start an agent on this host", reason });
         let (process, (output, input)) = started?;
         Ok((process, AgentClient::new("this host", output, input, interrupted)))

@@ -7,7 +7,7 @@ use crate::{AtHost, Attempt, Host, Process, TestbedError};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub const WATCH: &str = "watch";
 /// How long it goes through the processes: a program may start others meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// How much is read of why it has ended.
+const MAX_REASON_BYTES: u64 = 1000;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A process that watches. Dropping it ends it, and then it does nothing.
@@ -32,15 +34,30 @@ impl Watch {
     pub fn start(program: &Path, hosts: [&Host; 2]) -> Result<Self, TestbedError> {
         let mut command = Command::new(program);
         command.arg(WATCH).args(hosts.map(|host| host.pid().to_string()));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let attempted = "start what ends programs if stacklab is killed";
+        let node = hosts[0].node();
+        let errors = tempfile::tempfile().attempt(attempted).at(node)?;
+        let written = errors.try_clone().attempt(attempted).at(node)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(written);
         let started = Process::spawn(&mut command).attempt(format!("start {}", program.display()));
-        let mut process = started.at(hosts[0].node())?;
-        let (mut output, pipe) = process.streams().expect("both are pipes");
-        // From here on it knows the namespaces.
-        let ready = output.read_exact(&mut [0]).attempt("start what ends programs if stacklab is killed");
-        ready.at(hosts[0].node())?;
+        let mut process = started.at(node)?;
+        let (output, pipe) = process.streams().expect("both are pipes");
+        await_ready(output, errors).attempt(attempted).at(node)?;
         Ok(Watch { _process: process, _pipe: pipe })
     }
+}
+
+/// Waits until a watching process knows the namespaces. If it has ended before, its last words are the reason.
+fn await_ready(mut output: impl Read, mut errors: File) -> io::Result<()> {
+    let Err(ended) = output.read_exact(&mut [0]) else { return Ok(()) };
+    let mut bytes = Vec::new();
+    errors.seek(SeekFrom::Start(0))?;
+    errors.take(MAX_REASON_BYTES).read_to_end(&mut bytes)?;
+    let reason = String::from_utf8_lossy(&bytes).trim().to_owned();
+    if reason.is_empty() {
+        return Err(ended);
+    }
+    Err(io::Error::new(ended.kind(), reason))
 }
 
 /// Waits until standard input ends, which the kernel closes with the process that has the other end, and ends all
@@ -94,6 +111,17 @@ mod tests {
         let space = space.metadata().unwrap();
         // A thread of this process is there, too, but no process is.
         list_processes().filter(|pid| is_in(*pid, &[(space.dev(), space.ino())])).count()
+    }
+
+    #[test]
+    fn a_watch_that_fails_says_why() {
+        let mut errors = tempfile::tempfile().unwrap();
+        errors.write_all(b"stacklab: namespace: no such file\n").unwrap();
+        let failed = await_ready(io::empty(), errors.try_clone().unwrap()).unwrap_err();
+        assert_eq!(failed.to_string(), "stacklab: namespace: no such file");
+        assert!(await_ready(&b"\n"[..], errors).is_ok());
+        let silent = await_ready(io::empty(), tempfile::tempfile().unwrap()).unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
