@@ -1,7 +1,7 @@
 //! The costs of two arms by stage of the network stack, as `stacklab explain` prints them.
 
 use crate::exact;
-use crate::program_counts::pair_blocks;
+use crate::program_counts::{self, pair_blocks};
 use crate::rendering::column::Column;
 use crate::rendering::csv;
 use crate::rendering::document::{Block, Table, Width, plain};
@@ -24,10 +24,20 @@ pub fn stage_costs(all: &[Explanation], format: OutputFormat, functions: bool, w
         OutputFormat::Csv | OutputFormat::RawCsv => csv(all, functions, format),
         OutputFormat::Json => json(all),
         _ => {
-            let title = vec![Block::Title("CPU time by stage of the network stack".to_owned())];
+            let title = vec![Block::Title(choose_title(all).to_owned())];
             render(&[title, blocks(all, functions)].concat(), format, width)
         }
     }
+}
+
+fn choose_title(all: &[Explanation]) -> &'static str {
+    if all.is_empty() || all.iter().any(|one| one.why != Why::NotSampled) {
+        return "CPU time by stage of the network stack";
+    }
+    if all.iter().all(|one| one.programs.is_some()) {
+        return program_counts::TITLE;
+    }
+    "Instructions by stage of the network stack"
 }
 
 fn json(all: &[Explanation]) -> String {
@@ -368,7 +378,7 @@ pub(crate) fn columns<'a>() -> Vec<Column<'a, CostRow<'a>>> {
         ),
         Column::figure(
             "baseline_instructions",
-            "instructions a message, exact; of programs a request",
+            "instructions per message, exact; of programs per request, the mean of the rounds",
             |row: &CostRow| Some(row.instructions?[0]),
         ),
         Column::figure("candidate_instructions", "the same", |row: &CostRow| Some(row.instructions?[1])),

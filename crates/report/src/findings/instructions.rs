@@ -172,9 +172,16 @@ fn advise_counting(findings: &Findings) -> String {
         return String::new();
     }
     let is_of_programs = findings.cells.iter().any(|one| one.cell.settings.program.is_some());
-    let needs = if is_of_programs { "qemu-x86_64" } else { "QEMU and the image linux-6.1" };
     let record = findings.record_name.as_deref().map_or_else(|| "RECORD".to_owned(), quote_file);
+    if is_of_programs {
+        // A record does not run the commands that it holds.
+        return format!(
+            "; stacklab run STUDY --resume --out {record}, with the study's name and the record's --set and --scale, counts \
+             them, with qemu-x86_64 (stacklab doctor says what is missing)"
+        );
+    }
     format!(
-        "; stacklab run --resume --out {record} counts them, with {needs} (stacklab doctor says what is missing)"
+        "; stacklab run --resume --out {record} counts them, with QEMU and the image linux-6.1 (stacklab doctor says what is \
+         missing)"
     )
 }

@@ -84,6 +84,7 @@ fn instructions_stand_beside_time_and_memory() {
         stages.contains("Instructions: stream IPv6 UDP 128 B") && stages.contains("ip output"),
         "{stages}"
     );
+    assert!(stages.starts_with("Instructions by stage of the network stack\n"), "{stages}");
     let csv = stage_costs(&found.explanations, OutputFormat::Csv, true, WIDTH);
     let rows = CsvRows::read(&csv);
     assert_eq!((rows.at(0, "kind"), rows.at(0, "name")), ("instructions", "ip output"), "{csv}");

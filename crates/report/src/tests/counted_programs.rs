@@ -1,12 +1,13 @@
 //! A campaign of programs whose comparisons ask for instructions: by request, beside time.
 
-use crate::tests::fixtures::{compare_families, findings};
+use crate::tests::fixtures::{compare_families, estimate, findings};
 use crate::tests::rows::CsvRows;
 use crate::{OutputFormat, WIDTH, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
-    Cell, Comparison, EndCounts, Explanation, Factor, Family, Findings, FunctionCount, Metric, Probe,
-    ProgramCell, ProgramCounts, SizeOf, Transport, Verdict,
+    Cell, CellEstimate, Comparison, EndCounts, Explanation, Factor, Family, Findings, FunctionCount, Metric, Probe,
+    ProgramCell, ProgramCounts, SizeOf, Transport, Uncounted,
+    Verdict,
 };
 
 fn cells(family: Family) -> [Cell; 2] {
@@ -81,6 +82,24 @@ fn instructions_per_request_stand_beside_time() {
     );
     let stages = stage_costs(&with_counts().explanations, OutputFormat::Text, true, WIDTH);
     assert!(stages.contains("Server, by function") && stages.contains("answer"), "{stages}");
+    assert!(stages.starts_with("Instructions per request, in user space\n"), "{stages}");
+}
+
+#[test]
+fn counting_later_needs_the_study_of_programs() {
+    let [cell, _] = cells(Family::Ipv4);
+    let duration = CellEstimate { cell, metric: Metric::Duration, estimate: estimate(5.0, 1.0) };
+    let missing = Findings {
+        cells: vec![duration],
+        record_name: Some("x.stacklab".to_owned()),
+        is_resumable: true,
+        uncounted: vec![Uncounted { pairs: 1, reason: None, failure: None }],
+        ..findings()
+    };
+    let text = render(&missing, OutputFormat::Text, WIDTH);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let advice = "were not counted; stacklab run STUDY --resume --out x.stacklab, with the study's name and the record's";
+    assert!(flat.contains(advice), "{text}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ const PROGRAMS: &[KeyDef] = &[
     optional(
         "needs",
         Kind::List(&Kind::Text),
-        "Files that have to be in PATH, or at this path: where one is missing, `stacklab run` leaves the program out.",
+        "Programs that have to be in PATH, or files, with a `/`, that have to be at this path: where one is missing, `stacklab run` leaves the program out, and with --fail-on refuses the study.",
     ),
     optional(
         "version",
@@ -697,7 +697,7 @@ const COMPARED: &[KeyDef] = &[
         "instructions",
         Kind::Boolean,
         "false",
-        "Whether `stacklab run` also counts the instructions per message of these cells, in an emulated machine: exact figures, beside the measured ones, of probe.stream, or of probe.echo without it; in a study of programs those per request in user space, under an emulator for programs. It takes some seconds for each pair of cells, QEMU and the image linux-6.1; where they are missing, the study runs without counts. Cells with settings that the emulated machine does not know are left out, and the report says which.",
+        "Whether `stacklab run` also counts the instructions per message of these cells, in an emulated machine: exact figures, beside the measured ones, of probe.stream, or of probe.echo without it; in a study of programs those per request in user space, under an emulator for programs. It takes some seconds for each pair of cells, and needs QEMU and the image linux-6.1, or qemu-x86_64 for programs, whose commands must have {requests}; where they are missing, the study runs without counts. Cells with settings that the emulated machine does not know are left out, and the report says which.",
     ),
 ];
 
