@@ -198,9 +198,7 @@ mod tests {
         let mut bytes = text.as_bytes();
         let mut room = vec![0; BLOCK_BYTES];
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime
-            .block_on(read_answer(&mut bytes, &mut room, &requests))
-            .map_err(|error| error.to_string())
+        runtime.block_on(read_answer(&mut bytes, &mut room, &requests)).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -75,7 +75,11 @@ fn parse(words: &[String]) -> Option<(&str, SocketAddr, Command)> {
         {
             let count = parse_number(count, MAX_REQUESTS)?;
             let answer_bytes = parse_number(bytes, MAX_ANSWER_BYTES)?;
-            (*protocol, *address, Command::Request(Requests { path: (*path).to_owned(), count, answer_bytes }))
+            (
+                *protocol,
+                *address,
+                Command::Request(Requests { path: (*path).to_owned(), count, answer_bytes }),
+            )
         }
         _ => return None,
     };

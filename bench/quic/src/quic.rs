@@ -53,8 +53,8 @@ pub(crate) async fn get(address: SocketAddr, megabytes: u64) -> Result<(), Faile
 /// Lets the tasks of a closed connection run once more, which send its last packet.
 ///
 /// [`Endpoint::wait_idle`] would also wait in case the server has not got that packet: three probe timeouts, at least
-/// 75 ms, that neither TLS nor any other protocol waits, and that would be part of the client's time. A server that does
-/// not get it forgets the connection after its idle timeout.
+/// 75 ms, which no other protocol here waits and which would be part of the client's time. A server that does not get
+/// it forgets the connection after its idle timeout.
 pub(crate) async fn send_close() {
     for _ in 0..TURNS_TO_CLOSE {
         yield_now().await;

@@ -19,6 +19,7 @@ use std::process::{Command, Stdio};
 
 pub mod interface_bytes;
 pub mod program;
+pub mod version;
 pub mod workdir;
 
 /// A process in a network namespace, which vanishes with it. Dropping it kills its guest and companions too.

@@ -73,9 +73,10 @@ pub use customers::CustomerId;
 pub use error::{AtHost, Attempt, Fault, TestbedError};
 pub use host::interface_bytes::InterfaceBytes;
 pub use host::program::{
-    AGENT, LOADER, Tool, bundled_command, find, find_in, first_line, first_line_of_command,
-    is_found_by_commands, is_listening, is_listening_in, program_in_path,
+    AGENT, LOADER, Tool, bundled_command, find, find_in, is_found_by_commands, is_listening, is_listening_in,
+    program_in_path,
 };
+pub use host::version::{first_line, first_line_of_command};
 pub use host::workdir::{Workdir, last_words};
 pub use host::{
     Attachment, Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message,

@@ -70,11 +70,9 @@ impl Programs {
     /// are none.
     pub fn describe(&self) -> String {
         let mut text = String::new();
-        for (what, names) in [
-            ("generators", &self.generators),
-            ("programs", &self.own),
-            ("programs left out", &self.left_out),
-        ] {
+        for (what, names) in
+            [("generators", &self.generators), ("programs", &self.own), ("programs left out", &self.left_out)]
+        {
             if !names.is_empty() {
                 text += &format!("; {what}: {}", names.join(", "));
             }
@@ -93,9 +91,7 @@ fn describe_program(program: &ProgramSpec, interrupted: &AtomicBool) -> Result<S
     let found = first_line_of_command(command, VERSION_LIMIT, || interrupted.load(Ordering::Relaxed));
     match found {
         Ok(version) => Ok(format!("{name} ({})", printable_text(&version))),
-        Err(_) if interrupted.load(Ordering::Relaxed) => {
-            Err(CampaignError::Agent(AgentError::Interrupted))
-        }
+        Err(_) if interrupted.load(Ordering::Relaxed) => Err(CampaignError::Agent(AgentError::Interrupted)),
         Err(reason) => Err(CampaignError::Usage(format!(
             "the version of program `{name}` is not known: `{}`: {}: install what it runs, or change the key `version`",
             printable_text(command.trim()),

@@ -120,7 +120,8 @@ mod tests {
     fn a_sum_has_all_caches_or_is_none() {
         let routes = "ip6_dst_cache 32 100 240 17 1 : tunables 0 0 0 : slabdata 3 6 0";
         let text = format!("slabinfo - version: 2.1\n# name\n{NEIGHBOURS}\n{routes}\n");
-        let of_both = Slabs { page_bytes: 6987 * 8192 + 6 * 4096, object_bytes: 87_561 * 512 + 32 * 4096 / 17 };
+        let of_both =
+            Slabs { page_bytes: 6987 * 8192 + 6 * 4096, object_bytes: 87_561 * 512 + 32 * 4096 / 17 };
         assert_eq!(add_up(&text, 4096, |_| Some(true)), Some(of_both));
         let of_routes = Slabs { page_bytes: 6 * 4096, object_bytes: 32 * 4096 / 17 };
         assert_eq!(add_up(&text, 4096, |name| Some(name == "ip6_dst_cache")), Some(of_routes));

@@ -5,9 +5,8 @@ use crate::tests::rows::CsvRows;
 use crate::{OutputFormat, WIDTH, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, EndCounts, Explanation, Factor, Family, Findings, FunctionCount, Metric, Probe,
-    ProgramCell, ProgramCounts, SizeOf, Transport, Uncounted,
-    Verdict,
+    Cell, CellEstimate, Comparison, EndCounts, Explanation, Factor, Family, Findings, FunctionCount, Metric,
+    Probe, ProgramCell, ProgramCounts, SizeOf, Transport, Uncounted, Verdict,
 };
 
 fn cells(family: Family) -> [Cell; 2] {

@@ -6,8 +6,8 @@ use crate::read::factors::Factors;
 use crate::read::generators::{OF_TESTBEDS, check_namespaces};
 use crate::read::{At, NO_ROWS_NS, Node, nanoseconds, read_metrics, whole};
 use stacklab_model::{
-    Cell, ComparisonSpec, Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology, misspelt_placeholder,
-    printable_text,
+    Cell, ComparisonSpec, Factor, Length, Pacing, Probe, ProbeSpec, ProgramSpec, Topology,
+    misspelt_placeholder, printable_text,
 };
 
 /// Longest name of a program, characters.
@@ -65,8 +65,8 @@ pub(super) fn read(
     programs
 }
 
-/// Adds comparisons whose instructions are to be counted by request, where the client of a program that is measured does
-/// not take a number of them.
+/// Adds comparisons whose instructions are to be counted by request, where the client of a measured program does not
+/// take a number of them.
 pub(super) fn check_counts(
     comparison: Node,
     programs: &[ProgramSpec],

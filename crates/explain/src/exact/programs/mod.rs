@@ -6,21 +6,22 @@
 
 mod blocks;
 pub(crate) mod campaign;
+mod folders;
 mod symbols;
 
 use crate::ExplainError;
 use crate::exact::programs::blocks::{Executed, read_folder};
+use crate::exact::programs::folders::{RunFolders, set_mode};
 use crate::exact::programs::symbols::SymbolFiles;
 use crate::exact::{check_plugins, interface, to_exact_error};
 use stacklab_campaign::Emulators;
 use stacklab_campaign::rig::{Rigs, RoutedPlacement};
-use stacklab_model::{Cell, EndCounts, FunctionCount, ProgramCell, ProgramCounts, ProgramEnd};
+use stacklab_model::{Cell, EndCounts, FunctionCount, ProgramCell, ProgramCounts};
 use stacklab_study::Study;
 use stacklab_testbed::program_in_path;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -125,27 +126,6 @@ struct UserEmulator {
     folder: tempfile::TempDir,
 }
 
-/// Where the emulators of a run write what they count. Dropping it removes the folders, also if the run has failed.
-struct RunFolders {
-    _folder: tempfile::TempDir,
-    /// Those of the client and the server.
-    ends: [PathBuf; 2],
-}
-
-impl RunFolders {
-    fn create(inside: &Path) -> Result<Self, ExplainError> {
-        let folder = tempfile::tempdir_in(inside).map_err(ExplainError::Folder)?;
-        set_mode(folder.path(), 0o711)?;
-        let ends = [ProgramEnd::Client, ProgramEnd::Server].map(|end| folder.path().join(end.name()));
-        for end in &ends {
-            fs::create_dir(end).map_err(ExplainError::Folder)?;
-            // Programs may run as other users than this one.
-            set_mode(end, 0o1733)?;
-        }
-        Ok(RunFolders { _folder: folder, ends })
-    }
-}
-
 impl UserEmulator {
     fn find() -> Result<Self, ExplainError> {
         let qemu = program_in_path(USER_EMULATOR).ok_or_else(|| {
@@ -240,10 +220,6 @@ impl UserEmulator {
         command.extend(["-plugin", &plugin].map(OsString::from));
         command
     }
-}
-
-fn set_mode(path: &Path, mode: u32) -> Result<(), ExplainError> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(ExplainError::Folder)
 }
 
 /// The variables of programs that the emulator or its loader would take for theirs. They are set in the program alone.
@@ -397,17 +373,6 @@ mod tests {
         let names: Vec<OsString> =
             list_emulator_variables(all.into_iter()).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["LD_PRELOAD", "QEMU_CPU"]);
-    }
-
-    #[test]
-    fn a_run_that_failed_leaves_no_folder() {
-        let inside = tempfile::tempdir().unwrap();
-        let first = RunFolders::create(inside.path()).unwrap();
-        fs::write(first.ends[0].join("blocks"), "left by a run that failed").unwrap();
-        let second = RunFolders::create(inside.path()).unwrap();
-        assert!(second.ends.iter().all(|end| fs::read_dir(end).unwrap().count() == 0));
-        drop([first, second]);
-        assert_eq!(fs::read_dir(inside.path()).unwrap().count(), 0);
     }
 
     fn with_blocks(blocks: &[(&str, u64, u64)]) -> Executed {

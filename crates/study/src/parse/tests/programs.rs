@@ -71,7 +71,8 @@ fn programs_that_are_not_measured_need_no_requests() {
     assert_mistakes(&[(of_families.clone(), &["the client of `one` does not take a number of requests"])]);
     let alone = of_families.replace("[probe", "program = [\"other\"]\n[probe");
     assert_mistakes(&[(alone.clone(), &["the client of `other` does not take a number of requests"])]);
-    let taken = alone.replacen("client = \"get {url_host}\"\ntransport", "client = \"get {requests}\"\ntransport", 1);
+    let taken =
+        alone.replacen("client = \"get {url_host}\"\ntransport", "client = \"get {requests}\"\ntransport", 1);
     assert_eq!(study(&taken).list_counted_pairs().len(), 1);
 }
 
@@ -85,7 +86,10 @@ fn counting_takes_the_time_of_counted_cells() {
         assert_eq!(read.cells.len(), cells);
         let plan = Plan::new(&read, 1).describe(&read);
         // Both programs over both families, 18 s each.
-        assert!(plan.contains("instructions of 2 pairs of cells, after the last block: about 1.2 min"), "{plan}");
+        assert!(
+            plan.contains("instructions of 2 pairs of cells, after the last block: about 1.2 min"),
+            "{plan}"
+        );
     }
 }
 
