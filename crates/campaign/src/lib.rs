@@ -77,7 +77,7 @@ impl CampaignError {
 
 /// This program's file. Testbeds are built and programs watched in each block, and it may have been replaced since the
 /// campaign began.
-pub(crate) fn own_program() -> Result<PathBuf, CampaignError> {
+pub fn own_program() -> Result<PathBuf, CampaignError> {
     let attempted = "find this program's executable";
     let file = std::env::current_exe().map_err(|reason| CampaignError::System { attempted, reason })?;
     Ok(choose_own_file(file))

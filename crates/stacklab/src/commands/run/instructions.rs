@@ -2,10 +2,10 @@
 
 use crate::commands::study::PlacementOptions;
 use crate::failure::{Failure, interrupt_flag};
-use stacklab_campaign::CampaignError;
 use stacklab_campaign::notice::note;
 use stacklab_campaign::record::study_of;
 use stacklab_campaign::rig::RoutedPlacement;
+use stacklab_campaign::{CampaignError, own_program};
 use stacklab_explain::{
     ExplainError, KERNEL, USER_EMULATOR, count_campaign, count_programs_of_campaign, list_missing_counts,
 };
@@ -30,7 +30,7 @@ pub(super) fn count_instructions(
         note(&format!(
             "stacklab: counting the instructions of {pairs} of cells in emulated machines ({KERNEL})"
         ));
-        let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
+        let program = own_program()?;
         count_campaign(record, missing, &program, &mut show_progress, interrupted)
     } else {
         note(&format!("stacklab: counting the instructions of {pairs} of cells under {USER_EMULATOR}"));
