@@ -87,7 +87,7 @@ fn counting_takes_the_time_of_counted_cells() {
         let plan = Plan::new(&read, 1).describe(&read);
         // Both programs over both families, 18 s each.
         assert!(
-            plan.contains("instructions of 2 pairs of cells, after the last block: about 1.2 min"),
+            plan.contains("instructions of 2 pairs of cells, after the last block: about 1 min 12 s"),
             "{plan}"
         );
     }
