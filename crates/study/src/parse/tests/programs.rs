@@ -135,9 +135,9 @@ fn what_programs_do_not_have_is_said_at_its_place() {
             &["`dnat` carries the traffic of stacklab alone"],
         ),
         (with("port = 4433", "port = 70000"), &["program.port", "65535"]),
-        (with("name = \"one\"", "name = \"ipv6\""), &["`ipv6` is a level of `family`, too"]),
+        (TWO.replace("\"one\"", "\"ipv6\""), &["`ipv6` is a level of `family`, too"]),
         (
-            with("name = \"one\"", "name = \"1400\"").replace("[probe.", "mtu = [1400]\n[probe."),
+            TWO.replace("\"one\"", "\"1400\"").replace("[probe.", "mtu = [1400]\n[probe."),
             &["`1400` is a level of `mtu`, too"],
         ),
         (with("port = 4433", "needs = []"), &["program.needs"]),
