@@ -9,7 +9,7 @@ use stacklab_store::Record;
 fn study() -> TestStudy {
     TestStudy::new("Rules of a firewall")
         .topology("routed")
-        .levels(Factor::Rules, [0, 5000])
+        .levels(Factor::Rules, [0, 10_000])
         .levels(Factor::RuleForm, ["list", "set", "map"])
         .families()
         .transports(&["udp"])
@@ -31,9 +31,9 @@ fn a_list_of_rules_costs_what_a_set_does_not() {
     let all = runs(&path);
     for family in Family::ALL {
         let without = take_least(&all, *family, ["0", "list"]);
-        let list = take_least(&all, *family, ["5000", "list"]);
-        let set = take_least(&all, *family, ["5000", "set"]);
-        let map = take_least(&all, *family, ["5000", "map"]);
+        let list = take_least(&all, *family, ["10000", "list"]);
+        let set = take_least(&all, *family, ["10000", "set"]);
+        let map = take_least(&all, *family, ["10000", "map"]);
         println!("note: {family}: {without:.2}, {list:.2}, {set:.2} and {map:.2} ns a message");
         assert!(list > 3.0 * without, "{family}: {list} ns with a list, {without} ns without");
         assert!(list > 3.0 * set, "{family}: {list} ns with a list, {set} ns with a set");
@@ -41,7 +41,7 @@ fn a_list_of_rules_costs_what_a_set_does_not() {
     }
     let description = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
     for form in
-        ["5000 firewall rules", "a firewall rule with a set of 5000", "a firewall rule with a map of 5000"]
+        ["10000 firewall rules", "a firewall rule with a set of 10000", "a firewall rule with a map of 10000"]
     {
         assert!(description.contains(&format!("{form} on router1")), "{description}");
     }
