@@ -1,6 +1,6 @@
 //! A client of HTTP/1.1, 2 and 3: the same requests by each, one after the other on one connection.
 
-use crate::{BLOCK_BYTES, Failed, keys, quic, tls};
+use crate::{BLOCK_BYTES, Failed, WINDOW_BYTES, keys, quic, tls};
 use bytes::Buf;
 use h3_quinn::Connection;
 use http::{Request, StatusCode};
@@ -12,9 +12,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 const ALPN_1: &[u8] = b"http/1.1";
 const ALPN_2: &[u8] = b"h2";
 const ALPN_3: &[u8] = b"h3";
-/// What a server may send before it hears that it was read: as much as over a path of 1 Gbit/s and 64 ms. Otherwise the
-/// defaults of the libraries, which differ, would be part of what is measured.
-pub(crate) const WINDOW_BYTES: u32 = 8 << 20;
 /// Longest head of an answer of HTTP/1.1, and the most fields in it.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_FIELDS: usize = 64;

@@ -28,6 +28,9 @@ stacklab-quic version";
 
 /// Bytes of a write and of a read.
 const BLOCK_BYTES: usize = 64 << 10;
+/// What a server may send before it hears that it was read: as much as over a path of 1 Gbit/s and 64 ms. Otherwise the
+/// defaults of the libraries, which differ, would be part of what is measured.
+const WINDOW_BYTES: u32 = 8 << 20;
 /// Longest request, megabytes.
 const MAX_MEGABYTES: u64 = 100_000;
 

@@ -1,7 +1,6 @@
 //! QUIC.
 
-use crate::http::WINDOW_BYTES;
-use crate::{Failed, answer, ask, keys};
+use crate::{Failed, WINDOW_BYTES, answer, ask, keys};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, ConnectionError, Endpoint, Incoming, ServerConfig, TransportConfig, VarInt};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod measure;
 pub(crate) mod path;
+pub(crate) mod plan;
 pub(crate) mod published;
 pub(crate) mod regress;
 pub(crate) mod report;

@@ -17,8 +17,8 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::regress::STOP;
 use commands::{
-    completions, doctor, explain, eyeballs, fleet, image, import, lab, measure, path, published, regress,
-    report, run, serve, study, tools,
+    completions, doctor, explain, eyeballs, fleet, image, import, lab, measure, path, plan, published,
+    regress, report, run, serve, study, tools,
 };
 use failure::{Failure, USAGE};
 use stacklab_campaign::notice::note;
@@ -78,7 +78,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run::run(options),
         Command::Study(command) => study::study(&command),
-        Command::Plan(options) => study::plan(&options),
+        Command::Plan(options) => plan::plan(&options),
         Command::Report(options) => report::report(&options),
         Command::Export(options) => report::export(&options),
         Command::Import(options) => import::import(&options),

@@ -1,17 +1,14 @@
-//! `stacklab study` and `stacklab plan`, and the options that choose a study.
+//! `stacklab study`, and the options that choose a study.
 
 use crate::failure::Failure;
-use crate::images::images_are_here;
-use crate::missing_programs::{check_runnable, report_left_out};
 use crate::output::{print_lines, print_text};
 use clap::{Args, Subcommand};
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::notice::note;
-use stacklab_campaign::rig::RoutedPlacement;
-use stacklab_campaign::sources::{PRESETS, StudySource, new_seed, preset_names};
+use stacklab_campaign::sources::{PRESETS, StudySource, preset_names};
 use stacklab_guests::Placement;
 use stacklab_model::{nearest, quote_file};
-use stacklab_study::{Plan, Study};
+use stacklab_study::Study;
 use std::fs::{File, remove_file};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -149,36 +146,6 @@ fn new(file: &Path) -> Result<(), Failure> {
         file.display()
     ));
     Ok(())
-}
-
-pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
-    let named = StudyOptions { source: Some(options.source()?), ..options.clone() };
-    let (_, mut study) = named.check()?;
-    match check_runnable(&named) {
-        Ok(runnable) => {
-            report_left_out(&runnable.left_out);
-            study = runnable.study;
-        }
-        Err(failure) => {
-            note(&format!("stacklab: `stacklab run` would refuse it: {}", failure.printable_reason()))
-        }
-    }
-    let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
-    let mut text = plan.describe(&study);
-    // Show the rest even if this machine lacks something.
-    match RoutedPlacement::of(&study, &Placement::WhereNeeded) {
-        Ok(Some(placement)) => {
-            if let Some(place) = placement.guest_and_why() {
-                text = text.replacen("\nCells ", &format!("\nGuest       {place}\nCells "), 1);
-            }
-        }
-        Ok(None) => {}
-        Err(failure) => note(&format!("stacklab: `stacklab run` would refuse it: {failure}")),
-    }
-    if let Err(failure) = images_are_here(&study) {
-        note(&format!("stacklab: {}", failure.printable_reason()));
-    }
-    print_lines(&text)
 }
 
 #[cfg(test)]
