@@ -299,14 +299,7 @@ fn push_instructions<'a>(
             .extend(cell.functions.iter().map(|row| ("function instructions", &*row.name, row.instructions)));
     }
     for (kind, name, counts) in kinds {
-        rows.push(CostRow {
-            cell: explanation.context(),
-            arms: explanation.arms(),
-            kind,
-            name,
-            cost: None,
-            instructions: Some(counts.map(|count| cell.per_message(count))),
-        });
+        rows.push(make_instruction_row(explanation, kind, name, counts.map(|count| cell.per_message(count))));
     }
 }
 
@@ -333,14 +326,24 @@ fn push_program_instructions<'a>(
         }
     }
     for (kind, name, instructions) in found {
-        rows.push(CostRow {
-            cell: explanation.context(),
-            arms: explanation.arms(),
-            kind,
-            name,
-            cost: None,
-            instructions: Some(instructions),
-        });
+        rows.push(make_instruction_row(explanation, kind, name, instructions));
+    }
+}
+
+/// A row of both arms' instructions per message or request.
+fn make_instruction_row<'a>(
+    explanation: &Explanation,
+    kind: &'static str,
+    name: &'a str,
+    instructions: [f64; 2],
+) -> CostRow<'a> {
+    CostRow {
+        cell: explanation.context(),
+        arms: explanation.arms(),
+        kind,
+        name,
+        cost: None,
+        instructions: Some(instructions),
     }
 }
 

@@ -1,18 +1,15 @@
 //! Instructions per message beside time and memory, of the comparisons that ask for them.
 
-use crate::findings::comparisons::{distance, means};
-use crate::findings::groups::{
-    cells, group_by_key, label_cells, level, level_alone, list_varied_factors, row_factors, sort_key,
-};
+use crate::findings::comparisons::means;
+use crate::findings::counted_pairs::{group_pairs, is_of_cells, list_row_factors, push_pairs, push_time};
+use crate::findings::groups::{label_cells, level_alone};
 use crate::findings::program_instructions;
 use crate::rendering::document::{Block, Footnotes, Table, plain};
-use crate::rendering::numbers::{
-    DisplayUnit, NONE, decimals, difference_heading, difference_places, differences,
-};
+use crate::rendering::numbers::{DisplayUnit, NONE, decimals};
 use crate::stage_costs::find_exact_counts;
 use stacklab_model::{
-    Cell, Comparison, Estimate, Explanation, Factor, Findings, Metric, Table as RouterTable, Uncounted,
-    count, once_each, quote_file,
+    Cell, Comparison, Estimate, Explanation, Findings, Metric, Table as RouterTable, Uncounted, count,
+    once_each, quote_file,
 };
 
 /// The metrics that may stand for time beside instructions, the best one first.
@@ -30,19 +27,13 @@ const ABOUT: &str = "instructions per message of sender, receiver and what is be
 /// A table of each pair of levels, with a row for each pair of cells: IPv4 beside IPv6.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let counted = findings.explanations.iter().filter(|one| find_exact_counts(one).is_some());
-    let groups = group_by_key(counted.map(|one| ((one.factor, one.arms()), one)));
-    if groups.is_empty() {
+    let pairs = group_pairs(counted);
+    if pairs.is_empty() {
         return program_instructions::blocks(findings);
     }
     let mut blocks = vec![Block::Heading("Instructions, beside time and memory".to_owned())];
     blocks.extend(list_machines(findings).into_iter().map(Block::Text));
-    for (_, mut rows) in groups {
-        rows.sort_by_key(|row| sort_key(&row.baseline));
-        let one = rows[0];
-        let arms = [&one.candidate, &one.baseline].map(|cell| level(cell, one.factor));
-        blocks.push(Block::Text(plain(&format!("{} vs {}", arms[0], arms[1]))));
-        blocks.push(Block::Table(table(findings, &rows)));
-    }
+    push_pairs(&mut blocks, pairs, |rows| table(findings, rows));
     blocks
 }
 
@@ -67,47 +58,6 @@ fn table(findings: &Findings, rows: &[&Explanation]) -> Table {
     push_memory(&mut table, findings, rows, &mut notes);
     table.footnotes = notes;
     table
-}
-
-/// The factors that tell the rows apart. Most tables are of one size of messages.
-pub(super) fn list_row_factors(findings: &Findings, rows: &[&Cell], compared: Factor) -> Vec<Factor> {
-    let varied = list_varied_factors(self::cells(findings));
-    let mut factors = row_factors(rows.iter().copied(), &varied, Some(compared));
-    factors.retain(|factor| {
-        *factor == Factor::Family || rows.iter().any(|cell| cell.level(*factor) != rows[0].level(*factor))
-    });
-    factors
-}
-
-/// The measured difference of the first of these metrics that was measured by the probe whose messages or requests were
-/// counted.
-pub(super) fn push_time(table: &mut Table, findings: &Findings, rows: &[&Explanation], metrics: &[Metric]) {
-    for metric in metrics.iter().copied() {
-        let found: Vec<Option<&Comparison>> =
-            rows.iter().map(|row| find_comparison(findings, row, metric)).collect();
-        if found.iter().all(Option::is_none) {
-            continue;
-        }
-        let distances: Vec<_> = found.iter().map(|row| distance((*row)?)).collect();
-        let unit = DisplayUnit::of(metric);
-        let places = difference_places(distances.iter().copied().flatten(), &unit);
-        let cells = differences(distances.into_iter(), &unit, places);
-        let title = difference_heading(unit.difference_unit, &cells);
-        table.push(format!("{}: {title}", metric.label()), true, cells);
-        return;
-    }
-}
-
-fn find_comparison<'a>(findings: &'a Findings, row: &Explanation, metric: Metric) -> Option<&'a Comparison> {
-    findings.comparisons.iter().find(|one| one.question.metric == metric && is_of_cells(row, one))
-}
-
-/// Whether a comparison is of the cells that were counted, by the same probe.
-fn is_of_cells(row: &Explanation, comparison: &Comparison) -> bool {
-    let question = &comparison.question;
-    row.probe == question.metric.probe()
-        && row.factor == question.factor
-        && (&row.baseline, &row.candidate) == (&question.baseline, &question.candidate)
 }
 
 /// The instructions per message or request of a comparison's cells, if they were counted.

@@ -4,6 +4,7 @@ pub(crate) mod answer;
 pub(crate) mod claims;
 pub(crate) mod comparisons;
 pub(crate) mod control;
+pub(crate) mod counted_pairs;
 pub(crate) mod csv;
 pub(crate) mod empty;
 pub(crate) mod estimates;

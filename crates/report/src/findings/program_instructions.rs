@@ -1,7 +1,7 @@
 //! Instructions per request of programs beside time, of the comparisons that ask for them.
 
-use crate::findings::groups::{group_by_key, label_cells, level, level_alone, sort_key};
-use crate::findings::instructions::{list_row_factors, push_time};
+use crate::findings::counted_pairs::{group_pairs, list_row_factors, push_pairs, push_time};
+use crate::findings::groups::{label_cells, level_alone};
 use crate::rendering::document::{Block, Table, plain};
 use stacklab_model::{Cell, Explanation, Findings, Metric, ProgramCounts, ProgramEnd, once_each};
 
@@ -13,8 +13,8 @@ const TIMES: [Metric; 3] = [Metric::CpuServer, Metric::CpuClient, Metric::Durati
 /// A table of each pair of levels, with a row for each pair of cells.
 pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     let counted = findings.explanations.iter().filter(|one| one.programs.is_some());
-    let groups = group_by_key(counted.map(|one| ((one.factor, one.arms()), one)));
-    if groups.is_empty() {
+    let pairs = group_pairs(counted);
+    if pairs.is_empty() {
         return Vec::new();
     }
     let mut blocks = vec![Block::Heading("Instructions, beside time".to_owned())];
@@ -22,13 +22,7 @@ pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     for emulator in once_each(counts.map(describe_emulator)) {
         blocks.push(Block::Text(plain(&format!("{ABOUT}. {emulator}"))));
     }
-    for (_, mut rows) in groups {
-        rows.sort_by_key(|row| sort_key(&row.baseline));
-        let one = rows[0];
-        let arms = [&one.candidate, &one.baseline].map(|cell| level(cell, one.factor));
-        blocks.push(Block::Text(plain(&format!("{} vs {}", arms[0], arms[1]))));
-        blocks.push(Block::Table(table(findings, &rows)));
-    }
+    push_pairs(&mut blocks, pairs, |rows| table(findings, rows));
     blocks
 }
 
