@@ -146,20 +146,9 @@ fn list_departures(arms: &[FrameLossArm], search: &SearchSpec) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::fixtures::{cell, empty_report, run};
-    use stacklab_model::{
-        Family, HostReport, Metric, Role, SearchDevice, SearchOutcome, SearchSlice, SenderPriority,
-    };
+    use stacklab_model::{Family, HostReport, Metric, Role, SearchOutcome, SearchSlice};
 
-    const SEARCH: SearchSpec = SearchSpec {
-        loss_ppm: 5000,
-        exceed_ppm: 500_000,
-        slice_ns: None,
-        highest: None,
-        device: SearchDevice::Testbed,
-        connections: None,
-        priority: SenderPriority::Normal,
-        goal: None,
-    };
+    const SEARCH: SearchSpec = SearchSpec::new(5000);
 
     /// A trial at this share of 1000 messages per second that loses this many of 1000 messages.
     fn trial(percent: u32, lost: u64) -> SearchSlice {

@@ -104,10 +104,7 @@ fn choose_width(searched: &mut [(&Cell, Searched)]) -> f64 {
 mod tests {
     use super::*;
     use crate::fixtures::{cell, empty_report, run};
-    use stacklab_model::{
-        Family, HostReport, Metric, Role, SearchDevice, SearchOutcome, SearchSpec, SenderPriority,
-        SliceConnections,
-    };
+    use stacklab_model::{Family, HostReport, Metric, Role, SearchOutcome, SearchSpec, SliceConnections};
 
     const LOSS_PPM: u32 = 5000;
 
@@ -120,16 +117,7 @@ mod tests {
 
     fn run_with(block: u32, family: Family, slices: Vec<SearchSlice>) -> RunRecord {
         let mut run = run(block, &cell(family, 64), Metric::LoadAtLoss, 1000.0);
-        let search = SearchSpec {
-            loss_ppm: LOSS_PPM,
-            exceed_ppm: 500_000,
-            slice_ns: None,
-            highest: None,
-            device: SearchDevice::Testbed,
-            priority: SenderPriority::Normal,
-            goal: None,
-            connections: None,
-        };
+        let search = SearchSpec::new(LOSS_PPM);
         run.spec.probe.pacing = Pacing::Search(search);
         run.host_reports = vec![HostReport { search: slices, ..empty_report(Role::Sender) }];
         run

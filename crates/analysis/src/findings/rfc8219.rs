@@ -104,7 +104,7 @@ fn list_departures(cells: &[Cell], goal: SearchGoal, stream: Option<&ProbeSpec>,
 mod tests {
     use super::*;
     use crate::fixtures::{cell, run};
-    use stacklab_model::{Family, Probe, SearchDevice, SenderPriority, Value};
+    use stacklab_model::{Family, Probe, Value};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -118,16 +118,7 @@ mod tests {
     }
 
     fn search(goal: Option<SearchGoal>) -> ProbeSpec {
-        let search = SearchSpec {
-            loss_ppm: 5000,
-            exceed_ppm: 500_000,
-            slice_ns: None,
-            highest: None,
-            device: SearchDevice::Testbed,
-            priority: SenderPriority::Normal,
-            goal,
-            connections: None,
-        };
+        let search = SearchSpec { goal, ..SearchSpec::new(5000) };
         probe(Probe::Search, Pacing::Search(search), &[Metric::LowerBound])
     }
 

@@ -81,11 +81,25 @@ impl SearchSpec {
     pub const MIN_LOAD: f64 = 10.0;
     /// More than any generator here can send, messages per second.
     pub const MAX_LOAD: f64 = 5_000_000.0;
-    /// Nanoseconds of a trial of the frame loss rate without a goal: a sender of realtime priority has no longer one.
+    /// Nanoseconds of a trial of the frame loss rate without a goal: longer ones have no sender with realtime priority.
     const LOSS_TRIAL_NS: u64 = 500_000_000;
     /// A table of this size fits into the limit of most kernels, and holds a slice of 50 ms at 300,000 messages per
     /// second.
     pub const USUAL_CONNECTIONS: u32 = 16_384;
+
+    /// A search of a testbed for the load at which half of the slices lose more than that.
+    pub const fn new(loss_ppm: u32) -> Self {
+        SearchSpec {
+            loss_ppm,
+            exceed_ppm: 500_000,
+            slice_ns: None,
+            highest: None,
+            device: SearchDevice::Testbed,
+            priority: SenderPriority::Normal,
+            goal: None,
+            connections: None,
+        }
+    }
 
     /// The length of slices, nanoseconds: the one that is set, or one that holds enough messages of the slowest arm for
     /// one more lost message to be a small part of the allowed loss. Without any allowed loss the length is part of the
@@ -247,20 +261,9 @@ pub enum SearchOutcome {
 mod tests {
     use super::*;
 
-    const HALF_A_PERCENT: SearchSpec = SearchSpec {
-        loss_ppm: 5000,
-        exceed_ppm: 500_000,
-        slice_ns: None,
-        highest: None,
-        device: SearchDevice::Testbed,
-        priority: SenderPriority::Normal,
-        goal: None,
-        connections: None,
-    };
-
     #[test]
     fn a_slice_holds_enough_messages() {
-        let spec = HALF_A_PERCENT;
+        let spec = SearchSpec::new(5000);
         assert_eq!(spec.slice_ns(1e6), 50_000_000);
         assert_eq!(spec.slice_ns(10_000.0), 200_000_000);
         assert_eq!(spec.slice_ns(10.0), 5_000_000_000);
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn says_what_is_searched() {
-        let spec = HALF_A_PERCENT;
+        let spec = SearchSpec::new(5000);
         assert_eq!(spec.to_string(), "the highest load with at most 0.5 % loss");
         let spec = SearchSpec { loss_ppm: 0, slice_ns: Some(1_000_000_000), ..spec };
         assert_eq!(spec.to_string(), "the highest load with at most 0 % loss in slices of 1 s");
@@ -310,7 +313,7 @@ mod tests {
         assert_eq!(goal.to_string(), "no loss in 100 % of the trials of 1 min, 1 min at a bound");
         let goal = SearchGoal { loss_ppm: 5000, exceed_ppm: 500_000, trial_ns: 1_000_000_000, ..goal };
         assert_eq!(goal.to_string(), "at most 0.5 % loss in 50 % of the trials of 1 s, 1 min at a bound");
-        let spec = SearchSpec { goal: Some(goal), ..HALF_A_PERCENT };
+        let spec = SearchSpec { goal: Some(goal), ..SearchSpec::new(5000) };
         assert!(
             spec.to_string()
                 .starts_with("the highest load with at most 0.5 % loss, then bounds with at most")

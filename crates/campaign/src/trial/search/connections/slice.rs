@@ -145,19 +145,9 @@ fn make_slice(passed: &Passed, drops: u64, length_ns: u64, asked: Asked<'_>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::SenderPriority;
     use stacklab_traffic::protocol::{SentToPorts, TakenFromPorts};
 
-    const SEARCH: SearchSpec = SearchSpec {
-        loss_ppm: 5000,
-        exceed_ppm: 500_000,
-        slice_ns: None,
-        highest: None,
-        device: SearchDevice::Testbed,
-        priority: SenderPriority::Normal,
-        goal: None,
-        connections: None,
-    };
+    const SEARCH: SearchSpec = SearchSpec::new(5000);
 
     fn ask(load: f64) -> Asked<'static> {
         let state = ConnectionState::New;
