@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use stacklab_model::{ConnectionState, Factor, Metric, RunRecord};
+use stacklab_model::{ConnectionState, Factor, Metric, RunRecord, Value};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -67,6 +67,7 @@ fn only_new_connections_meet_their_limit() {
     run_with_limit(&program).expect(code::DONE);
     let runs = runs(&program.work().join("x.stacklab"));
     let mut found = 0;
+    let mut torn_down = 0;
     for run in &runs {
         let figures = [Metric::ConnectionRate, Metric::EstablishedRate, Metric::TeardownRate]
             .map(|metric| run.values[&metric].clone());
@@ -75,13 +76,26 @@ fn only_new_connections_meet_their_limit() {
             found += 1;
             assert!((0.95 * LIMIT..1.02 * LIMIT / 0.9).contains(&rate), "{rate} new connections/s");
         }
-        // Known ones are beyond the highest load on most machines, and that is no figure.
-        if let Some(rate) = figures[1].measured() {
-            assert!(rate > 1.2 * LIMIT, "{rate} messages/s of known connections");
+        // On most machines known ones pass at the highest load, and then have a reason instead of a figure.
+        match &figures[1] {
+            Value::Measured(rate) => {
+                assert!(*rate > 1.2 * LIMIT, "{rate} messages/s of known connections");
+            }
+            Value::Missing(reason) | Value::Invalid(reason) => {
+                assert!(
+                    reason.contains("at least 12000") || reason.contains("the tester disturbed"),
+                    "{reason}"
+                );
+            }
+        }
+        if let Some(rate) = figures[2].measured() {
+            torn_down += 1;
+            assert!(rate > LIMIT, "{rate} connections/s are deleted");
         }
         assert_tables(run);
     }
     assert!(found > 0, "the tester disturbed all blocks");
+    assert!(torn_down > 0, "no connections were deleted");
 }
 
 /// The kernel's counts say what each slice was.

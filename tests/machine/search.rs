@@ -36,6 +36,13 @@ fn study() -> TestStudy {
 
 const LINK_CONFIG: LinkConfig = LinkConfig { rate: Some(Rate(10_000_000)), mtu: 1500, offloads: false };
 
+/// Runs a study, and gives its runs.
+fn search(program: &Program, study: &TestStudy) -> Vec<RunRecord> {
+    program.write("study.toml", study.text());
+    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    runs(&program.work().join("x.stacklab"))
+}
+
 /// The figures of an arm. A run without one says that the tester was disturbed, as on a machine whose hypervisor takes
 /// much time.
 fn collect_loads(runs: &[RunRecord], family: Family, metric: Metric) -> Vec<f64> {
@@ -59,9 +66,7 @@ fn collect_loads(runs: &[RunRecord], family: Family, metric: Metric) -> Vec<f64>
 fn no_figure_is_far_from_the_rate_of_a_link() {
     require_root();
     let program = Program::new();
-    program.write("study.toml", study().text());
-    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
-    let runs = runs(&program.work().join("x.stacklab"));
+    let runs = search(&program, &study());
     for family in [Family::Ipv4, Family::Ipv6] {
         let frame = if family == Family::Ipv4 { 64 } else { 84 };
         let cell = Cell::new(family, Transport::Udp, SizeOf::Frame, frame);
@@ -171,9 +176,7 @@ fn bursts_and_losses_are_those_of_a_router() {
         .set_of_probe("loss", "0.5 %")
         .blocks(2)
         .compare_families();
-    program.write("study.toml", study.text());
-    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
-    let runs = runs(&program.work().join("x.stacklab"));
+    let runs = search(&program, &study);
     for (family, frame) in [(Family::Ipv4, 106.0), (Family::Ipv6, 126.0)] {
         let queue = QUEUE_BYTES / frame;
         let most = 1.02 * (queue + BUCKET_BYTES / (frame + 24.0)) / 0.9;
@@ -232,9 +235,7 @@ fn customers_are_searched_together() {
         .probe("search", &["load_at_loss"])
         .set_of_probe("loss", "0.5 %")
         .blocks(2);
-    program.write("study.toml", study.text());
-    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
-    let runs = runs(&program.work().join("x.stacklab"));
+    let runs = search(&program, &study);
     let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 64);
     let truth = LINK_CONFIG.messages_per_second(&cell).unwrap() / 0.9975;
     let loads = collect_loads(&runs, Family::Ipv4, Metric::LoadAtLoss);
@@ -260,9 +261,7 @@ fn losses_are_found_at_the_routers_and_translators() {
         .probe("search", &["load_at_loss"])
         .set_of_probe("loss", "0.5 %")
         .blocks(2);
-    program.write("study.toml", study.text());
-    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
-    let runs = runs(&program.work().join("x.stacklab"));
+    let runs = search(&program, &study);
     assert_eq!(runs.len(), 4);
     for run in &runs {
         let mut lost = [0, 0, 0];

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::leftovers::Scene;
-use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool, signal};
+use support::program::{Outcome, Program, Running, code, count, invalid, require_root, require_tool, signal};
 use support::records::{figure, runs, side};
 use support::studies::TestStudy;
 
@@ -187,18 +187,24 @@ fn what_programs_leave_behind_is_ended() {
     }
 }
 
-#[test]
-fn an_interrupted_run_of_a_program_leaves_nothing() {
-    let program = with_files();
-    let study = STUDY.replace("perl client.pl {host} {port} 400", "touch begun; timeout 100 sleep 100");
-    program.write("study.toml", study);
-    let before = Scene::now();
+/// Starts the study, and waits until its first client has begun.
+fn start_client(program: &Program) -> Running {
     let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);
     let began = Instant::now();
     while !program.work().join("begun").exists() {
         assert!(began.elapsed() < Duration::from_secs(20) && running.is_running());
         sleep(Duration::from_millis(20));
     }
+    running
+}
+
+#[test]
+fn an_interrupted_run_of_a_program_leaves_nothing() {
+    let program = with_files();
+    let study = STUDY.replace("perl client.pl {host} {port} 400", "touch begun; timeout 100 sleep 100");
+    program.write("study.toml", study);
+    let before = Scene::now();
+    let running = start_client(&program);
     signal(running.pid(), "INT");
     let advice = "Resume with: stacklab run study.toml --resume --out x.stacklab";
     running.end(Duration::from_secs(10)).expect(code::INTERRUPTED).says(&[advice]);
@@ -217,12 +223,7 @@ fn a_killed_run_leaves_no_server_in_the_background() {
     assert!(study.contains("setsid"), "{study}");
     program.write("study.toml", study);
     let before = Scene::now();
-    let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);
-    let began = Instant::now();
-    while !program.work().join("begun").exists() {
-        assert!(began.elapsed() < Duration::from_secs(20) && running.is_running());
-        sleep(Duration::from_millis(20));
-    }
+    let running = start_client(&program);
     signal(running.pid(), "KILL");
     let files = ["begun", "client.pl", "server.pl", "study.toml", "x.stacklab"];
     before.assert_restored_but(&program, &files, Duration::from_secs(3), "x.stacklab-");
