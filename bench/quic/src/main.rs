@@ -20,10 +20,10 @@ type Failed = Box<dyn Error + Send + Sync>;
 
 const USAGE: &str = "\
 stacklab-quic tls|quic serve ADDRESS:PORT              sends each client what it asks for, until it is ended
-stacklab-quic tls|quic get ADDRESS:PORT MEGABYTES      asks for so much, and ends when all of it is there
+stacklab-quic tls|quic get ADDRESS:PORT MEGABYTES      asks for that many, and ends when all are there
 stacklab-quic http1|http2|http3 get ADDRESS:PORT PATH COUNT BYTES
                                                        asks a web server so often, one after the other, for a file
-                                                       with so many bytes
+                                                       of BYTES bytes
 stacklab-quic version";
 
 /// Bytes of a write and of a read.

@@ -42,7 +42,7 @@ fn table(findings: &Findings, rows: &[&Explanation]) -> Table {
     for end in ProgramEnd::ALL {
         for (arm, cell) in [&rows[0].baseline, &rows[0].candidate].into_iter().enumerate() {
             let column = rows.iter().map(|row| write_instructions(row, *end, arm)).collect();
-            // Where there is no room, the differences stay.
+            // A narrow page keeps only the differences.
             table.push_optional(format!("{end}, {}", level_alone(cell, factor)), column);
         }
         table.push(format!("{end}, more"), true, rows.iter().map(|row| write_more(row, *end)).collect());

@@ -24,7 +24,7 @@ pub struct PortsToOpen {
 pub struct MessagesToPorts {
     /// Id of the request that opened the sockets.
     pub opened: u64,
-    /// Tells these messages from others.
+    /// Distinguishes these messages from others.
     pub token: u32,
     /// The receiver's address, and its ports.
     pub to: IpAddr,

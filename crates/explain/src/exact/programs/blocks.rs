@@ -27,7 +27,7 @@ pub(super) struct CodeFile {
     pub identity: Identity,
 }
 
-/// What tells a file from another one at its path.
+/// What distinguishes a file from another one at its path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     device: i64,

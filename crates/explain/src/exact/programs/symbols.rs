@@ -18,8 +18,8 @@ pub(super) struct SymbolFiles {
 }
 
 impl SymbolFiles {
-    /// Reads the files of a run, before another run may put others in their places. One that is no longer there has no
-    /// symbols.
+    /// Reads the files of a run, before another run may put others in their places. One that was removed meanwhile has
+    /// no symbols.
     pub(super) fn read_all(&mut self, executed: &Executed) {
         for file in executed.files.keys() {
             if !self.files.contains_key(file) {

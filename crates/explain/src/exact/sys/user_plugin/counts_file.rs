@@ -54,7 +54,7 @@ unsafe extern "C" {
 #[repr(C)]
 pub(super) struct Block {
     pub executions: AtomicU64,
-    /// Of its first instruction in the file with the code; an address where there is no file.
+    /// Of its first instruction in the file with the code; of code without a file, its address.
     pub offset: u64,
     /// The line of the file.
     pub file: u32,
@@ -222,7 +222,7 @@ impl Folder {
     }
 }
 
-/// The line of a file with code: what tells it from another one at its path, and the path.
+/// The line of a file with code: what distinguishes it from another one at its path, and the path.
 pub(super) fn describe_file(path: Vec<u8>) -> Vec<u8> {
     let path = std::ffi::OsString::from_vec(path);
     let mut line = match metadata(&path) {
