@@ -179,6 +179,8 @@ fn what_programs_leave_behind_is_ended() {
         ("perl server.pl {host} {port} 0 & sleep 0.2", GOOD_CLIENT),
         ("setsid perl server.pl {host} {port} 0 & true", GOOD_CLIENT),
         (stubborn, GOOD_CLIENT),
+        // Where no other process is.
+        ("setsid unshare -n sleep 1000 & exec perl server.pl {host} {port} 0", GOOD_CLIENT),
         (GOOD_SERVER, "sleep 1000 & perl client.pl {host} {port} 10"),
         (GOOD_SERVER, "timeout 20 perl client.pl {host} {port} 10"),
     ] {
@@ -215,13 +217,13 @@ fn an_interrupted_run_of_a_program_leaves_nothing() {
 #[test]
 fn a_killed_run_leaves_no_server_in_the_background() {
     let program = with_files();
-    // It goes into the background twice, as daemons do, and ignores what can be ignored.
-    let server = "trap '' TERM INT HUP; (setsid sh -c 'perl server.pl {host} {port} 0 & sleep 500' &) & wait";
-    let study = STUDY
-        .replace("perl client.pl {host} {port} 400", "touch begun; timeout 100 sleep 100")
-        .replace("perl server.pl {host} {port} 0\"", &format!("{server}\""));
-    assert!(study.contains("setsid"), "{study}");
-    program.write("study.toml", study);
+    // It goes into the background twice, as daemons do, ignores what can be ignored, and makes a network namespace.
+    let server = "trap '' TERM INT HUP; \
+        (setsid sh -c 'unshare -n sleep 501 & sleep 0.5; perl server.pl {host} {port} 0 & sleep 500' &) & wait";
+    let client = "touch begun; timeout 100 sleep 100";
+    let one = BTreeMap::from([("name", "one"), ("server", server), ("client", client)]);
+    let study = TestStudy::new("One").set("program", vec![one]).family("ipv4");
+    program.write("study.toml", study.probe("program", &["duration"]).blocks(2).text());
     let before = Scene::now();
     let running = start_client(&program);
     signal(running.pid(), "KILL");

@@ -19,6 +19,7 @@ pub mod host;
 pub mod kernel {
     pub(crate) mod acknowledged;
     pub(crate) mod batch;
+    pub(crate) mod belonging;
     pub mod capability;
     pub mod cpus;
     /// Generic netlink: messages are pure, and a socket exchanges them with the kernel.
@@ -81,9 +82,10 @@ pub use host::workdir::{Workdir, last_words};
 pub use host::{
     Attachment, Guest, GuestSpec, Host, Prepare, RunningGuest, Streams, not_built, write_message,
 };
+pub use kernel::belonging::clear;
 pub use kernel::capability::{Ability, FLOWTABLES, FORWARDING, NAT, abilities, check_tun, kept_settings};
 pub use kernel::namespace::{
-    ChildCpu, Process, clear, end, in_namespace, in_new_namespace, join, spawn_in_namespace, unshare_mounts,
+    ChildCpu, Process, end, in_namespace, in_new_namespace, join, spawn_in_namespace, unshare_mounts,
 };
 pub use kernel::privilege::{Privilege, enter, owns};
 pub use kernel::processes::{NamespaceCpu, RunningProcess, Ticks};

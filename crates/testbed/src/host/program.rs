@@ -1,11 +1,12 @@
 //! This program as an agent, and programs that are not part of stacklab, such as iperf3, which run in hosts for a
 //! while.
 
+use crate::kernel::belonging::bind_to_host;
 use crate::kernel::cpus;
 use crate::kernel::namespace::ChildCpu;
 use crate::kernel::sys::limit;
 use crate::services::program::with_own_libraries;
-use crate::{AtHost, Host, Node, Process, TestbedError, Workdir, spawn_in_namespace};
+use crate::{AtHost, Attempt, Host, Node, Process, TestbedError, Workdir, spawn_in_namespace};
 use nix::sys::resource::Resource;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
@@ -129,6 +130,7 @@ impl Workdir {
         let output = File::create(&printed).map_err(TestbedError::file(&printed))?;
         let errors = File::create(&complained).map_err(TestbedError::file(&complained))?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        bind_to_host(&mut command, host.pid()).attempt("find a host's network namespace").at(node)?;
         let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid())).at(node)?;
         Ok(Tool { node, program: called, process, printed, complained })
     }

@@ -12,9 +12,7 @@ use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
 use std::{io, thread};
 
 /// Runs `work` on a new thread in the network namespace of a living process. Sockets created there stay there.
@@ -188,46 +186,6 @@ pub fn end(pid: u32) -> io::Result<()> {
     Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)
 }
 
-const TIMEOUT: Duration = Duration::from_secs(1);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Ends all other processes in the network namespaces of these processes, but not in the machine's own.
-pub fn clear(processes: &[u32]) {
-    let own = namespace_of("self").ok();
-    let spaces: Vec<PathBuf> = processes
-        .iter()
-        .filter_map(|pid| namespace_of(&pid.to_string()).ok())
-        .filter(|space| Some(space) != own.as_ref())
-        .collect();
-    let others = || list_others(&spaces, processes);
-    let start = Instant::now();
-    for pid in others() {
-        let _ = end(pid);
-    }
-    while !others().is_empty() && start.elapsed() < TIMEOUT {
-        thread::sleep(POLL_INTERVAL);
-    }
-    for pid in others() {
-        let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
-    }
-}
-
-/// The processes in these network namespaces, without some.
-pub(crate) fn list_others(spaces: &[PathBuf], without: &[u32]) -> Vec<u32> {
-    let others = list_processes().filter(|pid| !without.contains(pid));
-    others.filter(|pid| namespace_of(&pid.to_string()).is_ok_and(|space| spaces.contains(&space))).collect()
-}
-
-pub(crate) fn list_processes() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// Identifies the network namespace of a process.
-pub(crate) fn namespace_of(process: &str) -> io::Result<PathBuf> {
-    fs::read_link(format!("/proc/{process}/ns/net"))
-}
-
 /// Runs `work` on a new thread in a new network namespace, which vanishes with the thread, and with the sockets and
 /// devices that `work` returns.
 pub fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
@@ -264,12 +222,13 @@ fn on_a_thread<T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn measure_script(script: &str) -> u64 {
         let mut process = Process::spawn(Command::new("sh").args(["-c", script])).unwrap();
         assert_eq!(process.cpu(), None);
         while process.status().unwrap().is_none() {
-            thread::sleep(POLL_INTERVAL);
+            thread::sleep(Duration::from_millis(20));
         }
         process.cpu().unwrap().user_ns
     }

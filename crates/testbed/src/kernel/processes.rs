@@ -1,7 +1,8 @@
 //! What /proc says of processes: whether one is still the same, and CPU time as this machine's kernel counts it. That
 //! is for guests whose own kernel counts no CPU time or not all of it.
 
-use crate::kernel::namespace::{ChildCpu, join, list_others, list_processes, namespace_of};
+use crate::kernel::belonging::{list_others, list_processes, namespace_of};
+use crate::kernel::namespace::{ChildCpu, join};
 use nix::time::ClockId;
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,7 @@ pub struct NamespaceCpu {
 }
 
 impl NamespaceCpu {
-    /// In the namespace of this process.
+    /// Of what belongs to the host of this process.
     pub fn of(holder: u32) -> io::Result<Self> {
         let host = namespace_of(&holder.to_string())?;
         let tick_ns = 1_000_000_000 / ticks_per_second()?;

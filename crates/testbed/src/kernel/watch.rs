@@ -1,18 +1,19 @@
-//! A process that outlives this one if this one is killed (SIGKILL), and then ends what was started in hosts' network
-//! namespaces: programs of others may have gone into the background, where no signal of the kernel's reaches them.
+//! A process that outlives this one if this one is killed (SIGKILL), and then ends what hosts' programs
+//! have started: programs of others may have gone into the background, where no signal of the kernel's reaches them.
 
 use crate::host::workdir::remove_leftovers;
-use crate::kernel::namespace::{list_processes, open_other};
+use crate::kernel::belonging::list_others;
+use crate::kernel::namespace::open_other;
 use crate::{AtHost, Attempt, Host, Process, TestbedError};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
 /// The command of this program that watches.
 pub const WATCH: &str = "watch";
@@ -61,7 +62,7 @@ fn await_ready(mut output: impl Read, mut errors: File) -> io::Result<()> {
 }
 
 /// Waits until standard input ends, which the kernel closes with the process that has the other end, and ends all
-/// processes in the network namespaces of these, which are not this one's own.
+/// processes that belong to the hosts of these, whose network namespaces are not this one's own.
 pub fn watch(hosts: &[u32]) -> io::Result<()> {
     let mut spaces = Vec::new();
     for host in hosts {
@@ -77,16 +78,12 @@ pub fn watch(hosts: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills processes in these namespaces until there are none.
+/// Kills what belongs to hosts with these namespaces until there is nothing.
 fn kill_all(spaces: &[File]) -> io::Result<()> {
-    let mut known = Vec::new();
-    for space in spaces {
-        let space = space.metadata()?;
-        known.push((space.dev(), space.ino()));
-    }
+    let known = name_all(spaces)?;
     let until = Instant::now() + TIMEOUT;
     loop {
-        let found: Vec<u32> = list_processes().filter(|pid| is_in(*pid, &known)).collect();
+        let found = list_others(&known, &[process::id()]);
         if found.is_empty() || Instant::now() > until {
             return Ok(());
         }
@@ -98,19 +95,20 @@ fn kill_all(spaces: &[File]) -> io::Result<()> {
     }
 }
 
-fn is_in(pid: u32, spaces: &[(u64, u64)]) -> bool {
-    fs::metadata(format!("/proc/{pid}/ns/net")).is_ok_and(|own| spaces.contains(&(own.dev(), own.ino())))
+/// The names of open namespaces, as /proc has them for processes.
+fn name_all(spaces: &[File]) -> io::Result<Vec<PathBuf>> {
+    spaces.iter().map(|space| fs::read_link(format!("/proc/self/fd/{}", space.as_raw_fd()))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::in_new_namespace;
+    use std::slice;
 
     fn count_inside(space: &File) -> usize {
-        let space = space.metadata().unwrap();
         // A thread of this process is there, too, but no process is.
-        list_processes().filter(|pid| is_in(*pid, &[(space.dev(), space.ino())])).count()
+        list_others(&name_all(slice::from_ref(space)).unwrap(), &[]).len()
     }
 
     #[test]
@@ -125,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_what_is_in_a_namespace_alone() {
+    fn ends_what_belongs_to_a_host_alone() {
         let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
         in_new_namespace(|| {
             // It has left its session, and its parent has ended.
