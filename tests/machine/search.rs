@@ -263,6 +263,7 @@ fn losses_are_found_at_the_routers_and_translators() {
         .blocks(2);
     let runs = search(&program, &study);
     assert_eq!(runs.len(), 4);
+    let mut all_lost = 0;
     for run in &runs {
         let mut lost = [0, 0, 0];
         for slice in &run.host_reports[0].search {
@@ -273,6 +274,9 @@ fn losses_are_found_at_the_routers_and_translators() {
         }
         let [lost, at_routers, at_receiver] = lost;
         println!("note: {}: {lost} lost, {at_routers} at routers; {at_receiver} at the receiver", run.trial);
-        assert!(lost > 0 && lost - at_routers <= 20 + lost / 100, "{}: {lost}, {at_routers}", run.trial);
+        assert!(lost - at_routers <= 20 + lost / 100, "{}: {lost}, {at_routers}", run.trial);
+        all_lost += lost;
     }
+    // A block in which the tester is held up has no losses: its answer is "at least".
+    assert!(all_lost > 0);
 }
