@@ -1,11 +1,16 @@
 //! Containers whose ports are published by their host or that send, and the proof of each run. The tests need root,
 //! nft, docker-proxy, pasta and slirp4netns.
 
-use crate::support::program::{Outcome, Program, code, require_root, require_tool};
+use crate::support::program::{
+    Outcome, Program, children, code, count, invalid, require_root, require_tool, signal,
+};
 use crate::support::records::runs;
 use crate::support::studies::TestStudy;
 use stacklab_model::Factor;
 use stacklab_store::Record;
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
 const WAYS: [&str; 6] = ["native", "dnat", "docker-proxy", "pasta", "slirp4netns", "macvlan"];
 
@@ -63,6 +68,42 @@ fn connections_to_a_container_are_counted() {
     program.write("ways.toml", study.text());
     program.run(&["run", "ways.toml", "--out", "w.stacklab"]).expect(code::DONE);
     assert_eq!(runs(&program.work().join("w.stacklab")).len(), ways.len() * 2 * 2);
+}
+
+/// The helper is killed in the second block. The testbed is not built anew, so that the third cannot be measured.
+#[test]
+fn a_run_whose_helper_is_killed_is_invalid() {
+    require_root();
+    require_tool("slirp4netns", "slirp4netns");
+    let study = compare_ways("A helper that is killed", &["slirp4netns"], &["tcp"])
+        .set("testbed.rebuild", false)
+        .family("ipv4")
+        .stream(&["throughput"])
+        .time("2s")
+        .schedule("sequential")
+        .blocks(3);
+    let program = Program::new();
+    program.write("ways.toml", study.text());
+    let mut running = program.start(&["run", "ways.toml", "--out", "w.stacklab"]);
+    running.wait_for("block 2/3", Duration::from_secs(30));
+    sleep(Duration::from_millis(500));
+    let of_way = children(running.pid()).into_iter().find(|pid| name_of(*pid) == "slirp4netns");
+    signal(of_way.expect("it is a child of stacklab"), "KILL");
+    let exited = "slirp4netns on router1 has exited (signal: 9 (SIGKILL))";
+    running
+        .end(Duration::from_secs(60))
+        .expect(code::TESTBED)
+        .says(&[&format!("stacklab: {exited}; results so far are kept. Resume with: stacklab run --resume")]);
+    let record = program.work().join("w.stacklab");
+    let reasons = invalid(&record);
+    assert!(reasons.len() == 1 && reasons[0].contains(exited), "{reasons:?}");
+    assert_eq!(count(&record, "status = 'valid'"), 1);
+    program.run(&["run", "--resume", "--out", "w.stacklab"]).expect(code::DONE);
+    assert_eq!(count(&record, "status = 'valid'"), 2);
+}
+
+fn name_of(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn build(mechanism: Mechanism) -> Routed {
 }
 
 /// Sends bytes to the container, or from it, and returns those that its host has counted since.
-fn send_to_container(routed: &Routed, family: Family) -> u64 {
+fn send_to_container(routed: &mut Routed, family: Family) -> u64 {
     let ends = ends(routed.mechanism, family).unwrap();
     let before = routed.published_bytes().unwrap().expect("an end is a container");
     let own = SocketAddr::new(ends.receiver, PORT);
@@ -39,10 +39,10 @@ fn send_to_container(routed: &Routed, family: Family) -> u64 {
 fn bytes_to_a_container_are_counted_on_its_host() {
     let with_program = [Mechanism::DockerProxy, Mechanism::Pasta, Mechanism::Slirp];
     for mechanism in with_program.into_iter().chain([Mechanism::Dnat, Mechanism::Macvlan]) {
-        let routed = build(mechanism);
+        let mut routed = build(mechanism);
         assert_eq!(routed.path_checks.len(), 2, "both families are carried");
         for family in Family::ALL {
-            let counted = send_to_container(&routed, *family);
+            let counted = send_to_container(&mut routed, *family);
             // Beside the bytes themselves, headers, and what is sent again, count at most.
             assert!((SENT as u64..2 * SENT as u64).contains(&counted), "{mechanism} {family}: {counted}");
         }
@@ -52,7 +52,7 @@ fn bytes_to_a_container_are_counted_on_its_host() {
 /// What benchmarks measure unawares: the rules of an engine take packets before its proxy gets them.
 #[test]
 fn what_passes_a_proxy_is_not_counted() {
-    let routed = build(Mechanism::DockerProxy);
+    let mut routed = build(Mechanism::DockerProxy);
     let host = routed.pid(Node::Router2).to_string();
     let rules = "add table ip engine; add chain ip engine in { type nat hook prerouting priority dstnat; }; \
                  add rule ip engine in ip daddr 198.18.0.2 tcp dport 5202 dnat to 198.18.2.1; \
@@ -61,15 +61,15 @@ fn what_passes_a_proxy_is_not_counted() {
     let added = Command::new("nsenter").args(["-t", &host, "-n", "nft", rules]).status().unwrap();
     assert!(added.success());
     // What the proxy writes for itself counts.
-    assert!(send_to_container(&routed, Family::Ipv4) < SENT as u64 / 10);
-    assert!(send_to_container(&routed, Family::Ipv6) >= SENT as u64, "it has no such rule");
+    assert!(send_to_container(&mut routed, Family::Ipv4) < SENT as u64 / 10);
+    assert!(send_to_container(&mut routed, Family::Ipv6) >= SENT as u64, "it has no such rule");
 }
 
 /// A route by the container's host, which an engine could add, is not the way of macvlan.
 #[test]
 fn packets_that_a_host_forwards_are_refused() {
-    let routed = build(Mechanism::Macvlan);
-    send_to_container(&routed, Family::Ipv4);
+    let mut routed = build(Mechanism::Macvlan);
+    send_to_container(&mut routed, Family::Ipv4);
     let router = routed.pid(Node::Router1).to_string();
     for family in Family::ALL {
         let container = ends(Mechanism::Macvlan, *family).unwrap().receiver;

@@ -221,7 +221,7 @@ impl RigNetwork for RoutedNetwork {
             }
         }
         let counters = self.counters()?;
-        let published = self.source.own.as_ref().map(|own| own.published_bytes()).transpose()?.flatten();
+        let published = self.source.own.as_mut().map(|own| own.published_bytes()).transpose()?.flatten();
         for router in &mut self.routers {
             match router.ask(Request::WatchCpu, "read its processor times", COUNT_LIMIT)? {
                 (_, Answer::Watching) => {}

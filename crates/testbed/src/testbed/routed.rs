@@ -318,10 +318,12 @@ impl Routed {
         hosts.iter().all(|host| host.guest_version().is_none()).then_some(hosts)
     }
 
-    /// The bytes that what runs on the container's host has carried so far, if an end is a container.
-    pub fn published_bytes(&self) -> Result<Option<u64>, TestbedError> {
+    /// The bytes that what runs on the container's host has carried so far, if an end is a container. If it has ended,
+    /// the error says so.
+    pub fn published_bytes(&mut self) -> Result<Option<u64>, TestbedError> {
         let Some(publishing) = &self.publishing else { return Ok(None) };
-        publishing.settle(&self.network.hosts[publishing.host()]).map(Some)
+        let counted = publishing.settle(&self.network.hosts[publishing.host()]);
+        counted.map(Some).map_err(|error| self.lost_companion().map_or(error, TestbedError))
     }
 
     /// The addresses of an end whose device keeps its segmentation offload on and is limited to single segments, which
@@ -332,10 +334,11 @@ impl Routed {
     }
 
     /// The bytes that it has carried since it had carried `before`, once they are as many as expected, or after a
-    /// while. `None` if no end is a container.
-    pub fn published_since(&self, before: u64, expected: u64) -> Result<Option<u64>, TestbedError> {
+    /// while. `None` if no end is a container. If it has ended, the error says so.
+    pub fn published_since(&mut self, before: u64, expected: u64) -> Result<Option<u64>, TestbedError> {
         let Some(publishing) = &self.publishing else { return Ok(None) };
-        publishing.wait_for_bytes(&self.network.hosts[publishing.host()], before, expected).map(Some)
+        let counted = publishing.wait_for_bytes(&self.network.hosts[publishing.host()], before, expected);
+        counted.map(Some).map_err(|error| self.lost_companion().map_or(error, TestbedError))
     }
 
     /// The streams of the hosts' agents. Waits until guests have booted. Call it once.
