@@ -3,7 +3,8 @@
 use crate::support;
 
 use stacklab_model::{
-    Cell, Factor, Family, LinkConfig, Metric, Pacing, Probe, Rate, RunRecord, SizeOf, Transport,
+    Cell, Factor, Family, LinkConfig, Metric, Pacing, Probe, Rate, RunRecord, SearchOutcome, SizeOf,
+    Transport,
 };
 use std::fs;
 use std::time::Duration;
@@ -157,6 +158,20 @@ fn measure_searches_a_path_to_an_agent() {
 const QUEUE_BYTES: f64 = 204_800.0;
 const BUCKET_BYTES: f64 = 16_384.0;
 
+/// A router gets messages from a link that is ten times as fast as the next one.
+fn search_narrow_link(title: &str, metrics: &[&str]) -> TestStudy {
+    TestStudy::new(title)
+        .topology("routed")
+        .rate("10 Mbit/s")
+        .set("testbed.sender_link.rate", "100 Mbit/s")
+        .levels(Factor::RouterQueue, ["inline"])
+        .transports(&["udp"])
+        .sizes(&[64])
+        .probe("search", metrics)
+        .set_of_probe("loss", "0.5 %")
+        .blocks(2)
+}
+
 /// A burst fills the queue of a link whose packets come from one that is ten times as fast. The bucket, and what the
 /// link carries meanwhile, may be added. At the messages per second that the link carries over IPv4, what exceeds its
 /// rate over IPv6 is lost, but for the bucket.
@@ -164,18 +179,8 @@ const BUCKET_BYTES: f64 = 16_384.0;
 fn bursts_and_losses_are_those_of_a_router() {
     require_root();
     let program = Program::new();
-    let study = TestStudy::new("The longest burst into a router")
-        .topology("routed")
-        .rate("10 Mbit/s")
-        .set("testbed.sender_link.rate", "100 Mbit/s")
-        .levels(Factor::RouterQueue, ["inline"])
-        .families()
-        .transports(&["udp"])
-        .sizes(&[64])
-        .probe("search", &["back_to_back", "frame_loss_rate"])
-        .set_of_probe("loss", "0.5 %")
-        .blocks(2)
-        .compare_families();
+    let metrics = ["back_to_back", "frame_loss_rate"];
+    let study = search_narrow_link("The longest burst into a router", &metrics).families().compare_families();
     let runs = search(&program, &study);
     for (family, frame) in [(Family::Ipv4, 106.0), (Family::Ipv6, 126.0)] {
         let queue = QUEUE_BYTES / frame;
@@ -190,6 +195,37 @@ fn bursts_and_losses_are_those_of_a_router() {
     let report = program.run(&["report", "x.stacklab"]).expect(code::DONE).stdout;
     let table = report.split("Frame loss rate, UDP 64 B").nth(1).expect("a table");
     assert!(table.contains("trials of 500 ms instead of 60 s"), "{report}");
+}
+
+/// The queue of the narrow link is full when the load falls below its rate, and has room at once: nothing is lost that
+/// was sent later than a few gaps.
+#[test]
+fn a_queue_recovers_once_its_load_is_carried() {
+    require_root();
+    let program = Program::new();
+    let study = search_narrow_link("The recovery of a router", &["recovery_time"]).family("ipv4");
+    let runs = search(&program, &study);
+    let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 64);
+    let gap_ms = 1e3 / LINK_CONFIG.messages_per_second(&cell).unwrap();
+    let times = collect_loads(&runs, Family::Ipv4, Metric::RecoveryTime);
+    println!(
+        "note: recovered after {times:.3?} ms, with {gap_ms:.3} ms between messages that the link carries"
+    );
+    for time in &times {
+        assert!((0.9 * gap_ms..10.0 * gap_ms).contains(time), "{time}");
+    }
+    // A busy machine may disturb a block's trials, but not all of them.
+    assert!(!times.is_empty());
+    // An excess of a tenth for 4 s, without what the queue and the bucket hold, and what the link carries while the
+    // sender is as late as it may be.
+    let held = QUEUE_BYTES / 106.0 + BUCKET_BYTES / 130.0;
+    let excess = 4.0 * 0.1 * 1e3 / gap_ms;
+    let least = excess - 1.1 * held - 25.0 / gap_ms;
+    for slice in runs.iter().flat_map(|run| &run.host_reports[0].search) {
+        let lost = slice.lost() as f64;
+        let is_valid = !matches!(slice.outcome, SearchOutcome::Invalid(_));
+        assert!(!is_valid || (least..excess).contains(&lost), "{lost}, not from {least} to {excess}");
+    }
 }
 
 fn assert_losses(runs: &[RunRecord]) {

@@ -92,9 +92,12 @@ pub use text::{NotText, decode_text, read_text};
 pub use trial::connections::{CONNECTION_METRICS, ConnectionState, PortGrid, SliceConnections};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketKind, SocketOptions, Tuning};
 pub use trial::program::{PROGRAM_PLACEHOLDERS, ProgramArguments, ProgramSpec, misspelt_placeholder};
-pub use trial::search::{SearchDevice, SearchGoal, SearchOutcome, SearchSlice, SearchSpec, SenderPriority};
+pub use trial::search::{
+    Recovery, SearchDevice, SearchGoal, SearchOutcome, SearchSlice, SearchSpec, SenderPriority,
+};
 pub use trial::spec::{
-    ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, SHORT_HEADER_BYTES, StoppingRule, TrialSpec, Until,
+    ArmSchedule, HEADER_BYTES, Length, LoadStep, Pacing, ProbeSpec, SHORT_HEADER_BYTES, StoppingRule,
+    TrialSpec, Until,
 };
 pub use trial::spent::SpentTime;
 pub use trial::values::Values;

@@ -63,9 +63,12 @@ impl TrialSpec {
             Pacing::Flood | Pacing::Lockstep => {}
             Pacing::Schedule(per_second) | Pacing::Shifted(per_second)
                 if POSSIBLE_RATES.contains(&per_second) => {}
+            Pacing::Stepped(step)
+                if [step.first, step.second].iter().all(|load| POSSIBLE_RATES.contains(load)) => {}
             Pacing::Share(share) if share > 0.0 && share <= 1.0 => {}
             Pacing::Schedule(_)
             | Pacing::Shifted(_)
+            | Pacing::Stepped(_)
             | Pacing::Share(_)
             | Pacing::Link
             | Pacing::Search(_)

@@ -21,8 +21,10 @@ pub(super) fn describe_bounds(cells: &[Cell], probes: &[ProbeSpec], runs: &[RunR
     })?;
     let stream = probes.iter().find(|spec| spec.pacing == Pacing::Searched);
     let mut metrics = vec![Metric::LowerBound];
-    if probes.iter().any(|spec| spec.metrics.contains(&Metric::BackToBack)) {
-        metrics.push(Metric::BackToBack);
+    for metric in [Metric::BackToBack, Metric::RecoveryTime] {
+        if probes.iter().any(|spec| spec.metrics.contains(&metric)) {
+            metrics.push(metric);
+        }
     }
     metrics.extend(stream.into_iter().flat_map(|stream| &stream.metrics));
     let mut rows = Vec::new();
@@ -40,7 +42,9 @@ pub(super) fn describe_bounds(cells: &[Cell], probes: &[ProbeSpec], runs: &[RunR
         }
     }
     let least = rows.iter().map(|row| row.n).min().unwrap_or(0);
-    let departures = [lacking, list_departures(cells, goal, stream, least)].concat();
+    let of_recovery = rows.iter().any(|row| row.metric == Metric::RecoveryTime).then(describe_recovery);
+    let departures =
+        [lacking, list_departures(cells, goal, stream, least), Vec::from_iter(of_recovery)].concat();
     Some(Rfc8219 { rows, departures })
 }
 
@@ -100,6 +104,11 @@ fn list_departures(cells: &[Cell], goal: SearchGoal, stream: Option<&ProbeSpec>,
     departures
 }
 
+fn describe_recovery() -> String {
+    let [overload_ns, _] = SearchSpec::RECOVERY_NS;
+    format!("a recovery is measured after an overload of {} instead of 60 s", print_duration(overload_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +157,12 @@ mod tests {
         for departure in ["1 run instead of at least 20", "trials of 1 s instead of 60 s"] {
             assert!(both.departures.contains(&departure.to_owned()), "{:?}", both.departures);
         }
+        let mut recovering = search(Some(goal(TRIAL_NS)));
+        recovering.metrics.push(Metric::RecoveryTime);
+        let recovered = [run(0, &ipv4, Metric::RecoveryTime, 0.1)];
+        let recovering = describe_bounds(cells, &[recovering], &recovered).unwrap();
+        let departure = "a recovery is measured after an overload of 4 s instead of 60 s";
+        assert!(recovering.departures.contains(&departure.to_owned()), "{:?}", recovering.departures);
         let alone = describe_bounds(cells, &[search(Some(goal(TRIAL_NS))), elsewhere], &runs).unwrap();
         assert_eq!(alone.rows.len(), 1);
         assert!(!alone.departures.iter().any(|departure| departure.contains("60 s")));

@@ -213,6 +213,10 @@ pub struct Received {
     /// Messages of a search's slice that arrived after the last one was sent and the least delay had passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
+    /// The number of the last measured message that was lost, from 0, where the load changes within a trial of one
+    /// flow. `None` as well if it is one of those long before the last arrival that are no longer known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_missing: Option<u64>,
     /// The variation of delays in the order of sending, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipdv: Option<Ipdv>,

@@ -260,6 +260,9 @@ metrics! {
     FrameLossRate = "frame_loss_rate", "frame loss at the highest load", Search, Ratio, [UDP],
         "messages of a trial that are lost at the load which the fastest of the arms in it carries, the same for all of \
          them (RFC 2544, section 26.3); what waits in a queue at its end counts, where that is more than the allowed loss";
+    RecoveryTime = "recovery_time", "recovery time", Search, Millisecond, [UDP],
+        "from the last message at 110 % of the arm's load to the first one at half of it from which on none is lost, at least \
+         one gap: the median of three times (RFC 2544, section 26.5)";
     ConnectionRate = "connection_rate", "connection rate", Search, ConnectionPerSecond, [Higher, UDP],
         "highest load, as load_at_loss, of messages that each make a new entry in a router's table of connections, of which \
          answers come back";

@@ -77,6 +77,10 @@ named! {
 }
 
 impl SearchSpec {
+    /// Nanoseconds of a trial of the recovery time: of the overload, and of half the load behind it.
+    pub const RECOVERY_NS: [u64; 2] = [4_000_000_000, 1_000_000_000];
+    /// Trials of a block's recovery time.
+    pub const RECOVERIES: usize = 3;
     /// The least load, messages per second.
     pub const MIN_LOAD: f64 = 10.0;
     /// More than any generator here can send, messages per second.
@@ -147,13 +151,27 @@ impl fmt::Display for SearchSpec {
     }
 }
 
+/// What a trial with an overload and half the load behind it showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// Nanoseconds from the last message of the overload to the first one of half the load from which on none is lost.
+    After { ns: u64 },
+    /// Not by the overload either.
+    NothingLost,
+    /// The last message was lost, too.
+    StillLost,
+    /// The receiver did not say which message was lost last.
+    Unknown,
+}
+
 /// One slice of an arm in a search, as its row in the record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchSlice {
     /// Round of the block, from 1; 0 is the flood before.
     pub round: u32,
     /// From 1: the trial of the arm's goal that the slice is a part of, the number of the burst, or that of the trial
-    /// of the frame loss rate. `None` in the search in turns, and with connections.
+    /// of the frame loss rate or the recovery time. `None` in the search in turns, and with connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
     /// Of a trial of the frame loss rate: its load in per cent of the highest one, which arms that are measured
@@ -187,6 +205,9 @@ pub struct SearchSlice {
     pub routers_waited_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routers_ran_ns: Option<u64>,
+    /// Of a trial of the recovery time: what it showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
     /// Of a slice whose messages have a connection each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<SliceConnections>,

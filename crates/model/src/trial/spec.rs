@@ -33,6 +33,49 @@ impl fmt::Display for Length {
     }
 }
 
+/// A load that changes once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LoadStep {
+    /// Messages that are sent at the first load.
+    pub first_messages: u64,
+    /// Messages per second.
+    pub first: f64,
+    pub second: f64,
+}
+
+impl LoadStep {
+    /// Nanoseconds from the first message to one with this number, from 0.
+    pub fn due_ns(&self, sequence: u64) -> f64 {
+        let at_first = sequence.min(self.first_messages);
+        let at_second = sequence - at_first;
+        at_first as f64 * 1e9 / self.first + at_second as f64 * 1e9 / self.second
+    }
+
+    /// Nanoseconds from the last message at the first load to the first one at the second load from which on none is
+    /// lost. `last_lost` is the number of the last message that is.
+    pub fn recovery_ns(&self, last_lost: u64) -> u64 {
+        let recovered = last_lost.saturating_add(1).max(self.first_messages);
+        let last_of_first = self.first_messages.saturating_sub(1);
+        (self.due_ns(recovered) - self.due_ns(last_of_first)) as u64
+    }
+
+    /// The same for one of several threads, which has this share of both loads.
+    pub fn share(&self, share: f64) -> Self {
+        LoadStep {
+            first_messages: (self.first_messages as f64 * share) as u64,
+            first: self.first * share,
+            second: self.second * share,
+        }
+    }
+}
+
+impl fmt::Display for LoadStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LoadStep { first_messages, first, second } = self;
+        write!(f, "{first_messages} messages at {first} messages/s, then {second} messages/s")
+    }
+}
+
 /// The departure time of the next message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -48,6 +91,8 @@ pub enum Pacing {
     /// As [`Pacing::Schedule`], but what a message is late moves the rest of the schedule, which is never caught up
     /// with: the load is never exceeded.
     Shifted(f64),
+    /// As [`Pacing::Shifted`], at two loads, one after the other.
+    Stepped(LoadStep),
     /// At the loads that a search chooses. Only in studies: each slice of the search has the resulting schedule.
     Search(SearchSpec),
     /// At the load that a search of the same block found for the arm. Only in studies: a trial has the resulting
@@ -55,6 +100,13 @@ pub enum Pacing {
     Searched,
     /// At this share of the rate at which the slowest arm of an interleaved trial floods during the warm-up.
     Share(f64),
+}
+
+impl Pacing {
+    /// Whether a trial's messages have a time each.
+    pub fn is_schedule(&self) -> bool {
+        matches!(self, Pacing::Schedule(_) | Pacing::Shifted(_) | Pacing::Stepped(_))
+    }
 }
 
 /// `flood`, `lockstep`, `500 messages/s`, `the link's rate`, `the load that was searched`.
@@ -66,6 +118,7 @@ impl fmt::Display for Pacing {
             Pacing::Schedule(per_second) => write!(f, "{per_second} messages/s"),
             Pacing::Link => f.write_str("the link's rate"),
             Pacing::Shifted(per_second) => write!(f, "{per_second} messages/s, never caught up with"),
+            Pacing::Stepped(step) => step.fmt(f),
             Pacing::Search(search) => search.fmt(f),
             Pacing::Searched => f.write_str("the load that was searched"),
             Pacing::Share(share) => write!(f, "{} % of the slowest arm's flood rate", share * 100.0),

@@ -2,7 +2,9 @@
 
 use crate::plan::Plan;
 use crate::study::Study;
-use stacklab_model::{ArmSchedule, Cell, Length, Metric, Pacing, Probe, ProbeSpec, StopReason, StoppingRule};
+use stacklab_model::{
+    ArmSchedule, Cell, Length, Metric, Pacing, Probe, ProbeSpec, SearchSpec, StopReason, StoppingRule,
+};
 
 /// Overhead of a trial, nanoseconds: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
@@ -22,6 +24,8 @@ const ASSUMED_BOUNDS: u64 = 6;
 /// Assumed bursts until the longest is known, and their length.
 const ASSUMED_BURSTS: u64 = 15;
 const BURST_NS: u64 = 200_000_000;
+const RECOVERIES_NS: u64 = SearchSpec::RECOVERIES as u64
+    * (SearchSpec::RECOVERY_NS[0] + SearchSpec::RECOVERY_NS[1] + SLICE_OVERHEAD_NS);
 /// Assumed trials of the frame loss rate until two lose nothing.
 const ASSUMED_LOSS_TRIALS: u64 = 5;
 /// Of a slice of connections: until nothing comes any more, and what tables and counters take.
@@ -160,8 +164,10 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         let has_losses = spec.metrics.contains(&Metric::FrameLossRate);
         let trial_ns = search.loss_trial_ns().saturating_add(SLICE_OVERHEAD_NS);
         let losses_ns = if has_losses { trial_ns.saturating_mul(ASSUMED_LOSS_TRIALS) } else { 0 };
+        let has_recoveries = spec.metrics.contains(&Metric::RecoveryTime);
+        let recoveries_ns = if has_recoveries { RECOVERIES_NS } else { 0 };
         let connections_ns = estimate_connections(spec, slice_ns);
-        let others_ns = bounds_ns.saturating_add(bursts_ns).saturating_add(losses_ns);
+        let others_ns = bounds_ns.saturating_add(bursts_ns + recoveries_ns).saturating_add(losses_ns);
         return (search_ns.saturating_add(others_ns).saturating_add(connections_ns), false);
     }
     if spec.probe == Probe::Sockets {
@@ -175,6 +181,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
     let limit = if spec.probe == Probe::Connect { None } else { study.link_config.messages_per_second(cell) };
     let (rate, assumed) = match spec.pacing {
         Pacing::Schedule(rate) | Pacing::Shifted(rate) => (rate, false),
+        Pacing::Stepped(step) => (step.second, false),
         Pacing::Link => (f64::MAX, false),
         Pacing::Share(share) => (share * ASSUMED_FLOOD_RATE, true),
         Pacing::Lockstep => (ASSUMED_LOCKSTEP_RATE, true),

@@ -114,7 +114,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     search::set_device(&mut probes, &cells);
     if let Some(topology) = &topology {
         search::check(probe, &probes, topology, testbed, &all, problems);
-        search::check_bursts(probe, &probes, &topology.value, link_config.as_ref(), &all, problems);
+        search::check_overloads(probe, &probes, &topology.value, link_config.as_ref(), &all, problems);
         connections::check(probe, &probes, topology, &all, problems);
         search::set_router_queue(&probes, &topology.value, &mut cells);
     }

@@ -85,8 +85,9 @@ pub(super) fn check_goal(probes: Node, specs: &[ProbeSpec], cells: &[Cell], prob
     }
 }
 
-/// Adds bursts into the sender's own queue, which holds the sender up instead of losing anything.
-pub(super) fn check_bursts(
+/// Adds bursts and overloads of the sender's own queue, which holds the sender up instead of losing anything, and those
+/// that are not forward. The messages of an overload must have one order.
+pub(super) fn check_overloads(
     probes: Node,
     specs: &[ProbeSpec],
     topology: &Topology,
@@ -96,19 +97,43 @@ pub(super) fn check_bursts(
 ) {
     let search = probes.get(Probe::Search.name());
     let metrics = search.get("metrics").list(leaf::any_metric, problems);
-    let Some(bursts) = metrics.iter().find(|metric| metric.value == Metric::BackToBack) else { return };
+    for asked in &metrics {
+        if matches!(asked.value, Metric::BackToBack | Metric::RecoveryTime) {
+            check_overload(asked, specs, topology, link_config, all, problems);
+        }
+    }
+}
+
+fn check_overload(
+    asked: &At<Metric>,
+    specs: &[ProbeSpec],
+    topology: &Topology,
+    link_config: Option<&LinkConfig>,
+    all: &[Factors],
+    problems: &mut Problems,
+) {
+    let name = asked.value.name();
     let mut directions = all.iter().flat_map(|factors| factors.setting_levels(Factor::Direction));
     if let Some(level) = directions.find(|level| level.value != Direction::Forward.name()) {
-        let problem = level.problem("bursts are sent forward", "another direction");
-        let problem = problem.with_related_place(&bursts.place, "together with this");
-        problems.add(problem.help("leave this direction out, or back_to_back"));
+        let problem = level.problem(format!("{name} is sent forward"), "another direction");
+        let problem = problem.with_related_place(&asked.place, "together with this");
+        problems.add(problem.help(format!("leave this direction out, or {name}")));
+    }
+    for factor in [Factor::Clients, Factor::Flows] {
+        let several = all.iter().find_map(|factors| factors.find_several(factor));
+        if let (Some(level), Metric::RecoveryTime) = (several, asked.value) {
+            let problem = level.problem(format!("{name} is that of one flow"), "several");
+            let problem = problem.with_related_place(&asked.place, "together with this");
+            problems.add(problem.help(format!("leave {factor} out, or {name}")));
+        }
     }
     if is_of_path(specs) || link_config.is_none_or(|link_config| !topology.queues_at_sender(link_config)) {
         return;
     }
-    let title = "bursts would wait in the queue of the sender's own link";
+    let what = if asked.value == Metric::BackToBack { "bursts" } else { "an overload" };
+    let title = format!("{what} would wait in the queue of the sender's own link");
     let help = "add topology = \"routed\" to [testbed], and a sender_link that is faster than its rate";
-    problems.add(bursts.problem(title, "it holds the sender up, and loses nothing").help(help));
+    problems.add(asked.problem(title, "it holds the sender up, and loses nothing").help(help));
 }
 
 /// Adds comparisons of losses at different loads: the highest load is the same for the arms of one trial.

@@ -184,7 +184,7 @@ impl Permission {
             (Probe::Echo | Probe::EchoUnderLoad, Pacing::Lockstep)
             | (
                 Probe::Stream | Probe::Paced | Probe::EchoOpenLoop,
-                Pacing::Schedule(_) | Pacing::Shifted(_),
+                Pacing::Schedule(_) | Pacing::Shifted(_) | Pacing::Stepped(_),
             ) => check_rate(Some(limits), takes_of(spec), sending),
             _ => Err(too_fast(most, sending)),
         }
@@ -228,12 +228,12 @@ fn announced_ns(spec: &TrialSpec) -> Option<u64> {
 
 /// Bits of payload per second that all flows of a sender send together; `None` without a schedule.
 fn bits_per_second(spec: &TrialSpec) -> Option<f64> {
-    match spec.probe.pacing {
-        Pacing::Schedule(per_second) | Pacing::Shifted(per_second) => {
-            Some(per_second * f64::from(spec.message_bytes) * 8.0)
-        }
-        _ => None,
-    }
+    let per_second = match spec.probe.pacing {
+        Pacing::Schedule(per_second) | Pacing::Shifted(per_second) => per_second,
+        Pacing::Stepped(step) => step.first.max(step.second),
+        _ => return None,
+    };
+    Some(per_second * f64::from(spec.message_bytes) * 8.0)
 }
 
 /// Bits of payload per second that a request takes while it lasts.

@@ -12,7 +12,7 @@ use crate::stats::waiting::WaitingCounter;
 use crate::sys::{self, Nanos};
 use crate::timing;
 use stacklab_model::{
-    CpuScope, CpuTime, Delays, Exchange, IntervalRow, Length, Pacing, Probe, Received, Slice, TrialSpec,
+    CpuScope, CpuTime, Delays, Exchange, IntervalRow, Pacing, Probe, Received, Slice, TrialSpec,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -77,12 +77,7 @@ pub(crate) struct ArrivalCounter<'a> {
     answers: bool,
     clock_offset_ns: i64,
     timed: bool,
-}
-
-/// Of slices of a search, which end after a time.
-fn waiting_counter(spec: &TrialSpec) -> Option<WaitingCounter> {
-    let Length::Time(length_ns) = spec.probe.length else { return None };
-    spec.search_load().map(|load| WaitingCounter::new(load, length_ns))
+    finds_last_missing: bool,
 }
 
 #[derive(Default)]
@@ -115,7 +110,7 @@ impl<'a> ArrivalCounter<'a> {
             series: Series::new(spec.probe.interval_ns),
             held_back: HeldBack::new(),
             slices: SliceCounter::new(spec),
-            waiting: waiting_counter(spec),
+            waiting: WaitingCounter::of(spec),
             ipdv: has_ipdv.then(IpdvRecorder::new),
             cpu: None,
             answer: None,
@@ -124,11 +119,12 @@ impl<'a> ArrivalCounter<'a> {
             arrivals: 0,
             ended_ns: None,
             token: spec.token,
-            whole: matches!(spec.probe.pacing, Pacing::Schedule(_) | Pacing::Shifted(_)),
+            whole: spec.probe.pacing.is_schedule(),
             answers: spec.probe.probe == Probe::Echo,
             // A reply comes back with a time of the own clock.
             clock_offset_ns: if spec.probe.probe.echoes() { 0 } else { spec.clock_offset_ns },
             timed: timing::knows_arrival_times(spec),
+            finds_last_missing: matches!(spec.probe.pacing, Pacing::Stepped(_)),
         }
     }
 
@@ -202,10 +198,14 @@ impl<'a> ArrivalCounter<'a> {
             cpu,
             flows,
             clock_offset_ns,
+            finds_last_missing,
             ..
         } = self;
         if clock_offset_ns != 0 {
             received.least_delays = series.minima();
+        }
+        if let ([Some(flow)], true) = (&flows[..], finds_last_missing) {
+            received.last_missing = flow.expected.and_then(|sent| flow.window.last_missing(sent));
         }
         received.waiting = waiting.as_ref().map(WaitingCounter::count);
         received.ipdv = ipdv.as_ref().and_then(IpdvRecorder::finish);

@@ -2,7 +2,7 @@
 
 use crate::stats::flow::FlowDelays;
 use crate::sys::{self, MIN_SLEEP_NS, Nanos};
-use stacklab_model::{Delays, Length, Pacing};
+use stacklab_model::{Delays, Length, LoadStep, Pacing};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 use std::time::Duration;
@@ -54,6 +54,8 @@ pub(crate) struct Pacer<'a> {
     start_ns: Nanos,
     /// Nanoseconds between messages on a schedule; 0 where there is none.
     gap_ns: f64,
+    /// A schedule whose gap changes.
+    step: Option<LoadStep>,
     length: Length,
     /// Time of the first message after the start, on a schedule.
     offset_ns: Nanos,
@@ -75,6 +77,7 @@ impl<'a> Pacer<'a> {
     pub(crate) fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) | Pacing::Shifted(per_second) => 1e9 / per_second,
+            Pacing::Stepped(step) => 1e9 / step.first,
             // All but the first two have already been replaced by a schedule, and `Share` is a flood until then.
             Pacing::Flood
             | Pacing::Lockstep
@@ -83,7 +86,8 @@ impl<'a> Pacer<'a> {
             | Pacing::Search(_)
             | Pacing::Searched => 0.0,
         };
-        let shift_ns = matches!(pacing, Pacing::Shifted(_)).then_some(0);
+        let step = if let Pacing::Stepped(step) = pacing { Some(step) } else { None };
+        let shift_ns = matches!(pacing, Pacing::Shifted(_) | Pacing::Stepped(_)).then_some(0);
         let pacing_error = (gap_ns > 0.0).then(PacingError::new);
         let only_processor = sys::allowed_processors().nth(1).is_none();
         let start_ns = sys::now_ns();
@@ -101,6 +105,7 @@ impl<'a> Pacer<'a> {
         Pacer {
             start_ns,
             gap_ns,
+            step,
             length,
             offset_ns,
             limit_ns,
@@ -135,7 +140,8 @@ impl<'a> Pacer<'a> {
     /// When message `sequence` is due, or the phase ends before; `None` without a schedule.
     pub(crate) fn due(&self, sequence: u64) -> Option<Nanos> {
         let start_ns = self.start_ns + self.shift_ns.unwrap_or(0);
-        let due = start_ns + self.offset_ns + (sequence as f64 * self.gap_ns) as Nanos;
+        let after_ns = self.step.map_or(sequence as f64 * self.gap_ns, |step| step.due_ns(sequence));
+        let due = start_ns + self.offset_ns + after_ns as Nanos;
         let end = match self.length {
             Length::Time(time) => start_ns.saturating_add(time),
             Length::Packets(_) => Nanos::MAX,
@@ -239,6 +245,20 @@ mod tests {
         }
         assert_eq!(sequence, 200);
         assert_eq!(pacer.finish().unwrap().finish().unwrap().buckets.count(), 200);
+    }
+
+    #[test]
+    fn a_schedule_may_change_its_gap() {
+        let step = LoadStep { first_messages: 100, first: 10_000.0, second: 1000.0 };
+        let mut pacer = Pacer::start(Pacing::Stepped(step), Length::Time(30_000_000));
+        let mut sent = Vec::new();
+        while let Some(slot) = pacer.next_slot(sent.len() as u64, 64) {
+            let shift_ns = pacer.shift_ns.unwrap();
+            sent.push(slot.due - pacer.start_ns - shift_ns);
+            pacer.record_send(slot);
+        }
+        assert_eq!(sent.len(), 120);
+        assert_eq!([0, 99, 100, 101, 119].map(|at| sent[at] / 1000), [0, 9900, 10_000, 11_000, 29_000]);
     }
 
     #[test]

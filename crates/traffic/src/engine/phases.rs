@@ -103,6 +103,7 @@ impl<'a> Sending<'a> {
             _ if spec.kernel_pacing_rate().is_some() => Pacing::Flood,
             Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
             Pacing::Shifted(per_second) => Pacing::Shifted(per_second * group.len() as f64 / all as f64),
+            Pacing::Stepped(step) => Pacing::Stepped(step.share(group.len() as f64 / all as f64)),
             pacing => pacing,
         };
         let offset_ns = match pacing {
@@ -164,7 +165,9 @@ impl<'a> Sending<'a> {
             self.done.cpu.open();
             match (self.pacing, self.length) {
                 // As a slice, whose waits for a processor are known.
-                (Pacing::Shifted(_), Length::Time(ns)) => self.slice(0, ns, &mut after_each)?,
+                (Pacing::Shifted(_) | Pacing::Stepped(_), Length::Time(ns)) => {
+                    self.slice(0, ns, &mut after_each)?
+                }
                 _ => {
                     let measured = self.phase(Phase::Measured, self.length, 0, &mut after_each)?;
                     self.count(measured);

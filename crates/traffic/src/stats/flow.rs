@@ -155,6 +155,20 @@ impl SequenceWindow {
         if self.set(sequence) { Arrival::Duplicate } else { Arrival::Reordered }
     }
 
+    /// The highest number that has not arrived of those below `sent`, as far as the window goes back.
+    pub fn last_missing(&self, sent: u64) -> Option<u64> {
+        if sent > self.next {
+            return Some(sent - 1);
+        }
+        let oldest = self.next.saturating_sub(self.window());
+        (oldest..self.next).rev().find(|sequence| !self.has(*sequence))
+    }
+
+    fn has(&self, sequence: u64) -> bool {
+        let place = sequence % self.window();
+        self.bits[(place / 64) as usize] & (1 << (place % 64)) != 0
+    }
+
     /// Sets a bit and returns whether it was set.
     fn set(&mut self, sequence: u64) -> bool {
         let place = sequence % self.window();
@@ -187,6 +201,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn last_missing_is_what_did_not_come_late() {
+        let mut window = SequenceWindow::new(1);
+        assert_eq!((window.last_missing(0), window.last_missing(5)), (None, Some(4)));
+        for sequence in [0, 1, 4, 5] {
+            window.arrive(sequence);
+        }
+        assert_eq!((window.last_missing(6), window.last_missing(7)), (Some(3), Some(6)));
+        window.arrive(3);
+        assert_eq!(window.last_missing(6), Some(2));
+        window.arrive(2);
+        assert_eq!(window.last_missing(6), None);
+        // Of what is older than the window, nothing is known.
+        for sequence in 7..=8 + WINDOW {
+            window.arrive(sequence);
+        }
+        assert_eq!(window.last_missing(9 + WINDOW), None);
+    }
 
     fn record_delays(delays: &[u64]) -> Option<Delays> {
         let mut recorder = DelayRecorder::new();

@@ -4,6 +4,7 @@
 //! end before. What arrives after the end of the stream and the least delay of the path was in the queue.
 
 use crate::sys::Nanos;
+use stacklab_model::{Length, TrialSpec};
 
 /// The most arrivals that are kept, for any load and length that a peer asks for.
 const MAX_ARRIVALS: usize = 8 << 20;
@@ -18,6 +19,12 @@ pub(crate) struct WaitingCounter {
 }
 
 impl WaitingCounter {
+    /// Of slices of a search, which end after a time.
+    pub(crate) fn of(spec: &TrialSpec) -> Option<Self> {
+        let Length::Time(length_ns) = spec.probe.length else { return None };
+        spec.search_load().map(|load| WaitingCounter::new(load, length_ns))
+    }
+
     /// For a stream of this many messages per second for this long.
     pub(crate) fn new(per_second: f64, length_ns: Nanos) -> Self {
         // A schedule that moves sends as many messages as one that does not.

@@ -303,9 +303,8 @@ fn reason_without_source(metric: Metric) -> &'static str {
             "it needs a STAMP reflector: `stacklab measure echo HOST --peer stamp --against ipv4`"
         }
         // The search itself knows it.
-        LoadAtLoss | BackToBack | FrameLossRate | ConnectionRate | EstablishedRate | TeardownRate => {
-            "it needs a study with probe.search"
-        }
+        LoadAtLoss | BackToBack | FrameLossRate | RecoveryTime | ConnectionRate | EstablishedRate
+        | TeardownRate => "it needs a study with probe.search",
         LowerBound | UpperBound | ConditionalThroughput => "it needs a study with probe.search.goal",
         _ => NO_SOURCE,
     }

@@ -6,7 +6,7 @@ use crate::rig::Rig;
 use crate::trial::prepared::find_rig;
 use crate::trial::search::balance::{MAX_LATE, MIN_HELD_UP};
 use crate::trial::search::slice::{ReportedSlice, count, send_and_count, slice_spec};
-use crate::trial::search::{Arm, first_load, repeat_until_valid};
+use crate::trial::search::{Arm, carried_per_second, repeat_until_valid};
 use stacklab_model::{
     Length, Metric, Pacing, SearchDevice, SearchOutcome, SearchSlice, SearchSpec, Value, print_duration,
 };
@@ -75,12 +75,6 @@ pub(super) fn measure_losses(
 
 fn asks_for_losses(arm: &Arm<'_>) -> bool {
     arm.prepared.spec.probe.metrics.contains(&Metric::FrameLossRate)
-}
-
-/// Messages per second that the arm's path carries: those of its link's rate, or else what came out of its flood.
-fn carried_per_second(arm: &Arm<'_>) -> Option<f64> {
-    let flooded = first_load(arm)?;
-    Some(arm.bucket.map_or(flooded, |bucket| bucket.messages_per_second))
 }
 
 /// Sends a trial. Returns the valid one; `None` if none was, or an agent failed.

@@ -1,7 +1,7 @@
 //! The highest loads of the arms of a block, searched in turns of a slice each.
 //!
 //! An arm alone in its trial is searched in the same way. With a goal, the bounds of each arm follow, and then bursts,
-//! losses at common loads and connections where they are asked for.
+//! losses at common loads, recoveries and connections where they are asked for.
 
 mod balance;
 mod bounds;
@@ -9,6 +9,7 @@ mod bursts;
 mod connections;
 mod loss_rate;
 mod outcome;
+mod recovery;
 mod slice;
 
 use crate::CampaignError;
@@ -19,6 +20,7 @@ use crate::trial::search::bursts::search_bursts;
 use crate::trial::search::connections::{ConnectionEnds, search_connections};
 use crate::trial::search::loss_rate::measure_losses;
 use crate::trial::search::outcome::{ArmOutcome, LoadOutcome, make_run};
+use crate::trial::search::recovery::measure_recoveries;
 use crate::trial::search::slice::{flood, forwarded_per_second, measure};
 use crate::trial::spec::trial_seed;
 use stacklab_model::{
@@ -127,14 +129,20 @@ pub(super) fn run(
     }
     let bursts = search_bursts(rigs, &mut arms)?;
     let losses = measure_losses(rigs, &mut arms, &search)?;
+    let recoveries = measure_recoveries(rigs, &mut arms, &search, searched.located.as_deref())?;
     let connections = search_connections(rigs, &mut arms, &search, &mut random)?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX) / arms.len() as u64;
     let mut runs = Vec::new();
     let loads = searched.outcomes.into_iter().zip(bounds);
-    let found = loads.zip(bursts.into_iter().zip(losses)).zip(connections);
-    for (arm, (((load, bounds), (back_to_back, frame_loss_rate)), connections)) in arms.into_iter().zip(found)
+    let measured =
+        [(Metric::BackToBack, bursts), (Metric::FrameLossRate, losses), (Metric::RecoveryTime, recoveries)];
+    for (place, ((arm, (load, bounds)), mut figures)) in
+        arms.into_iter().zip(loads).zip(connections).enumerate()
     {
-        let outcome = ArmOutcome { load, slice_ns, bounds, back_to_back, frame_loss_rate, connections };
+        for (metric, values) in &measured {
+            figures.extend(values[place].clone().map(|value| (*metric, value)));
+        }
+        let outcome = ArmOutcome { load, slice_ns, bounds, figures };
         runs.push(make_run(arm, &search, outcome, started_unix_ns, wall_ns));
     }
     if !runs.iter().all(RunRecord::is_valid) {
@@ -182,6 +190,12 @@ fn first_load(arm: &Arm<'_>) -> Option<f64> {
     forwarded_per_second(reports.first()?)
 }
 
+/// Messages per second that the arm's path carries: those of its link's rate, or else what came out of its flood.
+fn carried_per_second(arm: &Arm<'_>) -> Option<f64> {
+    let flooded = first_load(arm)?;
+    Some(arm.bucket.map_or(flooded, |bucket| bucket.messages_per_second))
+}
+
 /// Which loads are searched.
 #[derive(Clone, Copy)]
 struct Question {
@@ -215,6 +229,9 @@ fn search_loads(
     random: &mut SplitMix64,
 ) -> Result<SearchedLoads, CampaignError> {
     let mut first_loads = Vec::new();
+    for arm in arms.iter_mut() {
+        arm.never_valid = 0;
+    }
     for load in flooded {
         first_loads.push(load * (FIRST_LOAD_SPREAD * (2.0 * draw_share(random) - 1.0)).exp());
     }

@@ -36,12 +36,8 @@ pub(super) struct ArmOutcome {
     pub slice_ns: u64,
     /// Of its goal, or why there are none.
     pub bounds: Result<Bounds, String>,
-    /// The longest burst, if it is asked for.
-    pub back_to_back: Option<Value>,
-    /// The loss at the highest load that the arms have in common, if it is asked for.
-    pub frame_loss_rate: Option<Value>,
-    /// Of its connections, those that are asked for.
-    pub connections: Vec<(Metric, Value)>,
+    /// Others that are asked for: of bursts, losses, recoveries and connections.
+    pub figures: Vec<(Metric, Value)>,
 }
 
 /// Makes the run. Its reports are those of the flood, which show that the path is the planned one; the sender's has the
@@ -69,9 +65,7 @@ pub(super) fn make_run(
             values.insert(metric, value);
         }
     }
-    values.extend(outcome.back_to_back.map(|frames| (Metric::BackToBack, frames)));
-    values.extend(outcome.frame_loss_rate.map(|loss| (Metric::FrameLossRate, loss)));
-    values.extend(outcome.connections);
+    values.extend(outcome.figures);
     let mut warnings = warn_of_slices(&arm.slices);
     warnings.extend(warn_of_priority(arm.prepared.spec.sender_priority, &arm.slices));
     let direction = Direction::of(&trial.cell);
@@ -192,8 +186,9 @@ fn warn_of_slices(slices: &[SearchSlice]) -> Vec<Warning> {
     let mut bad = 0;
     let mut reason = "";
     for slice in slices {
-        // A trial of the frame loss rate has a load that not every arm can be sent: that is its result.
-        let is_of_search = slice.percent.is_none();
+        // A trial of the frame loss rate has a load that not every arm can be sent, and one of the recovery time loses
+        // something: that is its result.
+        let is_of_search = slice.percent.is_none() && slice.recovery.is_none();
         match &slice.outcome {
             SearchOutcome::Good => {}
             SearchOutcome::Bad => bad += u32::from(is_of_search),

@@ -143,6 +143,7 @@ pub(super) fn count(
         waited_ns: sender.slices.first().and_then(|slice| slice.waited_ns),
         routers_waited_ns: None,
         routers_ran_ns: None,
+        recovery: None,
         connections: None,
         outcome: SearchOutcome::Good,
     }

@@ -180,6 +180,20 @@ fn bursts_need_a_queue_that_is_not_the_senders() {
 }
 
 #[test]
+fn recovery_is_that_of_one_flow_through_a_queue() {
+    let recovery = searching("", "").replace("[\"load_at_loss\"]", "[\"recovery_time\"]");
+    assert!(study(&recovery).probe(Probe::Search).is_some());
+    let rate = recovery.replace("topology = \"routed\"", "topology = \"routed\"\nrate = \"10 Mbit/s\"");
+    let flows = searching("flows = [4]", "").replace("[\"load_at_loss\"]", "[\"recovery_time\"]");
+    let clients = searching("clients = [1, 3]", "").replace("[\"load_at_loss\"]", "[\"recovery_time\"]");
+    assert_mistakes(&[
+        (rate, &["an overload would wait in the queue of the sender's own link"]),
+        (clients, &["recovery_time is that of one flow", "leave clients out, or recovery_time"]),
+        (flows, &["recovery_time is that of one flow", "leave flows out, or recovery_time"]),
+    ]);
+}
+
+#[test]
 fn device_may_be_the_path_between_machines() {
     let link = searching("", "device = \"path\"").replace("topology = \"routed\"", "mtu = 1500");
     let Pacing::Search(search) = study(&link).probe(Probe::Search).unwrap().pacing else { panic!("{link}") };

@@ -137,6 +137,7 @@ fn make_slice(passed: &Passed, drops: u64, length_ns: u64, asked: Asked<'_>) -> 
         waited_ns: sent.waited_ns,
         routers_waited_ns: None,
         routers_ran_ns: None,
+        recovery: None,
         connections: None,
         outcome: SearchOutcome::Good,
     }
