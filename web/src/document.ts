@@ -14,7 +14,11 @@ rfc8219: Array<Block>,
 /**
  * Instructions beside time and memory, as the program prints them; empty if none were counted.
  */
-instructions: Array<Block>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
+instructions: Array<Block>, 
+/**
+ * The tables of many levels beside one baseline, as the program prints them; empty of a study without any.
+ */
+levels: Array<Block>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
 /**
  * Which of them: `headers`, or `airtime`.
  */

@@ -57,6 +57,7 @@ export function page(): Page {
     losses: [],
     rfc8219: [],
     instructions: [],
+    levels: [],
     sentences: [],
     matrix: { columns: [128, 1408], rows: [] },
     notes: [],

@@ -46,8 +46,8 @@ pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 use crate::findings::empty::without_empty;
 use crate::findings::groups::Group;
 use crate::findings::{
-    comparisons, csv, estimates, frame_loss, groups, heading, instructions, loss_by_load, matrix, notes,
-    rfc8219, verdicts,
+    comparisons, csv, estimates, frame_loss, groups, heading, instructions, levels, loss_by_load, matrix,
+    notes, rfc8219, verdicts,
 };
 use crate::rendering::text::render as render_document;
 use stacklab_model::Findings;
@@ -76,7 +76,7 @@ pub fn brief(findings: &Findings, width: Width) -> String {
     let findings = &*without_empty(findings);
     let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merge_groups(findings).into_iter().unzip();
     let mut blocks = heading::short(findings);
-    blocks.extend(matrices(&groups, &is_many, width));
+    blocks.extend(matrices(findings, &groups, &is_many, width));
     if groups.is_empty() {
         blocks.extend(estimates::blocks(findings));
     }
@@ -97,7 +97,7 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
     let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merge_groups(findings).into_iter().unzip();
     [
         heading::short(findings),
-        matrices(&groups, &is_many, width),
+        matrices(findings, &groups, &is_many, width),
         instructions::blocks(findings),
         comparisons::all(&groups, findings.cpu_scope),
         estimates::properties(findings),
@@ -114,11 +114,14 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
     .concat()
 }
 
-fn matrices(groups: &[Group], is_many: &[bool], width: Width) -> Vec<Block> {
+/// The matrix of the pairs of levels, and the tables of many levels.
+fn matrices(findings: &Findings, groups: &[Group], is_many: &[bool], width: Width) -> Vec<Block> {
     let mut of_two_levels = Vec::new();
-    let mut of_many_levels = Vec::new();
     for (group, is_many) in groups.iter().zip(is_many) {
-        if *is_many { of_many_levels.push(group) } else { of_two_levels.push(group) }
+        if !is_many {
+            of_two_levels.push(group);
+        }
     }
-    [matrix::blocks(&of_two_levels, width.tables.min(WIDTH.prose)), matrix::levels(&of_many_levels)].concat()
+    let matrix = matrix::blocks(&of_two_levels, width.tables.min(WIDTH.prose));
+    [matrix, levels::blocks(findings)].concat()
 }

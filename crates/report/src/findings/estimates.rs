@@ -149,7 +149,7 @@ pub(crate) fn properties(findings: &Findings) -> Vec<Block> {
                 factors.iter().map(|factor| factor.level_label(&estimate.cell.level(*factor))).collect();
             let title = format!("{:>30}", title.join(" "));
             let label = label_path(&estimate.cell, &rows);
-            columns.entry(title).or_default().insert(label, figure(estimate));
+            columns.entry(title).or_default().insert(label, write_property(estimate));
         }
         for (title, figures) in columns {
             let title = [metric.label(), title.trim().to_owned()].join(" ");
@@ -181,7 +181,7 @@ fn label_path(cell: &Cell, rows: &[Factor]) -> Vec<String> {
 }
 
 /// `1480` bytes, `1.5` fragments: whole bytes, otherwise no more decimals than differ from an integer.
-fn figure(estimate: &CellEstimate) -> String {
+pub(crate) fn write_property(estimate: &CellEstimate) -> String {
     let Some(mean) = estimate.estimate.mean else { return NONE.to_owned() };
     let text = format_decimals(mean, if estimate.metric.unit() == Unit::Byte { 0 } else { 2 });
     match text.contains('.') && !text.contains('e') {
@@ -198,7 +198,7 @@ fn find_columns(estimates: &[&&CellEstimate], rows: &[Factor]) -> Vec<Factor> {
         let mut known: BTreeMap<(Vec<String>, Vec<String>), String> = BTreeMap::new();
         let is_determined = estimates.iter().all(|estimate| {
             let levels = without.iter().map(|factor| estimate.cell.level(*factor)).collect();
-            let found = figure(estimate);
+            let found = write_property(estimate);
             *known.entry((label_path(&estimate.cell, rows), levels)).or_insert_with(|| found.clone()) == found
         });
         if is_determined {

@@ -160,7 +160,7 @@ pub(crate) fn control_arms(control: &Control, factor: Factor) -> String {
 }
 
 /// Candidates of one factor and baseline from which on a study has many levels: each is a row then, not a table.
-pub(crate) const MIN_MANY_LEVELS: usize = 4;
+pub(crate) const MIN_MANY_LEVELS: usize = 3;
 
 /// The same comparisons, where those of many candidates with one baseline are one group with a row for each of them.
 /// The second part is whether it is one of many levels.

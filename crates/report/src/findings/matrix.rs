@@ -1,13 +1,12 @@
-//! The matrix of all verdicts: columns are sizes, rows everything else. And the table of many levels.
+//! The matrix of all verdicts: columns are sizes, rows everything else.
 
-use crate::findings::claims::{Claimed, of_row};
 use crate::findings::control::{self, CONTROL};
-use crate::findings::groups::{Group, control_arms, group_by_key, level};
-use crate::findings::so_far::{self, is_plain};
+use crate::findings::groups::{Group, control_arms, level};
+use crate::findings::so_far::is_plain;
 use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{Distance, NONE, format_with_sign};
-use stacklab_model::{Cell, Comparison, Control, Factor, Metric, Verdict, capitalize, once_each};
+use stacklab_model::{Cell, Comparison, Control, Factor, Metric, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -39,7 +38,7 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
 }
 
 /// What a figure behind a question mark means, if there is any.
-fn describe_figures(groups: &[&Group]) -> &'static str {
+pub(crate) fn describe_figures(groups: &[&Group]) -> &'static str {
     let is_any_plain = groups.iter().flat_map(|group| &group.rows).any(|row| is_plain(row));
     if is_any_plain { ", with a figure: how it looks so far, without a claim" } else { "" }
 }
@@ -57,7 +56,7 @@ fn sign_so_far(group: &Group, row: &Comparison, magnitudes: bool) -> String {
     }
 }
 
-fn control_legend(groups: &[&Group]) -> String {
+pub(crate) fn control_legend(groups: &[&Group]) -> String {
     let has_controls = groups.iter().any(|group| !group.controls.is_empty());
     if has_controls { format!("; {}", control::LEGEND) } else { String::new() }
 }
@@ -144,129 +143,6 @@ fn control_cell(control: &Control, size: u32) -> String {
 fn beside_size(cell: &Cell, factors: &[Factor]) -> Vec<String> {
     let levels = factors.iter().filter(|factor| **factor != Factor::Size).map(|factor| level(cell, *factor));
     levels.filter(|level| !level.is_empty()).collect()
-}
-
-/// Many levels of a factor against one baseline: a table with a row for each level and a column for each metric.
-pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
-    let tables = group_by_key(groups.iter().map(|group| (write_title(group), *group)));
-    let plain = describe_figures(groups);
-    let has_sizes = groups.iter().flat_map(|group| &group.rows).any(|row| row.question.baseline.size > 0);
-    let over = if has_sizes { "over all sizes; " } else { "" };
-    let legend = format!("{over}= equivalent, 0 none seen, ? undecided{plain}, - nothing to compare");
-    let mut blocks = Vec::new();
-    for (title, groups) in tables {
-        let (table, alike) = levels_table(&groups);
-        let controls = control_legend(&groups);
-        let alike = alike.map_or_else(String::new, |alike| format!("; {alike}"));
-        blocks.push(Block::Heading(title));
-        blocks.push(Block::Text(format!("{legend}{alike}{controls}")));
-        if table.columns.len() > 1 {
-            blocks.push(Block::Table(table));
-        }
-    }
-    blocks
-}
-
-/// `Each mechanism vs native, UDP`.
-fn write_title(group: &Group) -> String {
-    let place = if group.place.is_empty() { String::new() } else { format!(", {}", group.place) };
-    format!("{} vs {}{place}", capitalize(&group.candidate), group.baseline)
-}
-
-/// The table, and the metrics that have the same outcome with all levels.
-fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
-    let mut factors: Vec<Factor> = once_each(groups.iter().flat_map(|group| &group.row_factors).copied());
-    factors.retain(|factor| *factor != Factor::Size);
-    let mut labelled = Vec::new();
-    for group in groups {
-        for row in &group.rows {
-            let label: Vec<String> = factors.iter().map(|factor| group.level_below(row, *factor)).collect();
-            labelled.push((label, *row));
-        }
-    }
-    let levels = group_by_key(labelled.into_iter());
-    let controls: Vec<&Control> = groups.iter().flat_map(|group| &group.controls).copied().collect();
-    let control_cells = once_each(controls.iter().map(|control| &control.cell));
-    let mut table = Table::default();
-    // One column, which stays beside the figures where the table is in parts.
-    let heads: Vec<String> = factors.iter().map(|factor| factor.label()).collect();
-    let mut labels: Vec<String> =
-        levels.iter().map(|(label, _)| label.join(" ").trim_end().to_owned()).collect();
-    for cell in &control_cells {
-        let of_cell = groups.iter().find_map(|group| {
-            let control = group.controls.iter().find(|control| control.cell == **cell)?;
-            Some(format!("{CONTROL} {}", control_arms(control, group.factor)))
-        });
-        labels.extend(of_cell);
-    }
-    table.push(heads.join(", "), false, labels);
-    let mut alike: Vec<(&str, String)> = Vec::new();
-    for metric in once_each(groups.iter().map(|group| group.metric)) {
-        let mut cells: Vec<String> = Vec::new();
-        for (_, rows) in &levels {
-            let rows: Vec<_> = rows.iter().copied().filter(|row| row.question.metric == metric).collect();
-            cells.push(if rows.is_empty() { String::new() } else { cell(&rows) });
-        }
-        let outcome = match cells[0].as_str() {
-            "?" => "undecided with all",
-            "0" => "none seen with any",
-            "=" => "equivalent with all",
-            _ => "",
-        };
-        if outcome.is_empty() || cells.iter().any(|cell| *cell != cells[0]) {
-            for cell in &control_cells {
-                let of_cell = controls.iter().find(|one| one.metric == metric && one.cell == **cell);
-                cells.push(of_cell.map_or_else(String::new, |control| control::sign(control)));
-            }
-            table.push(metric.label(), false, cells);
-        } else {
-            alike.push((outcome, metric.label()));
-        }
-    }
-    let alike = group_by_key(alike.into_iter());
-    let alike: Vec<String> =
-        alike.into_iter().map(|(outcome, metrics)| format!("{outcome}: {}", metrics.join(", "))).collect();
-    (table, (!alike.is_empty()).then(|| alike.join("; ")))
-}
-
-/// `worse 3.1 to 8.4 %`, `worse 0.9 to 8.7 % (2 of 3)`, `better at 1, worse at 1 of 3`, `=`, `?`.
-fn cell(rows: &[&Comparison]) -> String {
-    let all = rows.len();
-    let mut worse = 0;
-    let mut better = 0;
-    let mut equivalent = 0;
-    let mut none_seen = 0;
-    let mut nothing = 0;
-    for row in rows {
-        let question = &row.question;
-        match &row.verdict {
-            Verdict::Better(level) => {
-                worse += usize::from(*level == question.baseline.level(question.factor));
-                better += usize::from(*level == question.candidate.level(question.factor));
-            }
-            Verdict::Equivalent => equivalent += 1,
-            Verdict::NoneSeen(_) => none_seen += 1,
-            Verdict::Nothing(_) => nothing += 1,
-            Verdict::Inconclusive => {}
-        }
-    }
-    if (worse == 0) != (better == 0) && equivalent == 0 {
-        let by = rows.iter().filter_map(|row| of_row(row)).reduce(Claimed::with);
-        let by = by.map(|by| format!(" {}", by.to_string().replace("a factor of ", "x"))).unwrap_or_default();
-        let claims = worse + better;
-        let part = if claims == all { String::new() } else { format!(" ({claims} of {all})") };
-        return format!("{}{by}{part}", if worse > 0 { "worse" } else { "better" });
-    }
-    let parts = [("worse", worse), ("better", better), ("=", equivalent)];
-    let parts: Vec<String> =
-        parts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} at {n}")).collect();
-    match parts[..] {
-        _ if equivalent == all => "=".to_owned(),
-        [_, ..] => format!("{} of {all}", parts.join(", ")),
-        [] if none_seen == all => "0".to_owned(),
-        [] if nothing == all => NONE.to_owned(),
-        [] => so_far::describe_estimates(rows).map_or_else(|| "?".to_owned(), |so_far| format!("? {so_far}")),
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub(crate) mod frame_loss;
 pub(crate) mod groups;
 pub(crate) mod heading;
 pub(crate) mod instructions;
+pub(crate) mod levels;
 pub(crate) mod loss_by_load;
 pub(crate) mod matrix;
 pub(crate) mod notes;

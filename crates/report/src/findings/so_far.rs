@@ -238,7 +238,8 @@ mod tests {
         let found = Findings { overall, comparisons: rows, ..findings() };
         let text = render(&found, OutputFormat::Text, WIDTH);
         assert!(text.contains("? -50.0 %") && text.contains("? +50.0 %"), "{text}");
-        assert!(text.contains("? undecided, with a figure: how it looks so far"), "{text}");
+        let legend = text.replace('\n', " ");
+        assert!(legend.contains("? undecided, with a figure: how it looks so far"), "{text}");
         assert_eq!(
             answer(&found).unwrap(),
             "4 mechanisms vs native over TCP: throughput looks better, not claimed, with 1, looks worse, not claimed, \

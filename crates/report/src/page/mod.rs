@@ -23,7 +23,7 @@ pub use verdicts::fleet_verdicts;
 pub use why::exact_page;
 
 use crate::findings::empty::without_empty;
-use crate::findings::{answer, frame_loss, groups, heading, instructions, notes, rfc8219};
+use crate::findings::{answer, frame_loss, groups, heading, instructions, levels, notes, rfc8219};
 use crate::page::cells::Index;
 use stacklab_model::{Change, Findings, RecordDiff, RecordLoads, StopReason};
 
@@ -64,6 +64,7 @@ pub fn page(source: &PageSource) -> Page {
         losses: losses::views(findings),
         rfc8219: [rfc8219::blocks(findings), frame_loss::blocks(findings)].concat(),
         instructions: instructions::blocks(findings),
+        levels: levels::blocks(findings),
         sentences: verdicts::sentences(&numbered, &pairs),
         matrix: verdicts::matrix(&numbered, &pairs, &index),
         notes: notes::points(findings),

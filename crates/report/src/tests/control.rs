@@ -133,7 +133,7 @@ fn control_of_many_levels_is_one_row() {
     native.cell.set(Factor::Mechanism, "native").unwrap();
     found.same_arm = vec![native];
     let text = brief(&found, WIDTH);
-    assert_eq!(line(&text, "control"), "control native vs native +0.1 ± 0.6 %");
+    assert_eq!(line(&text, "control native"), "control native vs native +0.1 ± 0.6 %");
     assert_eq!(text.matches("native vs native").count(), 1, "{text}");
     let text = render(&found, OutputFormat::Text, WIDTH);
     assert!(line(&text, "native vs native").ends_with(" 8 control"), "{text}");

@@ -6,6 +6,7 @@ mod counted;
 mod counted_programs;
 pub(crate) mod fixtures;
 mod golden;
+mod levels;
 pub(crate) mod rows;
 mod searched;
 mod types;

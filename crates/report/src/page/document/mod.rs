@@ -36,6 +36,8 @@ pub struct Page {
     pub(crate) rfc8219: Vec<Block>,
     /// Instructions beside time and memory, as the program prints them; empty if none were counted.
     pub(crate) instructions: Vec<Block>,
+    /// The tables of many levels beside one baseline, as the program prints them; empty of a study without any.
+    pub(crate) levels: Vec<Block>,
     pub(crate) sentences: Vec<Sentence>,
     pub(crate) matrix: Matrix,
     pub(crate) notes: Vec<String>,
