@@ -22,7 +22,6 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
       )}
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
       {isLong(page) ? <Overview page={page} /> : <Differences page={page} />}
-      {page.levels.map((block, place) => <Block key={place} block={block} />)}
       {page.instructions.map((block, place) => <Block key={place} block={block} />)}
       <Why page={page} />
       {page.rfc8219.map((block, place) => <Block key={place} block={block} />)}

@@ -1,12 +1,14 @@
 // A record that compares few pairs: the answer, all verdicts, and each difference drawn.
 import type { Page } from "../document";
 import { Forest, ForestLegend } from "./Forest";
+import { Levels } from "./Levels";
 import { MatrixLegend, MatrixTable, Sentences } from "./Verdicts";
 
 export function Differences({ page }: { page: Page }) {
   return (
     <>
       {page.answer && <p class="answer">{page.answer}</p>}
+      <Levels page={page} />
       {page.matrix.rows.length > 0 && (
         <section aria-labelledby="matrix-title">
           <h2 id="matrix-title">Verdicts</h2>

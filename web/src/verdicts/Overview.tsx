@@ -2,6 +2,7 @@
 import type { ControlView, ForestRow, Outcome, Page } from "../document";
 import { columns } from "./columns";
 import { Forest, ForestLegend } from "./Forest";
+import { Levels } from "./Levels";
 import { tone } from "./Sign";
 import { MatrixTable, Sentences } from "./Verdicts";
 
@@ -50,6 +51,7 @@ export function Overview({ page }: { page: Page }) {
           </details>
         )}
       </section>
+      <Levels page={page} />
       <section aria-labelledby="pairs-title">
         <h2 id="pairs-title">Each pair</h2>
         <ForestLegend pairs={page.pairs} />
