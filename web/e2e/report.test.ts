@@ -179,6 +179,11 @@ test("of many mechanisms a summary fits a screen, details are folded, and the ex
     page.matrix.rows = [];
     page.sentences = [];
     page.testbed.sentence = names.join("\n");
+    const rows = names.map((name) => [name, "91.6 ?"]);
+    page.levels = [
+      { kind: "heading", content: "Each mechanism vs m0" },
+      { kind: "table", content: { columns: [["mechanism", false], ["RTT, us", false]], rows, footnotes: [] } },
+    ];
     return begin + JSON.stringify(page).replaceAll("<", "\\u003c") + end;
   });
   writeFileSync(folder.at("many.html"), made);
@@ -187,6 +192,10 @@ test("of many mechanisms a summary fits a screen, details are folded, and the ex
     const overview = (await page.tab.locator(".overview").boundingBox())!;
     expect(await page.tab.locator(".overview tbody tr").count()).toBe(12);
     if (width === 1280) expect(overview.y + overview.height).toBeLessThan(1000);
+    const levels = (await page.tab.getByRole("region", { name: "Table: mechanism, RTT, us" }).boundingBox())!;
+    expect(levels.y).toBeGreaterThan(overview.y + overview.height);
+    expect(levels.y).toBeLessThan((await page.tab.locator("#pairs-title").boundingBox())!.y);
+    expect(await page.tab.getByRole("cell", { name: "91.6 ?", exact: true }).count()).toBe(13);
     expect(await page.tab.locator("details.pair[open]").count()).toBe(0);
     await page.tab.locator(".overview tbody a").first().click();
     expect(await page.tab.isVisible("#pair-0 table.forest")).toBe(true);
