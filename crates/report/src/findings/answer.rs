@@ -1,7 +1,7 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::{of_overall, range_text};
-use crate::findings::groups::{MIN_MANY_LEVELS, group_by_key};
+use crate::findings::groups::{MIN_COUNTED_LEVELS, group_by_key};
 use crate::findings::so_far::{
     NOT_YET_CLAIMED, SO_FAR_BETTER, SO_FAR_WORSE, describe_plain, describe_way, has_no_data,
 };
@@ -48,7 +48,8 @@ pub(crate) fn of_headlines(
     for one in all {
         candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
     }
-    let is_many = |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MIN_MANY_LEVELS;
+    let is_many =
+        |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MIN_COUNTED_LEVELS;
     let mut keyed = Vec::new();
     for one in all {
         let candidate = if is_many(one) { None } else { Some(&one.candidate) };
@@ -372,7 +373,7 @@ mod tests {
              30 comparisons answered."
         );
         // As many as tables have room for are named.
-        let few = answer(&Findings { overall: overall[..2].to_vec(), ..findings() }).unwrap();
+        let few = answer(&Findings { overall: overall[..3].to_vec(), ..findings() }).unwrap();
         assert!(few.starts_with("Over UDP, 6in4 has"), "{few}");
         assert!(few.contains("lower throughput than native."), "{few}");
     }

@@ -161,6 +161,8 @@ pub(crate) fn control_arms(control: &Control, factor: Factor) -> String {
 
 /// Candidates of one factor and baseline from which on a study has many levels: each is a row then, not a table.
 pub(crate) const MIN_MANY_LEVELS: usize = 3;
+/// The same from which on a sentence counts them instead of naming each.
+pub(crate) const MIN_COUNTED_LEVELS: usize = 4;
 
 /// The same comparisons, where those of many candidates with one baseline are one group with a row for each of them.
 /// The second part is whether it is one of many levels.
@@ -209,6 +211,10 @@ fn choose_row_factors(group: &Group) -> Vec<Factor> {
     }
     if sizes.len() > 1 {
         factors.push(Factor::Size);
+    }
+    let replicas: BTreeSet<_> = cells.clone().map(|cell| &cell.replica).collect();
+    if replicas.len() > 1 && group.factor != Factor::Replica {
+        factors.push(Factor::Replica);
     }
     factors.extend(list_varied_factors(cells).into_iter().filter(|factor| *factor != group.factor));
     factors

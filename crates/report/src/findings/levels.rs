@@ -1,14 +1,17 @@
 //! Many levels of a factor against one baseline, such as mechanisms against plain forwarding: a table for each
 //! transport, with a row for each level below that of its baseline. A column has a metric's means, each with its
-//! verdict. Only the list of verdicts has all sizes.
+//! verdict, at one size. The tables of each metric have all sizes.
 
 use crate::findings::claims::{Claimed, of_row};
 use crate::findings::comparisons::{at, mean_decimals};
 use crate::findings::control::{self, CONTROL};
 use crate::findings::estimates::write_property;
-use crate::findings::groups::{Group, control_arms, group_by_key, level_alone, merge_groups, sort_key};
-use crate::findings::matrix::{control_legend, describe_figures};
+use crate::findings::groups::{
+    Group, control_arms, group_by_key, level, level_alone, merge_groups, sort_key,
+};
+use crate::findings::matrix::{control_legend, describe_figures, describe_nothing};
 use crate::findings::so_far;
+use crate::findings::verdicts::is_within_margin;
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{DisplayUnit, NONE, format_decimals};
 use stacklab_model::{
@@ -17,14 +20,21 @@ use stacklab_model::{
 };
 
 /// Metrics that always have a column. Others have one where levels differ by them.
-const SUMMARY: [Metric; 4] =
-    [Metric::Throughput, Metric::SenderCpuPerMessage, Metric::ReceiverCpuPerMessage, Metric::Rtt];
+const SUMMARY: [Metric; 6] = [
+    Metric::Throughput,
+    Metric::LoadAtLoss,
+    Metric::ConnectionRate,
+    Metric::SenderCpuPerMessage,
+    Metric::ReceiverCpuPerMessage,
+    Metric::Rtt,
+];
 
 /// The tables of all factors with many levels.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let mut groups = Vec::new();
     for (group, is_many) in merge_groups(findings) {
-        if is_many {
+        // A column is of one size.
+        if is_many && group.factor != Factor::Size {
             groups.push((write_title(&group), group));
         }
     }
@@ -112,11 +122,17 @@ impl<'a> LevelTable<'a> {
         let groups: Vec<&Group> = self.groups.iter().collect();
         let baseline = &groups[0].baseline;
         let mut parts = vec![format!(
-            "means, and how much better or worse than {baseline}; = equivalent, 0 none seen, ? undecided{}, {NONE} \
-             nothing to compare",
-            describe_figures(&groups)
+            "means, and how much better or worse than {baseline}, in parentheses where that is within the margin; = \
+             equivalent, 0 none seen, ? undecided{}{}",
+            describe_figures(&groups),
+            describe_nothing(&groups)
         )];
-        if self.list_sizes(None).len() > 1 {
+        if self.averages_baselines() {
+            parts.push(format!(
+                "{baseline} is the mean over its pairs, and the other means fit the differences"
+            ));
+        }
+        if self.has_sizes() {
             for (size, metrics) in group_by_key(sizes.into_iter()) {
                 parts.push(format!(
                     "{} at {}",
@@ -124,6 +140,7 @@ impl<'a> LevelTable<'a> {
                     Factor::Size.level_label(&size.to_string())
                 ));
             }
+            parts.push("the tables of each metric have all sizes".to_owned());
         }
         for (outcome, metrics) in group_by_key(alike.into_iter()) {
             parts.push(format!("{outcome}: {}", metrics.join(", ")));
@@ -131,8 +148,36 @@ impl<'a> LevelTable<'a> {
         format!("{}{}", parts.join("; "), control_legend(&groups))
     }
 
+    /// Whether a row of a baseline averages figures of several pairs that are not alike.
+    fn averages_baselines(&self) -> bool {
+        let baselines = self.rows.iter().filter(|row| row.baseline.is_none());
+        baselines.flat_map(|row| &row.comparisons).any(|one| {
+            let own = one.fitted.map(|[baseline, _]| baseline);
+            let question = &one.question;
+            let others = self.rows.iter().flat_map(|row| &row.comparisons).filter(|other| {
+                other.question.baseline == question.baseline && other.question.metric == question.metric
+            });
+            others
+                .filter_map(|other| other.fitted)
+                .any(|[baseline, _]| own.is_some_and(|own| own != baseline))
+        })
+    }
+
+    fn has_sizes(&self) -> bool {
+        self.list_sizes(None).len() > 1
+    }
+
+    /// `control native vs native IPv4 128 B`.
     fn label_control(&self, control: &Control) -> String {
-        format!("{CONTROL} {}", control_arms(control, self.groups[0].factor))
+        let mut label = format!("{CONTROL} {}", control_arms(control, self.groups[0].factor));
+        for (factor, is_told_apart) in
+            [(Factor::Family, self.factors.contains(&Factor::Family)), (Factor::Size, self.has_sizes())]
+        {
+            if is_told_apart {
+                label = format!("{label} {}", level(&control.cell, factor));
+            }
+        }
+        label
     }
 
     /// The outcome by a metric that all levels share at all sizes, if a sentence says as much as a column.
@@ -172,7 +217,7 @@ impl<'a> LevelTable<'a> {
         chosen.copied().unwrap_or_default()
     }
 
-    /// `2048 worse 12.1 to 15.3 %`, and the unit of the figures.
+    /// The cells of a metric, such as `2048 worse 12.1 to 15.3 %`, and the unit of the figures.
     fn write_column(&self, metric: Metric, size: u32) -> (&'static str, Vec<String>) {
         let means: Vec<Option<Estimate>> =
             self.rows.iter().map(|row| self.fit_mean(row, metric, size)).collect();
@@ -188,12 +233,23 @@ impl<'a> LevelTable<'a> {
         let mut cells = Vec::new();
         for (row, figure) in self.rows.iter().zip(figures) {
             let verdict = match row.baseline {
-                Some(_) => write_verdict(&select_comparisons(row, metric, Some(size))),
+                Some(_) => self.write_claim(&select_comparisons(row, metric, Some(size))),
                 None => String::new(),
             };
             cells.push(format!("{figure:>widest$} {verdict}").trim_end().to_owned());
         }
         (shown.unit, cells)
+    }
+
+    /// The verdict, in parentheses if it is better or worse by no more than the margin.
+    fn write_claim(&self, compared: &[&Comparison]) -> String {
+        let verdict = write_verdict(compared);
+        let is_small = compared.iter().all(|one| {
+            let group = self.groups.iter().find(|group| group.metric == one.question.metric);
+            let is_claim = matches!(one.verdict, Verdict::Better(_));
+            is_claim && group.is_some_and(|group| is_within_margin(group, one))
+        });
+        if is_small && !compared.is_empty() { format!("({verdict})") } else { verdict }
     }
 
     /// The mean that fits the difference from the baseline's; none where a row has several, such as replicas.
@@ -222,7 +278,7 @@ impl<'a> LevelTable<'a> {
 
     fn write_path_mtu(&self, row: &LevelRow) -> String {
         let estimates = self.findings.cells.iter().filter(|one| one.metric == Metric::PathMtu);
-        let of_row = estimates.filter(|one| row.cells.contains(&&one.cell));
+        let of_row = estimates.filter(|one| one.estimate.mean.is_some() && row.cells.contains(&&one.cell));
         once_each(of_row.map(write_property)).join(", ")
     }
 }

@@ -21,11 +21,7 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     } else {
         (table(&groups, false), "the better arm")
     };
-    let mut rows = groups.iter().flat_map(|group| &group.rows);
-    let lacks_some = rows.any(|row| matches!(row.verdict, Verdict::Nothing(_)));
-    let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
-    let is_any_unpaired = groups.iter().flat_map(|group| &group.rows).any(|row| row.unpaired.is_some());
-    let nothing = if is_any_unpaired { format!("{nothing}, or runs not paired") } else { nothing };
+    let nothing = describe_nothing(&groups);
     let plain = describe_figures(&groups);
     let controls = control_legend(&groups);
     vec![
@@ -35,6 +31,15 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
         )),
         Block::Table(table),
     ]
+}
+
+/// What a dash means, if there is any.
+pub(crate) fn describe_nothing(groups: &[&Group]) -> String {
+    let mut rows = groups.iter().flat_map(|group| &group.rows);
+    let lacks_some = rows.any(|row| matches!(row.verdict, Verdict::Nothing(_)));
+    let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
+    let is_any_unpaired = groups.iter().flat_map(|group| &group.rows).any(|row| row.unpaired.is_some());
+    if is_any_unpaired { format!("{nothing}, or runs not paired") } else { nothing }
 }
 
 /// What a figure behind a question mark means, if there is any.
