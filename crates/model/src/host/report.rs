@@ -214,7 +214,7 @@ pub struct Received {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
     /// The number of the last measured message that was lost, from 0, where the load changes within a trial of one
-    /// flow. `None` as well if it is one of those long before the last arrival that are no longer known.
+    /// flow. `None` as well if it is one of those long before the last arrival that are forgotten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_missing: Option<u64>,
     /// The variation of delays in the order of sending, if it was requested.

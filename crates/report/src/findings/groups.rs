@@ -239,8 +239,13 @@ impl Group<'_> {
 
     /// `RTT, UDP`.
     pub(crate) fn subject(&self) -> String {
+        self.with_place(&self.metric.label())
+    }
+
+    /// `Each mechanism vs native, UDP`: a text with the transport and the meaning of sizes, as far as they vary.
+    pub(crate) fn with_place(&self, text: &str) -> String {
         let place = if self.place.is_empty() { String::new() } else { format!(", {}", self.place) };
-        format!("{}{place}", self.metric.label())
+        format!("{text}{place}")
     }
 
     pub(crate) fn choose_unit(&self) -> DisplayUnit {

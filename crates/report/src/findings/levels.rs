@@ -35,7 +35,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     for (group, is_many) in merge_groups(findings) {
         // A column is of one size.
         if is_many && group.factor != Factor::Size {
-            groups.push((write_title(&group), group));
+            groups.push((group.with_place(&capitalize(&group.arms())), group));
         }
     }
     let mut blocks = Vec::new();
@@ -44,12 +44,6 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         blocks.extend(LevelTable::new(findings, &groups).write());
     }
     blocks
-}
-
-/// `Each mechanism vs native, UDP`.
-fn write_title(group: &Group) -> String {
-    let place = if group.place.is_empty() { String::new() } else { format!(", {}", group.place) };
-    format!("{} vs {}{place}", capitalize(&group.candidate), group.baseline)
 }
 
 /// A row of a baseline, or of a level beside it.
@@ -150,17 +144,17 @@ impl<'a> LevelTable<'a> {
 
     /// Whether a row of a baseline averages figures of several pairs that are not alike.
     fn averages_baselines(&self) -> bool {
-        let baselines = self.rows.iter().filter(|row| row.baseline.is_none());
-        baselines.flat_map(|row| &row.comparisons).any(|one| {
-            let own = one.fitted.map(|[baseline, _]| baseline);
-            let question = &one.question;
-            let others = self.rows.iter().flat_map(|row| &row.comparisons).filter(|other| {
-                other.question.baseline == question.baseline && other.question.metric == question.metric
-            });
-            others
-                .filter_map(|other| other.fitted)
-                .any(|[baseline, _]| own.is_some_and(|own| own != baseline))
-        })
+        for row in self.rows.iter().filter(|row| row.baseline.is_none()) {
+            for group in self.groups {
+                for size in self.list_sizes(Some(group.metric)) {
+                    let figures = list_baselines(&select_comparisons(row, group.metric, Some(size)));
+                    if figures.iter().any(|figure| *figure != figures[0]) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
     }
 
     fn has_sizes(&self) -> bool {
@@ -320,9 +314,12 @@ fn write_label(levels: &[String]) -> String {
 /// The mean of the figures that fit the differences of several levels from one baseline, which are from the blocks that
 /// each of them has.
 fn average_baselines(compared: &[&Comparison]) -> Option<f64> {
-    let figures: Vec<f64> =
-        compared.iter().filter_map(|one| one.fitted).map(|[baseline, _]| baseline).collect();
+    let figures = list_baselines(compared);
     if figures.is_empty() { None } else { Some(figures.iter().sum::<f64>() / figures.len() as f64) }
+}
+
+fn list_baselines(compared: &[&Comparison]) -> Vec<f64> {
+    compared.iter().filter_map(|one| one.fitted).map(|[baseline, _]| baseline).collect()
 }
 
 /// The candidate's figure of a pair that fits a difference, beside another figure of the baseline.

@@ -323,7 +323,7 @@ impl Routed {
     pub fn published_bytes(&mut self) -> Result<Option<u64>, TestbedError> {
         let Some(publishing) = &self.publishing else { return Ok(None) };
         let counted = publishing.settle(&self.network.hosts[publishing.host()]);
-        counted.map(Some).map_err(|error| self.lost_companion().map_or(error, TestbedError))
+        counted.map(Some).map_err(|error| self.name_lost_companion(error))
     }
 
     /// The addresses of an end whose device keeps its segmentation offload on and is limited to single segments, which
@@ -338,7 +338,7 @@ impl Routed {
     pub fn published_since(&mut self, before: u64, expected: u64) -> Result<Option<u64>, TestbedError> {
         let Some(publishing) = &self.publishing else { return Ok(None) };
         let counted = publishing.wait_for_bytes(&self.network.hosts[publishing.host()], before, expected);
-        counted.map(Some).map_err(|error| self.lost_companion().map_or(error, TestbedError))
+        counted.map(Some).map_err(|error| self.name_lost_companion(error))
     }
 
     /// The streams of the hosts' agents. Waits until guests have booted. Call it once.
@@ -352,6 +352,11 @@ impl Routed {
     /// A program beside the hosts, such as a translator, that has ended.
     pub fn lost_companion(&mut self) -> Option<String> {
         self.network.hosts.iter_mut().find_map(Host::lost_companion)
+    }
+
+    /// The given error, or that a program has ended, which caused it.
+    fn name_lost_companion(&mut self, error: TestbedError) -> TestbedError {
+        self.lost_companion().map_or(error, TestbedError)
     }
 
     /// Returns the given error, or, if a translator has ended and so caused it, an error that says so.

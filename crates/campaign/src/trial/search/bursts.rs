@@ -27,7 +27,7 @@ pub(super) fn search_bursts(
     let mut searches = Vec::new();
     for arm in arms.iter_mut() {
         arm.never_valid = 0;
-        let can_be_judged = asks_for_bursts(arm) && first_load(arm).is_some();
+        let can_be_judged = arm.asks_for(Metric::BackToBack) && first_load(arm).is_some();
         let rate = sent_per_second(arm).filter(|_| can_be_judged);
         searches.push(rate.map(|rate| BurstSearch::new(FIRST_BURST, (rate * MAX_BURST_S) as u64)));
     }
@@ -56,13 +56,9 @@ pub(super) fn search_bursts(
             Some(search) => find_figure(search, arm.never_valid),
             None => Value::Missing("nothing of a flood arrived".to_owned()),
         };
-        figures.push(asks_for_bursts(arm).then_some(figure));
+        figures.push(arm.asks_for(Metric::BackToBack).then_some(figure));
     }
     Ok(figures)
-}
-
-fn asks_for_bursts(arm: &Arm<'_>) -> bool {
-    arm.prepared.spec.probe.metrics.contains(&Metric::BackToBack)
 }
 
 /// Messages per second of the arm's flood.

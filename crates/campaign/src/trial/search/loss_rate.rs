@@ -35,7 +35,7 @@ pub(super) fn measure_losses(
     arms: &mut [Arm<'_>],
     search: &SearchSpec,
 ) -> Result<Vec<Option<Value>>, CampaignError> {
-    if !arms.iter().any(asks_for_losses) {
+    if !arms.iter().any(|arm| arm.asks_for(Metric::FrameLossRate)) {
         return Ok(vec![None; arms.len()]);
     }
     let rounds = arms.iter().filter_map(|arm| arm.slices.last()).map(|slice| slice.round);
@@ -50,7 +50,7 @@ pub(super) fn measure_losses(
         let mut is_done = true;
         for place in &order {
             let arm = &mut arms[*place];
-            let can_be_judged = asks_for_losses(arm) && carried_per_second(arm).is_some();
+            let can_be_judged = arm.asks_for(Metric::FrameLossRate) && carried_per_second(arm).is_some();
             let Some(percent) = curves[*place].next_percent().filter(|_| can_be_judged) else { continue };
             if arm.failure.is_some() {
                 continue;
@@ -68,13 +68,9 @@ pub(super) fn measure_losses(
     }
     let mut figures = Vec::new();
     for (arm, curve) in arms.iter().zip(&curves) {
-        figures.push(asks_for_losses(arm).then(|| find_figure(arm, curve)));
+        figures.push(arm.asks_for(Metric::FrameLossRate).then(|| find_figure(arm, curve)));
     }
     Ok(figures)
-}
-
-fn asks_for_losses(arm: &Arm<'_>) -> bool {
-    arm.prepared.spec.probe.metrics.contains(&Metric::FrameLossRate)
 }
 
 /// Sends a trial. Returns the valid one; `None` if none was, or an agent failed.

@@ -67,6 +67,10 @@ struct SearchedArm {
 }
 
 impl Arm<'_> {
+    fn asks_for(&self, metric: Metric) -> bool {
+        self.prepared.spec.probe.metrics.contains(&metric)
+    }
+
     fn lacks_slices(&self) -> bool {
         self.never_valid >= MAX_ROUNDS_WITHOUT
     }

@@ -1,4 +1,4 @@
-//! How long an arm still loses messages once it is no longer overloaded (RFC 2544, section 26.5).
+//! How long an arm still loses messages after an overload (RFC 2544, section 26.5).
 
 use crate::CampaignError;
 use crate::rig::Rig;
@@ -28,7 +28,7 @@ pub(super) fn measure_recoveries(
         for (place, arm) in arms.iter_mut().enumerate() {
             let searched = loads.map(|loads| loads[place]);
             let load = choose_load(arm, searched, search.highest_load());
-            let Some(load) = load.filter(|_| asks_for_recovery(arm)) else { continue };
+            let Some(load) = load.filter(|_| arm.asks_for(Metric::RecoveryTime)) else { continue };
             if arm.failure.is_some() {
                 continue;
             }
@@ -39,13 +39,9 @@ pub(super) fn measure_recoveries(
     }
     let mut figures = Vec::new();
     for (arm, trials) in arms.iter().zip(&measured) {
-        figures.push(asks_for_recovery(arm).then(|| find_figure(arm, trials)));
+        figures.push(arm.asks_for(Metric::RecoveryTime).then(|| find_figure(arm, trials)));
     }
     Ok(figures)
-}
-
-fn asks_for_recovery(arm: &Arm<'_>) -> bool {
-    arm.prepared.spec.probe.metrics.contains(&Metric::RecoveryTime)
 }
 
 /// What the arm carries, messages per second, or less if the overload would be above the highest load. A flood may
@@ -117,8 +113,8 @@ fn find_figure(arm: &Arm<'_>, trials: &[SearchSlice]) -> Value {
     if carried_per_second(arm).is_none() {
         return Value::Missing("nothing of a flood arrived".to_owned());
     }
-    let disturbed = arm.slices.iter().rev().filter(|slice| slice.recovery.is_some());
-    let reason = disturbed.into_iter().find_map(|slice| match &slice.outcome {
+    let mut trials_of_all = arm.slices.iter().rev().filter(|slice| slice.recovery.is_some());
+    let reason = trials_of_all.find_map(|slice| match &slice.outcome {
         SearchOutcome::Invalid(reason) => Some(reason.as_str()),
         _ => None,
     });
